@@ -12,11 +12,12 @@ EXAMPLES = todolist
 PROGRAMS = openurl-command openurld openurl $(EXAMPLES)
 HANDLERS = $(wildcard Schemes/org.openurl.*.plist $(EXAMPLES:%=Schemes/com.acme.%.plist))
 INTERFACES = $(wildcard Packaging/interfaces/*.xml)
+COMPLETIONS = Sources/OpenURLCommand/Completion/Scripts/openurl
 SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benchmarks/Sources
 
 BUILD_PACKAGES = dbus libdbus-1-dev libsqlite3-dev pkg-config
 RELEASE_PACKAGES = $(BUILD_PACKAGES) gcc libstdc++-12-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils libglib2.0-bin gcc gir1.2-gtk-4.0 libsystemd-dev openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb
+TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gcc gir1.2-gtk-4.0 libsystemd-dev openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
 
 # SwiftPM builds the packages of other projects without this flag.
 ifeq ($(CI),true)
@@ -44,32 +45,46 @@ INSTALLED = \
 # The entries and service files of the installed handlers.
 PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath $(DESTDIR))"
 
-# Packed relocations and merged functions make a smaller file, of which the start touches less. The functions that the programs
-# call are side by side, because the kernel reads and maps 64 KiB at the first call of each (Documentation/Decisions/release-link.md).
-# Swift's options for the static library export all symbols, which nothing uses. The programs need no libraries beside them, for
-# which the dynamic linker would look in ten directories.
-ORDER = Packaging/called-functions
-LINK = -Xswiftc -cross-module-optimization -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --icf=safe \
-	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker Packaging/unnamed.ld \
-	-Xlinker --no-export-dynamic -Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
+# Packed relocations and merged functions make a smaller file, so a start touches less of it. Swift's options for the static library
+# export all symbols, which nothing uses. The programs need no libraries beside them, and without a run path the dynamic linker does
+# not look for any in ten directories.
+RELEASE = -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -cross-module-optimization -Xswiftc -use-ld=lld \
+	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker --no-export-dynamic -Xlinker --icf=safe \
+	-Xlinker -z -Xlinker pack-relative-relocs
 
-.PHONY: build order deb debtest demo shell test docs picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
+# The build links libdbus into the programs, and places the functions that they call side by side, because the kernel reads and maps
+# 64 KiB at the first call of each (Documentation/Decisions/release-link.md). LINK=shared does neither: it is one command line that
+# needs nothing but the compiler and the system's libraries.
+LINK ?= static
+ORDER = .build/called-functions
+STATIC = --pkg-config-path .build/static -Xlinker -L.build/static
+ORDERED = -Xlinker Packaging/unnamed.ld -Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
 
-# The C++ library of Swift's runtime and libdbus are linked statically too: to find the symbols of libraries takes most of a short
-# program's start, and libdbus-1.so needs seven more.
+.PHONY: build libraries order deb debtest demo shell test docs picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
+
+ifeq ($(LINK),shared)
 build:
-	@Packaging/require $(RELEASE_PACKAGES)
-	@mkdir -p .build/static
-	@ln -sf "$$(gcc -print-file-name=libstdc++.a)" .build/static/libstdc++.a
-	@ln -sf "$$(gcc -print-file-name=libgcc_eh.a)" .build/static/libgcc_s.a
-	@Packaging/static-dbus .build/static
-	swift build -c release --static-swift-stdlib --disable-local-rpath --pkg-config-path .build/static -Xswiftc -L.build/static $(LINK)
+	@Packaging/require $(BUILD_PACKAGES)
+	swift build $(RELEASE)
+else
+build: libraries $(ORDER)
+	swift build $(RELEASE) $(STATIC) $(ORDERED)
+endif
 
-# Records the functions that the programs call, after a change of Swift's version or of much code, for the next `make build`.
-order: build
-	@Packaging/require dbus gcc
-	Packaging/record-order $(BUILT) >$(BUILT)/called-functions
-	mv $(BUILT)/called-functions $(ORDER)
+libraries:
+	@Packaging/require $(RELEASE_PACKAGES)
+	@Packaging/static-dbus .build/static
+
+# The functions that the programs call, recorded with programs that are linked without the record. An old record costs only speed;
+# `make order` makes a new one, after a change of Swift's version or of much code.
+$(ORDER): | libraries
+	swift build $(RELEASE) $(STATIC)
+	Packaging/record-order $(BUILT) >$@.new
+	mv $@.new $@
+
+order:
+	rm -f $(ORDER) $(PROGRAMS:%=$(BUILT)/%)
+	$(MAKE) build
 
 # Uses the same build as `make test`.
 demo:
@@ -111,7 +126,13 @@ format:
 $(PROGRAMS:%=$(BUILT)/%) &:
 	$(MAKE) build
 
+# Both are part of shell commands here, and of the files that start the programs.
+install uninstall: export PLACE = $(PREFIX)$(DESTDIR)
+CHECK_PLACE = @case "$$PLACE" in *[][:space:][:cntrl:][\"\'\`\$$\&\|\;\<\>\(\){}*?!%\\]*) \
+	echo 'PREFIX and DESTDIR may have no spaces, quotes, or characters that are special in a shell or in a service file' >&2; exit 1;; esac
+
 install: $(PROGRAMS:%=$(BUILT)/%)
+	$(CHECK_PLACE)
 	install -d $(sort $(dir $(INSTALLED:%=$(ROOT)/%)))
 	install -s -m 755 $^ $(ROOT)/bin
 	install -m 644 $(HANDLERS) $(ROOT)/share/openurl/handlers
@@ -128,9 +149,9 @@ install: $(PROGRAMS:%=$(BUILT)/%)
 	echo '.so man1/openurl.1' | install -m 644 /dev/stdin $(ROOT)/share/man/man1/openurl-command.1
 	install -m 644 Packaging/openurl-manifest.5 $(ROOT)/share/man/man5
 	install -m 644 Packaging/openurld.8 $(ROOT)/share/man/man8
-	$(BUILT)/openurl --generate-completion-script bash | sed '1{/^#!/d}' | install -m 644 /dev/stdin $(ROOT)/share/bash-completion/completions/openurl
-	$(BUILT)/openurl --generate-completion-script fish | install -m 644 /dev/stdin $(ROOT)/share/fish/vendor_completions.d/openurl.fish
-	$(BUILT)/openurl --generate-completion-script zsh | install -m 644 /dev/stdin $(ROOT)/share/zsh/site-functions/_openurl
+	install -m 644 $(COMPLETIONS).bash $(ROOT)/share/bash-completion/completions/openurl
+	install -m 644 $(COMPLETIONS).fish $(ROOT)/share/fish/vendor_completions.d/openurl.fish
+	install -m 644 $(COMPLETIONS).zsh $(ROOT)/share/zsh/site-functions/_openurl
 	$(PUBLISH)
 
 # A package for Debian, in .build/deb. The packages that it needs to build are those of `make build`; Debian has no Swift.
@@ -151,6 +172,7 @@ debtest: deb
 	Packaging/try-deb .build/deb/openurl_$(VERSION)_*.deb .build/clean-debian
 
 uninstall:
+	$(CHECK_PLACE)
 	[ ! -x $(ROOT)/bin/openurl ] || $(PUBLISH) --remove
 	rm -f $(INSTALLED:%=$(ROOT)/%)
 	[ ! -d $(ROOT)/share/openurl/handlers ] || \
@@ -190,8 +212,9 @@ fuzz:
 		-print_final_stats=1 -artifact_prefix=$(FUZZ)/ $(FUZZ)/corpus Tests/Fuzz/Seeds
 
 BENCHMARKS = Benchmarks/.build/release
-# The C programs beside which openurl is measured. SwiftPM would link them with libraries that they do not need.
-BUILD_FLOOR = @mkdir -p $(BENCHMARKS); for floor in dbus-floor open-floor; do \
+# The C programs beside which openurl is measured, in the directory that SwiftPM has made. SwiftPM would link them with libraries that
+# they do not need.
+BUILD_FLOOR = @for floor in dbus-floor open-floor; do \
 	gcc -O2 -o $(BENCHMARKS)/$$floor Benchmarks/Floors/$$floor/*.c $$(pkg-config --cflags --libs dbus-1); done
 BUILD_BENCHMARK = swift build -c release --static-swift-stdlib --package-path Benchmarks --product
 
@@ -209,16 +232,16 @@ bench:
 # Times the DBus module beside C programs that make the same calls, through a bus and without one, in one run.
 bench-dbus:
 	@Packaging/require $(BUILD_PACKAGES)
-	$(BUILD_FLOOR)
 	$(BUILD_BENCHMARK) compare-dbus
+	$(BUILD_FLOOR)
 	dbus-run-session -- $(BENCHMARKS)/compare-dbus
 
 # Times opening URLs beside C programs that do only the necessary, in one run.
 BENCH_ROUNDS ?= 9
 bench-open: build
-	$(BUILD_FLOOR)
 	$(BUILD_BENCHMARK) bench-handler
 	$(BUILD_BENCHMARK) bench-open
+	$(BUILD_FLOOR)
 	dbus-run-session -- $(BENCHMARKS)/bench-open $(BUILT) $(BENCH_ROUNDS)
 
 # Times the registry, in the router and in itself, beside GIO with the same schemes, in one run.

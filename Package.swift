@@ -47,14 +47,14 @@ let package = Package(
         .target(
             name: "DBus",
             dependencies: [
-                "CDBus", "CLinux", "Reactor",
+                "ByteCoding", "CDBus", "CLinux", "Reactor",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
         ),
         .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808", "Reactor"]),
-        .target(name: "Loopback", dependencies: ["CLinux", "RFC1808"]),
-        .target(name: "Desktop", dependencies: ["UserFiles"]),
+        .target(name: "Loopback", dependencies: ["ByteCoding", "CLinux", "RFC1808"]),
+        .target(name: "Desktop", dependencies: ["ByteCoding", "UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(
             name: "SchemeRegistry",
@@ -62,12 +62,15 @@ let package = Package(
                 "ByteCoding", "Desktop", "RFC1808", "Reactor", "SQLite", "Spelling", "UserFiles", logging, system,
             ]
         ),
-        .target(name: "Policy", dependencies: ["OpenURLBus", "RFC1808", "SchemeRegistry", "UserFiles"]),
+        .target(
+            name: "Policy",
+            dependencies: ["ByteCoding", "OpenURLBus", "RFC1808", "SchemeRegistry", "UserFiles"]
+        ),
         .target(
             name: "URLRouter",
             dependencies: [
-                "CLinux", "DBus", "Desktop", "OpenURLBus", "Policy", "Reactor", "Release", "RFC1808", "SchemeRegistry",
-                "SQLite", "UserFiles", logging, system,
+                "ByteCoding", "CLinux", "DBus", "Desktop", "OpenURLBus", "Policy", "Reactor", "Release", "RFC1808",
+                "SchemeRegistry", "SQLite", "UserFiles", logging, system,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
@@ -84,7 +87,7 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
             ]
         ),
-        .target(name: "URLHandlerTesting", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
+        .target(name: "URLHandlerTesting", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Reactor", "URLHandler"]),
 
         // Programs: what each does is a library, so that tests can run it in their own process.
         .target(name: "URLOpener", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Spelling"]),
@@ -93,7 +96,8 @@ let package = Package(
             name: "OpenURLCommand",
             dependencies: [
                 "DBus", "Loopback", "OpenURLBus", "RFC1808", "Release", "Spelling", "URLOpener", argumentParser,
-            ]
+            ],
+            resources: ["bash", "fish", "zsh"].map { .embedInCode("Completion/Scripts/openurl.\($0)") }
         ),
         .executableTarget(name: "openurl-command", dependencies: ["OpenURLCommand", "URLOpener"]),
         .target(
@@ -143,10 +147,12 @@ let package = Package(
         ),
 
         // Tests.
-        .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808"], resources: [.copy("Cases")]),
+        .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808", "TestSupport"], resources: [.copy("Cases")]),
         .target(name: "PrivateBus", dependencies: ["Reactor"], path: "Tests/PrivateBus"),
-        .testTarget(name: "DBusTests", dependencies: ["CDBus", "DBus", "PrivateBus", "Reactor"]),
-        .testTarget(name: "ReactorTests", dependencies: ["CLinux", "Reactor", system]),
+        .target(name: "TestSupport", path: "Tests/TestSupport"),
+        .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
+        .testTarget(name: "DBusTests", dependencies: ["CDBus", "DBus", "PrivateBus", "Reactor", "TestSupport"]),
+        .testTarget(name: "ReactorTests", dependencies: ["CLinux", "Reactor", "TestSupport", system]),
         .executableTarget(
             name: "testhandler",
             dependencies: ["DBus", "OpenURL", "OpenURLBus", "RFC1808", "URLHandler"],
@@ -155,10 +161,12 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "login", "openurl",
+                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "TestSupport", "hello", "login",
+                "openurl",
                 "openurl-command",
                 "openurld", "requester", "testhandler", "todolist", "viewer",
             ],
+            exclude: ["Completion/press_tab.py"],
             resources: [.copy("Handlers")]
         ),
         .testTarget(name: "OpenURLBusTests", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Reactor"]),
@@ -166,7 +174,7 @@ let package = Package(
             name: "URLRouterTests",
             dependencies: [
                 "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "RFC1808", "Reactor", "SchemeRegistry",
-                "SQLite", "URLRouter", "UserFiles",
+                "SQLite", "TestSupport", "URLRouter", "UserFiles",
                 logging,
                 system,
             ]
@@ -174,7 +182,8 @@ let package = Package(
         .testTarget(
             name: "URLHandlerTests",
             dependencies: [
-                "ByteCoding", "DBus", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "URLHandler",
+                "ByteCoding", "CLinux", "DBus", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "TestSupport",
+                "URLHandler",
                 "URLHandlerTesting", "UserFiles", "testhandler",
             ]
         ),
@@ -189,7 +198,7 @@ let package = Package(
         .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "Release", "RouterDaemon", logging]),
         .testTarget(
             name: "DesktopTests",
-            dependencies: ["Desktop", "UserFiles"],
+            dependencies: ["Desktop", "TestSupport", "UserFiles"],
             exclude: ["Differential.py", "GuessTypes.py"]
         ),
         .testTarget(name: "SpellingTests", dependencies: ["Spelling"]),
@@ -198,17 +207,19 @@ let package = Package(
         .testTarget(name: "LayerTests"),
         .testTarget(
             name: "PolicyTests",
-            dependencies: ["OpenURLBus", "Policy", "RFC1808", "SchemeRegistry", "UserFiles"]
+            dependencies: ["OpenURLBus", "Policy", "RFC1808", "SchemeRegistry", "TestSupport", "UserFiles"]
         ),
-        .testTarget(name: "UserFilesTests", dependencies: ["UserFiles"]),
+        .testTarget(name: "UserFilesTests", dependencies: ["TestSupport", "UserFiles"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(
             name: "SchemeRegistryTests",
-            dependencies: ["ByteCoding", "Desktop", "RFC1808", "SQLite", "SchemeRegistry", "UserFiles"]
+            dependencies: ["ByteCoding", "Desktop", "RFC1808", "SQLite", "SchemeRegistry", "TestSupport", "UserFiles"]
         ),
         .testTarget(
             name: "TodoListTests",
-            dependencies: ["DBus", "OpenURLBus", "RFC1808", "TodoList", "URLHandler", "URLHandlerTesting"]
+            dependencies: [
+                "DBus", "OpenURLBus", "RFC1808", "TestSupport", "TodoList", "URLHandler", "URLHandlerTesting",
+            ]
         ),
     ],
     swiftLanguageModes: [.v6]

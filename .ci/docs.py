@@ -5,8 +5,9 @@ Usage: .ci/docs.py BUILD OUTPUT
     BUILD    the directory that `swift build` has built into, such as .build/debug
     OUTPUT   the directory to replace with the site
 
-DocC reads the symbols that the compiler has kept in the built modules, so nothing is compiled again. Two passes look for
-mistakes: the public symbols, which become the site, and all symbols, as an internal comment may hold a stale link too.
+DocC reads the symbols that the compiler has kept in the built modules, so nothing is compiled again. Package.swift names the
+modules. Two passes look for mistakes: the public symbols of the library products, which become the site, and all symbols of all
+modules except tests, because an internal comment may hold a stale link too.
 A parameter without documentation is the one warning that does not count: comments describe a parameter only where its name
 does not say everything.
 """
@@ -19,17 +20,22 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
+from graphlib import TopologicalSorter
 from pathlib import Path
-
-# From the bottom up: a module's links may lead to the ones before it.
-PUBLISHED = [
-    "Reactor", "DBus", "RFC1808", "OpenURLBus", "SchemeRegistry", "OpenURL", "URLHandler", "URLHandlerTesting",
-]
-INTERNAL = ["UserFiles", "Desktop", "SQLite", "URLRouter", "URLOpener", "OpenURLCommand", "RouterDaemon"]
 
 
 def output_of(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def targets():
+    """Returns the targets that `swift build` builds, each after the targets that it imports, and the names of the published ones."""
+    package = json.loads(output_of("swift", "package", "describe", "--type", "json"))
+    built = {target["name"]: target for target in package["targets"] if target["type"] in ("library", "executable")}
+    graph = {name: built.keys() & set(target.get("target_dependencies", [])) for name, target in built.items()}
+    libraries = [product for product in package["products"] if "library" in product["type"]]
+    published = {name for library in libraries for name in library["targets"]}
+    return [built[name] for name in TopologicalSorter(graph).static_order()], published
 
 
 def search_paths(build):
@@ -46,8 +52,9 @@ def search_paths(build):
     return options + ["-target", target]
 
 
-def convert(module, level, options, root, archives):
-    """Writes a module's archive below `root`. Returns its path and what is wrong with the comments."""
+def convert(target, level, options, root, archives):
+    """Writes the archive of a target's module below `root`. Returns its path and what is wrong with the comments."""
+    module = target["c99name"]
     symbols, archive = Path(root, level, module), Path(root, level, f"{module}.doccarchive")
     symbols.mkdir(parents=True)
     subprocess.run(
@@ -55,7 +62,7 @@ def convert(module, level, options, root, archives):
          "-output-dir", str(symbols)],
         check=True,
     )  # fmt: skip
-    catalog = Path("Sources", module, f"{module}.docc")
+    catalog = Path(target["path"], f"{module}.docc")
     diagnostics = Path(root, level, f"{module}.json")
     command = ["docc", "convert"] + [str(catalog)] * catalog.exists()
     command += ["--additional-symbol-graph-dir", str(symbols), "--output-path", str(archive)]
@@ -89,14 +96,16 @@ def main():
         sys.exit(__doc__)
     build, output = sys.argv[1:]
     options = search_paths(build)
+    modules, published = targets()
     problems = set()
     with tempfile.TemporaryDirectory() as root, ThreadPoolExecutor(os.cpu_count()) as pool:
-        everything = [
-            pool.submit(convert, module, "private", options, root, []) for module in PUBLISHED + INTERNAL
-        ]
+        everything = [pool.submit(convert, target, "private", options, root, []) for target in modules]
+        # A module's links may lead to the modules that it imports, which come before it.
         archives = []
-        for module in PUBLISHED:
-            archive, found = convert(module, "public", options, root, archives)
+        for target in modules:
+            if target["name"] not in published:
+                continue
+            archive, found = convert(target, "public", options, root, archives)
             problems |= found
             if archive.exists():
                 archives.append(archive)
@@ -112,7 +121,7 @@ def main():
         )  # fmt: skip
         shutil.rmtree(output, ignore_errors=True)
         shutil.copytree(site, output)
-    print(f"{len(PUBLISHED)} libraries are documented in {output}")
+    print(f"{len(archives)} libraries are documented in {output}, and the comments of {len(modules)} modules are checked")
 
 
 main()

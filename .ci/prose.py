@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Counts sentences that are hard to follow in comments and in Markdown, and fails above a bound.
+"""Counts sentences in comments and in Markdown that begin with a relative clause, and fails above a bound.
 
-Two habits make a sentence hard to follow: a relative clause or a question word in the place of the subject, and so many
-pronouns that the reader has to look for what each of them stands for. CONTRIBUTING.md says how to write instead.
+A relative clause or a question word in the place of the subject makes a sentence hard to follow. CONTRIBUTING.md says how to write
+instead.
 
 Usage: .ci/prose.py [--list] [FILE ...]
     --list   print the sentences that count, with their places
@@ -16,15 +16,7 @@ from pathlib import Path
 
 # A sentence that begins with one of these has a clause for a subject, or no subject.
 OPENERS = {"what", "who", "whoever", "those", "that", "which", "whose", "where", "how", "of"}
-OPENER_BOUND = 0.03
-
-PRONOUNS = {
-    "it", "its", "itself", "they", "them", "their", "theirs", "themselves", "he", "him", "his", "she", "her",
-    "this", "that", "these", "those", "which", "what", "who", "whom", "whose", "whoever", "whatever",
-    "one", "ones", "anybody", "nobody", "somebody", "everybody", "others",
-}
-CROWDED = 5
-CROWDED_BOUND = 0.005
+OPENER_BOUND = 0.01
 
 FIELD = re.compile(r"^- (Parameters?|Returns|Throws|Note|Warning|Important|SeeAlso)( [\w:]+)?:\s*")
 BULLET = re.compile(r"^(- [\w`(_:]+\)?:\s|[-*] |\d+\. )")
@@ -78,7 +70,7 @@ def sentences(text):
 
 
 def count(paths, should_list):
-    total, opened, crowded = 0, 0, 0
+    total, opened = 0, 0
     for path in paths:
         text = Path(path).read_text(encoding="utf-8")
         is_swift = path.endswith(".swift")
@@ -91,12 +83,8 @@ def count(paths, should_list):
                 if words[0] in OPENERS and not is_question:
                     opened += 1
                     if should_list:
-                        print(f"{path}:{number}: opener: {sentence}")
-                if sum(word in PRONOUNS for word in words) >= CROWDED:
-                    crowded += 1
-                    if should_list:
-                        print(f"{path}:{number}: pronouns: {sentence}")
-    return total, opened, crowded
+                        print(f"{path}:{number}: {sentence}")
+    return total, opened
 
 
 def main():
@@ -111,13 +99,12 @@ def main():
         paths = [file for file in files if file.endswith(ending) and Path(file).exists()]
         if not paths:
             continue
-        total, opened, crowded = count(paths, should_list)
+        total, opened = count(paths, should_list)
         print(
             f"{kind}: {total} sentences; {opened} ({opened / max(total, 1):.1%}) begin with a clause, "
-            f"bound {OPENER_BOUND:.1%}; {crowded} ({crowded / max(total, 1):.2%}) have {CROWDED} pronouns or more, "
-            f"bound {CROWDED_BOUND:.1%}"
+            f"bound {OPENER_BOUND:.1%}"
         )
-        failed = failed or opened > OPENER_BOUND * total or crowded > CROWDED_BOUND * total
+        failed = failed or opened > OPENER_BOUND * total
     sys.exit(1 if failed else 0)
 
 

@@ -29,12 +29,27 @@ static inline int set_descriptor_limit(pid_t pid, const struct rlimit *limit) {
 // fcntl takes a variable number of arguments, so Swift cannot call it with these. <fcntl.h> declares F_SETSIG for _GNU_SOURCE
 // only.
 //
-// Makes the kernel send a signal to this process whenever the descriptor becomes readable, or its other end is closed.
-static inline int signal_this_process(int signal, int descriptor) {
+// Makes the kernel send a signal to a process whenever the descriptor becomes readable, or its other end is closed. The state
+// belongs to the open file, which several processes may share.
+static inline int signal_process(pid_t process, int signal, int descriptor) {
     enum { SET_SIGNAL = 10 };  // F_SETSIG
     int flags = fcntl(descriptor, F_GETFL);
-    if (flags < 0 || fcntl(descriptor, F_SETOWN, getpid()) || fcntl(descriptor, SET_SIGNAL, signal)) return -1;
+    if (flags < 0 || fcntl(descriptor, F_SETOWN, process) || fcntl(descriptor, SET_SIGNAL, signal)) return -1;
     return fcntl(descriptor, F_SETFL, flags | O_ASYNC);
+}
+
+// Returns 1 if the state of the descriptor is that of the function above.
+static inline int signals_process(pid_t process, int signal, int descriptor) {
+    enum { GET_SIGNAL = 11 };  // F_GETSIG
+    int flags = fcntl(descriptor, F_GETFL);
+    return flags >= 0 && flags & O_ASYNC && fcntl(descriptor, F_GETOWN) == process
+        && fcntl(descriptor, GET_SIGNAL) == signal;
+}
+
+// Ends the signals of the descriptor.
+static inline int signal_no_process(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFL);
+    return flags < 0 ? -1 : fcntl(descriptor, F_SETFL, flags & ~O_ASYNC);
 }
 
 // <fcntl.h> declares O_PATH for _GNU_SOURCE only. The value is that of all machines for which Swift is built.
@@ -42,6 +57,9 @@ enum { OPEN_PATH = 010000000 };
 
 // <unistd.h> declares copy_file_range for _GNU_SOURCE only. An off_t has 64 bits on all machines for which Swift is built.
 extern ssize_t copy_file_range(int from, off_t *start, int to, off_t *position, size_t count, unsigned int flags);
+
+// <unistd.h> declares SEEK_DATA and SEEK_HOLE for _GNU_SOURCE only.
+enum { SEEK_TO_DATA = 3, SEEK_TO_HOLE = 4 };
 
 // <fcntl.h> declares O_TMPFILE for _GNU_SOURCE only. A file that is opened with it has no name.
 enum { OPEN_UNNAMED = 020000000 | O_DIRECTORY };

@@ -10,7 +10,7 @@ internal import UserFiles
 public struct Doctor: Sendable, Hashable {
     private var topic: String?
     private var probes = false
-    private var mends = false
+    private var repairs = false
     private var printsJSON = false
     private var commandVersion = ""
 
@@ -30,7 +30,7 @@ public struct Doctor: Sendable, Hashable {
         while let argument = arguments.popFirst() {
             switch argument {
             case "--probe": probes = true
-            case "--fix": mends = true
+            case "--fix": repairs = true
             case "--json": printsJSON = true
             case "--command":
                 guard let version = arguments.popFirst() else { return nil }
@@ -43,7 +43,7 @@ public struct Doctor: Sendable, Hashable {
         }
     }
 
-    /// Makes the checks, and performs the mends that the person has asked for.
+    /// Makes the checks, and performs the repairs that the person has asked for.
     ///
     /// - Parameters:
     ///   - environment: the variables of this process.
@@ -53,7 +53,7 @@ public struct Doctor: Sendable, Hashable {
             let text = "openurl: '\(printableLine(topic ?? ""))' is neither a scheme, nor a URL, nor an identifier\n"
             return Outcome(text: text, isUsageError: true, hasFailed: false)
         }
-        if mends, mend(examination), let second = examine(environment, installation) { examination = second }
+        if repairs, repair(examination), let second = examine(environment, installation) { examination = second }
         let report = Report(findings: examination.findings)
         return Outcome(text: text(of: report, environment), isUsageError: false, hasFailed: report.hasFailed)
     }
@@ -76,19 +76,19 @@ public struct Doctor: Sendable, Hashable {
         return examination
     }
 
-    /// Performs the mends, and says what was done.
+    /// Performs the repairs, and says what was done.
     ///
-    /// - Returns: whether a mend was tried.
-    private func mend(_ examination: Examination) -> Bool {
-        var done: Set<Mend> = []
-        for mend in examination.findings.compactMap(\.mend) where done.insert(mend).inserted {
-            do throws(MendFailure) {
-                note(try mend.perform(examination.bus, environment: examination.environment))
+    /// - Returns: whether a repair was tried.
+    private func repair(_ examination: Examination) -> Bool {
+        var done: Set<Repair> = []
+        for repair in examination.findings.compactMap(\.repair) where done.insert(repair).inserted {
+            do throws(RepairFailure) {
+                note(try repair.perform(examination.bus, environment: examination.environment))
             } catch {
-                note("could not mend: \(error.reason)")
+                note("could not fix: \(error.reason)")
             }
         }
-        if done.isEmpty { note("there is nothing that --fix may mend") }
+        if done.isEmpty { note("nothing for --fix to do") }
         return !done.isEmpty
     }
 

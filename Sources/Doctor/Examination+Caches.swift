@@ -53,7 +53,7 @@ extension Examination {
             problem,
             file: "\(directory)/mimeinfo.cache",
             fix: (isUsers ? "" : "sudo ") + "update-desktop-database \(quotedForShell(directory))",
-            mend: isUsers ? .cache(directory: directory) : nil
+            repair: isUsers ? .cache(directory: directory) : nil
         )
     }
 }

@@ -96,7 +96,7 @@ extension Examination {
                 .warn,
                 "no-mime-type",
                 id,
-                "is the default for \(scheme): and does not claim it in MimeType; KDE and choosers leave it out",
+                "is the default for \(scheme): and does not claim it in MimeType; choosers leave it out",
                 file: entry.file,
                 fix: change(entry, script)
             )

@@ -144,7 +144,7 @@ extension Examination {
                     "was moved or removed since it was registered",
                     file: diagnostic.file,
                     fix: "rm \(quotedForShell(diagnostic.file))",
-                    mend: .link(path: diagnostic.file)
+                    repair: .link(path: diagnostic.file)
                 )
             } else {
                 add(
@@ -161,7 +161,7 @@ extension Examination {
         }
     }
 
-    /// Returns the command that mends a manifest that cannot be used.
+    /// Returns the command that repairs a manifest that cannot be used.
     private func fix(ofManifest path: String, _ line: Int?) -> String {
         do throws(FileError) {
             var trust = TrustedPaths()
@@ -174,7 +174,7 @@ extension Examination {
         return access(path, R_OK) == 0 ? editing(path, line) : "chmod u+r \(quotedForShell(path))"
     }
 
-    /// The command that shows a line of a file to a person, who mends it.
+    /// The command that shows a line of a file to a person, who repairs it.
     private func editing(_ path: String, _ line: Int?) -> String {
         "\"${EDITOR:-vi}\" \(line.map { "+\($0) " } ?? "")\(quotedForShell(path))"
     }
@@ -228,7 +228,7 @@ extension Examination {
                         "needs \(name), which PATH leads to here, and not in the session",
                         file: here,
                         fix: "dbus-update-activation-environment PATH" + (router.map { " && kill \($0.pid)" } ?? ""),
-                        mend: router?.isStartedByBus == true ? .environment(["PATH"], router: router?.pid) : nil
+                        repair: router?.isStartedByBus == true ? .environment(["PATH"], router: router?.pid) : nil
                     )
                 } else {
                     let fix = "\"${EDITOR:-vi}\" \(quotedForShell(handler.path))"
@@ -303,7 +303,7 @@ extension Examination {
                     state.id,
                     "crashed too often, and is not started for another \(max(Int(end) - time(nil), 1)) seconds",
                     fix: "openurl activate --reset \(state.id)",
-                    mend: .quarantine(id: state.id)
+                    repair: .quarantine(id: state.id)
                 )
             }
             if let pid = state.pid, !state.isRegistered {
@@ -312,7 +312,7 @@ extension Examination {
                     .warn,
                     "unregistered",
                     state.id,
-                    "is registered no more, and its process \(pid) still runs",
+                    "is no longer registered, but its process \(pid) is still running",
                     fix: "openurl terminate \(state.id)"
                 )
             } else if let pid = state.pid, !state.isVerified, state.temporary != .known(.claim) {
@@ -383,7 +383,7 @@ extension Examination {
                 facts.compactMap(\.self).joined(separator: ", and "),
                 fix: "gdbus call --session --dest \(RouterService.name) --object-path \(RouterService.path) "
                     + "--method \(RegistryInterface.name).Reload",
-                mend: .reload
+                repair: .reload
             )
         } catch {
             add(.handlers, .skip, "stale-router", "router", "does not list its handlers: \(error)")

@@ -30,7 +30,7 @@ extension Examination {
         if environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil, xdg != nil {
             add(.openers, .skip, "xdg-open", "xdg-open", "opens desktop entries only with DISPLAY or WAYLAND_DISPLAY")
         }
-        report("KDE", choiceOfKDE(type), expected, scheme)
+        checkKDE(type, expected, scheme)
         checkPortal(scheme, expected: expected)
         checkChooser(scheme, expected)
     }
@@ -71,7 +71,7 @@ extension Examination {
                 }
                 if let handler = explanation.handler, temporary.contains(where: { $0.id == handler }) {
                     // The desktop knows nothing of it, so there is nothing to compare.
-                    add(.openers, .ok, "openurl", "openurl", "\(handler), which is there for a while only")
+                    add(.openers, .ok, "openurl", "openurl", "\(handler), which is there only temporarily")
                     return nil
                 }
             } catch {
@@ -129,15 +129,23 @@ extension Examination {
         return String(line[line.index(after: colon)...])
     }
 
-    /// Returns KDE's choice by its rules, which are those of the specification with KDE's own files first; nil without KDE.
-    private func choiceOfKDE(_ type: String) -> String?? {
+    /// Reports the choice that KDE makes by its own rules, if KDE is there.
+    private func checkKDE(_ type: String, _ expected: String, _ scheme: Scheme) {
         let isKDE = files.desktop.currentDesktop.contains("kde")
         guard isKDE || ["kioclient", "kioclient5", "plasmashell"].contains(where: { files.tool($0) != nil }) else {
-            return nil
+            return report("KDE", nil, expected, scheme)
         }
-        let directories = DesktopDirectories(environment: environment.merging(["XDG_CURRENT_DESKTOP": "KDE"]) { $1 })
-        let associations = MimeAssociations(loading: directories)
-        return .some(associations.defaultApplication(for: type, in: files.entries)?.id.rawValue)
+        let choices = KDEApplications(environment: environment, entries: files.entries).preferred(for: type)
+        guard choices.count > 1 else { return report("KDE", .some(choices.first?.rawValue), expected, scheme) }
+        add(
+            .openers,
+            .warn,
+            "kde",
+            "KDE",
+            "opens \(scheme): with any of \(choices.map { target(of: $0.rawValue) }.joined(separator: ", ")), because no default "
+                + "is chosen",
+            fix: "openurl default \(scheme) \(quotedForShell(expected))"
+        )
     }
 
     /// Reports the choice of one opener.
@@ -239,7 +247,7 @@ extension Examination {
                 "do not show \(expected), which has no desktop entry",
                 fix: "gdbus call --session --dest \(RouterService.name) --object-path \(RouterService.path) "
                     + "--method \(RegistryInterface.name).Reload",
-                mend: .reload
+                repair: .reload
             )
             return
         }

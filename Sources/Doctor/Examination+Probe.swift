@@ -98,6 +98,7 @@ extension Examination {
         case .arrived(let time): add(.probe, .ok, "probe", way.rawValue, "arrived in \(time) ms")
         case .lost(let reason):
             add(.probe, .fail, "probe", way.rawValue, "did not arrive: \(reason)", fix: "openurl doctor --fix")
+        case .impossible(let reason): add(.probe, .fail, "probe", way.rawValue, reason)
         case .notSent(let reason): add(.probe, .skip, "probe", way.rawValue, reason)
         }
     }
@@ -108,6 +109,8 @@ enum ProbeOutcome: Hashable {
     /// The URL has come, after some milliseconds.
     case arrived(Int64)
     case lost(String)
+    /// The way leads nowhere, for a reason that is not openurl's to repair.
+    case impossible(String)
     case notSent(String)
 }
 
@@ -162,6 +165,8 @@ final class Probe {
         let start = ContinuousClock.now
         do throws(CallError) {
             _ = try connection.call(Portal.openURI, on: Portal.object, Arguments("", url, [:]), timeout: Self.limit)
+        } catch .remote(let error) where error.isFromMissingMethod {
+            return .impossible(Portal.reasonWithoutBackend)
         } catch {
             return .lost("\(error)")
         }

@@ -49,7 +49,7 @@ extension Examination {
                 file: service,
                 fix: "mkdir -p \(quotedForShell(parentDirectory(of: link))) && ln -s \(quotedForShell(service)) "
                     + quotedForShell(link),
-                mend: .service(link: link, target: service)
+                repair: .service(link: link, target: service)
             )
         }
         let directories = [files.desktop.dataHome].compactMap(\.self) + files.desktop.dataDirectories
@@ -87,9 +87,9 @@ extension Examination {
         guard let router else { return }
         let version = runningVersion(bus)
         add(.session, .ok, "router", "router", "openurld \(version ?? "?"), process \(router.pid), \(router.start)")
-        let identity = RouterIdentity(isCommand: false) { self.environment[$0] }
-        if let warning = identity?.warning(about: router.pid) {
-            add(.session, .warn, "stranger", "router", warning, fix: "kill \(router.pid)")
+        let identity = RouterIdentity { self.environment[$0] }
+        if let warning = identity?.refusal(of: router.pid) {
+            add(.session, .fail, "stranger", "router", warning, fix: "kill \(router.pid)")
         }
         guard let version else {
             let reason = "does not tell its version"
@@ -105,7 +105,7 @@ extension Examination {
                 "router",
                 "runs as version \(version), and the installed \(program) is version \(other)",
                 fix: router.isUnit ? "systemctl --user restart openurld" : "kill \(router.pid)",
-                mend: isOurs ? .restart(pid: router.pid) : nil
+                repair: isOurs ? .restart(pid: router.pid) : nil
             )
             return
         }
@@ -191,14 +191,14 @@ extension Examination {
         }
         let names = missing.map(\.name).filter { environment[$0] != nil }
         for (name, level, message) in missing {
-            let (fix, mend) = importing(names, hasManager: manager != nil)
+            let (fix, repair) = importing(names, hasManager: manager != nil)
             let check = name.hasSuffix("DISPLAY") ? "display" : "environment"
-            add(.session, level, check, name, message, fix: fix, mend: mend)
+            add(.session, level, check, name, message, fix: fix, repair: repair)
         }
     }
 
-    /// Returns the command that gives variables to the session, and the mend that does the same.
-    private func importing(_ names: [String], hasManager: Bool) -> (fix: String, mend: Mend?) {
+    /// Returns the command that gives variables to the session, and the repair that does the same.
+    private func importing(_ names: [String], hasManager: Bool) -> (fix: String, repair: Repair?) {
         let list = names.joined(separator: " ")
         if hasManager {
             return ("dbus-update-activation-environment --systemd \(list)", .environment(names, router: nil))

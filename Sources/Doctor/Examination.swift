@@ -63,7 +63,7 @@ final class Examination {
         file: String? = nil,
         line: Int? = nil,
         fix: String? = nil,
-        mend: Mend? = nil
+        repair: Repair? = nil
     ) {
         let finding = Finding(
             part: part,
@@ -74,7 +74,7 @@ final class Examination {
             file: file,
             line: line,
             fix: fix,
-            mend: mend
+            repair: repair
         )
         if !findings.contains(finding) { findings.append(finding) }
     }

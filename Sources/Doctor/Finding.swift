@@ -35,10 +35,10 @@ struct Finding: Sendable, Hashable, Encodable {
     var file: String?
     /// The line of the file, counted from 1; nil if the fact is about the whole file.
     var line: Int?
-    /// The command that mends a fault.
+    /// The command that repairs a fault.
     var fix: String?
-    /// The mend that `--fix` performs; nil for a fault that the person has to mend.
-    var mend: Mend?
+    /// The repair that `--fix` performs; nil for a fault that the person has to repair.
+    var repair: Repair?
 
     /// The file as compilers write it, `file:line`, so that editors find the place.
     var place: String? {

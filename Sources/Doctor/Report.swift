@@ -89,8 +89,8 @@ struct Report {
             failures == 0 ? nil : failures == 1 ? "1 failure" : "\(failures) failures",
             warnings == 0 ? nil : warnings == 1 ? "1 warning" : "\(warnings) warnings",
         ]
-        let mends = Set(findings.compactMap(\.mend)).count
-        let rest = mends == 0 ? "" : "; --fix mends \(mends == 1 ? "one of them" : "\(mends) of them")"
+        let repairs = Set(findings.compactMap(\.repair)).count
+        let rest = repairs == 0 ? "" : "; --fix fixes \(repairs == 1 ? "one of them" : "\(repairs) of them")"
         return words.compactMap(\.self).joined(separator: ", ") + rest + "."
     }
 }

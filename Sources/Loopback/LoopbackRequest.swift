@@ -1,3 +1,5 @@
+internal import ByteCoding
+
 /// The head of an HTTP request, judged as the only request that the server answers: a `GET` of one path, from this machine.
 struct LoopbackRequest {
     /// The judgement of the bytes so far.
@@ -22,7 +24,9 @@ struct LoopbackRequest {
     func verdict(on bytes: [UInt8]) -> Verdict {
         guard let end = bytes.endOfHead else { return bytes.count >= Self.limit ? .refused(.tooLarge) : .incomplete }
         guard end <= Self.limit else { return .refused(.tooLarge) }
-        guard let head = String(validating: bytes[..<end], as: UTF8.self) else { return .refused(.badRequest) }
+        guard let head = String(validating: bytes[..<end], as: UTF8.self), !head.hasTooManyMarks else {
+            return .refused(.badRequest)
+        }
         // A line of HTTP ends with CR LF, which is one character in Swift.
         var lines = head.split(separator: "\r\n", omittingEmptySubsequences: true)[...]
         let words = lines.popFirst()?.split(separator: " ", omittingEmptySubsequences: false) ?? []

@@ -18,7 +18,8 @@ extension OpenURLClient {
     ///
     /// - Parameter timeout: the time limit; at most `CallbackOptions.maximumTimeout` of `OpenURLBus`.
     /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause: `noHandler` if nothing opens the URL, `timedOut`, `notAllowed`,
-    ///   `alreadyClaimed`, `limitsExceeded`; another ``OpenURLClientError``; `CancellationError`.
+    ///   `alreadyClaimed`, `limitsExceeded`, `malformedURL` for an expectation that names no URLs; another ``OpenURLClientError``;
+    ///   `CancellationError`.
     public func openForCallback(
         _ url: GenericURL,
         expecting expectation: CallbackExpectation,

@@ -182,10 +182,10 @@ public struct OpenURLClient: Sendable {
         try await call(RouterInterface.canOpenURL, url.description)
     }
 
-    /// Returns a sentence about a program that owns the router's name and is not the router of the service file.
+    /// Returns a sentence about a program that owns the router's name and is not the installed router.
     ///
     /// The result is `nil` if the router has its name, if no router runs, or if this program cannot know: a program in a
-    /// sandbox sees no other processes. The client sends no URL to such a program.
+    /// sandbox sees no other processes. The client sends nothing to such a program, unless `OPENURL_ROUTER` in the environment names it.
     public func routerWarning() async -> String? {
         do {
             return try await ways.call { await $0.check?.warning() }
@@ -232,7 +232,7 @@ func withErrorsOfClient<Result>(_ body: () async throws -> Result) async throws 
 }
 
 extension WayToRouter {
-    /// Checks that the router of the service file has the name.
+    /// Checks that no other program than the router has the name.
     func refuseStranger() async throws(OpenURLClientError) {
         if let warning = await check?.warning() { throw .unavailable(warning) }
     }

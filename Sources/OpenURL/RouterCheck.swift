@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The comparison of the program that owns the router's name with the one that the service file names, once for each owner.
+/// The comparison of the program that owns the router's name with the installed router, once for each owner.
 final class RouterCheck: Sendable {
     private struct State {
         /// Learns the owner of the name, and its changes from then on; nil before the first question.
@@ -45,7 +45,7 @@ final class RouterCheck: Sendable {
         guard let owner else { return nil }
         if let judged, judged.owner == owner { return judged.warning }
         do throws(CallError) {
-            let warning = try await connection.credentials(of: owner).pid.flatMap(identity.warning(about:))
+            let warning = try await connection.credentials(of: owner).pid.flatMap(identity.refusal(of:))
             state.withLock { $0.judged = (owner, warning) }
             return warning
         } catch {

@@ -8,7 +8,7 @@ struct WayToRouter: Sendable {
     let connection: Connection
     /// The unique name of this program there; nil without a bus.
     let name: BusName?
-    /// The comparison of the router with that of the service file; nil on the lane, where it was made before.
+    /// The comparison of the program with the installed router; nil on the lane, where it was made before.
     let check: RouterCheck?
 
     /// Whether the connection is the lane's.
@@ -25,7 +25,7 @@ struct WayToRouter: Sendable {
     init?(laneOn loop: EventLoop) async {
         guard let lane = await RouterLane.open(on: loop) else { return nil }
         if let identity = RouterIdentity.ofEnvironment {
-            guard let process = lane.process, identity.warning(about: process) == nil else {
+            guard let process = lane.process, identity.refusal(of: process) == nil else {
                 await lane.connection.close()
                 return nil
             }
@@ -158,7 +158,7 @@ final class WaysToRouter: Sendable {
 extension RouterIdentity {
     /// The router that this process should find; nil in a sandbox.
     static var ofEnvironment: RouterIdentity? {
-        RouterIdentity(isCommand: false) { name in
+        RouterIdentity { name in
             unsafe getenv(name).flatMap { unsafe $0.pointee == 0 ? nil : String(cString: $0) }
         }
     }

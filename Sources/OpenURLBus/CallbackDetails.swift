@@ -1,6 +1,7 @@
 public import DBus
 
-/// The facts about the end of a wait for a callback: the `details` of ``CallbackHandleInterface/completed``.
+/// The facts about the end of a wait for a callback, or about a callback that was refused: the `details` of
+/// ``CallbackHandleInterface/completed`` and ``CallbackHandleInterface/refused``.
 public struct CallbackDetails: Sendable, Hashable {
     /// The program that brought the callback, as the bus and the kernel describe it.
     public var source = OpenContext.Source()
@@ -8,7 +9,7 @@ public struct CallbackDetails: Sendable, Hashable {
     public var sourceApplication: String?
     /// The token that lets the program take the focus (`XDG_ACTIVATION_TOKEN`).
     public var activationToken: String?
-    /// The reason why the wait ended without a callback.
+    /// The reason why the wait ended without a callback, or why a callback was refused.
     public var error: RemoteError? {
         get { errorFields.error.map(RemoteError.init) }
         set { errorFields.error = newValue.map(ErrorFields.NamedError.init) }

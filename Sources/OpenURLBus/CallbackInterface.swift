@@ -8,7 +8,7 @@ public import DBus
 /// URLs go where they went before.
 ///
 /// A URL that matches the pattern and brings another `state` than the claim wants, or none, is refused
-/// (``OpenURLError/Code/notAllowed``); the claim stays. The desktop reaches the router through an entry that the router writes while
+/// (``OpenURLError/Code/notAllowed``); the claim stays, and its program is told once (``CallbackHandleInterface/refused``). The desktop reaches the router through an entry that the router writes while
 /// there are claims.
 public enum CallbackInterface {
     /// The interface's name.
@@ -55,6 +55,9 @@ public enum CallbackHandleInterface {
         "Completed",
         arguments: ["code", "url", "details"]
     )
+    /// A URL of the pattern came and was refused, because of its `state`, its sender or the policy. ``CallbackDetails/error`` has the
+    /// reason, without the URL. The claim stays; of further refusals it is not told.
+    public static let refused = Signal<CallbackDetails>(name, "Refused", arguments: ["details"])
 }
 
 /// The ways in which a claim ends.

@@ -26,12 +26,14 @@ public struct HandlerEntry: Sendable, Hashable {
     public var reach: Reported<HandlerReach> = .absent
     /// Whether no other handler can take the schemes over.
     public var isFixed: Bool
-    /// The reason for which the handler is there for a while only; ``Reported/absent`` for any other handler.
+    /// The reason for which the handler is there only temporarily; ``Reported/absent`` for any other handler.
     public var temporary: Reported<TemporaryRegistration> = .absent
     /// The state of the handler; ``Reported/absent`` for an application.
     public var state: Reported<HandlerState>
     /// The notes for a person: claims that another handler wins, manifest keys that were ignored.
     public var warnings: [String]
+    /// Whether a list leaves out what the manifest says, because the entry is too large for the list. ``warnings`` says so, too.
+    public var isCut = false
 
     /// Creates an entry.
     public init(
@@ -139,7 +141,7 @@ extension HandlerEntry: Record {
             { $0.temporary },
             { $0.temporary = $1 },
             omitting: .absent,
-            "The reason for which the handler is there for a while only."
+            "The reason for which the handler is there only temporarily."
         ),
         Field("state", { $0.state }, { $0.state = $1 }, "The state of the handler; an empty text for an application."),
         Field(
@@ -147,6 +149,13 @@ extension HandlerEntry: Record {
             { $0.warnings },
             { $0.warnings = $1 },
             "The notes for a person, such as claims that another handler wins."
+        ),
+        Field(
+            "cut",
+            { $0.isCut },
+            { $0.isCut = $1 },
+            omitting: false,
+            "Whether the list leaves out the schemes and everything else that the manifest says, for lack of room."
         )
     )
 }

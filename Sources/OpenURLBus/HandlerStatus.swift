@@ -19,7 +19,7 @@ public struct HandlerStatus: Sendable, Hashable {
     /// handler may be started.
     public var quarantinedUntil: UInt64?
 
-    /// The reason for which the handler is there for a while only; ``Reported/absent`` for any other handler.
+    /// The reason for which the handler is there only temporarily; ``Reported/absent`` for any other handler.
     public var temporary: Reported<TemporaryRegistration> = .absent
     /// Whether the handler is registered. If not, its process still runs, and ends as any other does.
     public var isRegistered = true
@@ -84,14 +84,14 @@ extension HandlerStatus: Record {
             { $0.temporary },
             { $0.temporary = $1 },
             omitting: .absent,
-            "The reason for which the handler is there for a while only."
+            "The reason for which the handler is there only temporarily."
         ),
         Field(
             "registered",
             { $0.isRegistered },
             { $0.isRegistered = $1 },
             omitting: true,
-            "False if the handler is registered no more, and its process still runs."
+            "False if the handler is no longer registered, but its process is still running."
         )
     )
 }

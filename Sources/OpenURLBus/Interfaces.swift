@@ -136,8 +136,9 @@ public enum RegistryInterface {
     ///
     /// The claim ends with the router as well: a caller that sees a new owner of the router's name claims the schemes again. The error
     /// is ``OpenURLError/Code/alreadyClaimed`` if another program has claimed a scheme, or has the name; and
-    /// ``OpenURLError/Code/notAllowed`` for a fixed scheme, a scheme of browsers, and a scheme that the user's policy denies or asks
-    /// about.
+    /// ``OpenURLError/Code/notAllowed`` for a fixed scheme, a scheme of browsers, a scheme that the user's policy denies or asks
+    /// about, and a scheme that another handler or application has. A rule that allows the scheme to the programs of the user lifts
+    /// the last refusal, as for the callbacks of ``CallbackInterface/request``.
     public static let claim = Method<Arguments<[String], String, String>, HandlerEntry>(
         name,
         "Claim",
@@ -158,6 +159,9 @@ public enum RegistryInterface {
     /// Removes a handler that ``register`` added.
     public static let unregister = Method<String, Empty>(name, "Unregister", inputs: ["id"])
     /// Returns the handlers, in the order of their bundle identifiers, and the applications that open URLs.
+    ///
+    /// If all entries together are too large for a message, those that take more than an equal share of it have
+    /// ``HandlerEntry/isCut``.
     public static let listHandlers = Method<Empty, [HandlerEntry]>(
         name,
         "ListHandlers",
@@ -179,7 +183,7 @@ public enum RegistryInterface {
     /// Reads the manifests and the desktop's files again, and publishes all handlers to the desktop. Returns the
     /// problems, by the path of the file.
     public static let reload = Method<Empty, [String: String]>(name, "Reload", outputs: ["problems"])
-    /// The handlers of these schemes have changed.
+    /// The handlers of these schemes have changed. The signal goes to the connections that have called ``RouterInterface/subscribe``.
     public static let changed = Signal<[String]>(name, "Changed", arguments: ["schemes"])
 }
 
@@ -192,7 +196,7 @@ public enum LifecycleInterface {
     /// The interface's name.
     public static let name: InterfaceName = "org.openurl.Lifecycle1"
 
-    /// Returns each registered handler that has a program, with its state, and each handler that is registered no more and still runs.
+    /// Returns each registered handler that has a program, with its state, and each handler that is no longer registered and still runs.
     ///
     /// A command (`OUCommand`) is active while its program runs for a URL; the process is the one that has started last.
     ///
@@ -210,16 +214,20 @@ public enum LifecycleInterface {
     public static let background = Method<String, Empty>(name, "Background", inputs: ["id"])
     /// Takes a handler to the background and suspends the handler at once. Returns when the process is stopped.
     public static let suspend = Method<String, Empty>(name, "Suspend", inputs: ["id"])
-    /// Ends a handler and removes its saved state. A handler that is registered no more and still runs ends too. Returns when the
+    /// Ends a handler and removes its saved state. A handler that is no longer registered and still runs ends too. Returns when the
     /// process has ended. If the handler was in the foreground, the
     /// handler that sent its latest URL then comes to the foreground again.
     public static let terminate = Method<String, Empty>(name, "Terminate", inputs: ["id"])
-    /// Forgets the crashes of a handler. A handler that crashes too often is not started for a while
+    /// Forgets the crashes of a handler. A handler that crashes too often is temporarily not started
     /// (``HandlerStatus/quarantinedUntil``); after this call it may be started at once, and its
     /// queued URLs are tried.
     public static let reset = Method<String, Empty>(name, "Reset", inputs: ["id"])
     /// Prevents the suspension of the calling handler until the task ends ("Executing a Finite-Length Task in the
     /// Background"). Returns the number of the task and the remaining time in milliseconds. A name has at most 256 bytes.
+    ///
+    /// All tasks together have the time of ``backgroundTimeRemaining``, whichever methods of ``HandlerInterface`` the handler
+    /// implements. A handler whose task is open at the end of the time is killed; ``HandlerInterface/expireBackgroundTasks`` comes
+    /// a second before.
     public static let beginBackgroundTask = Method<String, Arguments<UInt32, UInt32>>(
         name,
         "BeginBackgroundTask",
@@ -228,8 +236,12 @@ public enum LifecycleInterface {
     )
     /// Ends a task of the calling handler. A task that has already ended is ignored.
     public static let endBackgroundTask = Method<UInt32, Empty>(name, "EndBackgroundTask", inputs: ["task"])
-    /// Returns the time, in milliseconds, that the calling handler may still run in the background. The time is
-    /// ``unlimited`` in the foreground and for a handler with background modes.
+    /// Returns the time, in milliseconds, that the tasks of the calling handler have left, whether a task is open or not. On the
+    /// way to the background it is the time of the whole stay. The time is ``unlimited`` in the foreground, for a handler whose
+    /// background mode prevents the suspension, and for a process that no router has started.
+    ///
+    /// The time runs while a task is open in the background. A URL of another program that arrives in the background gives the
+    /// whole time again; a URL that the handler sends itself gives nothing.
     public static let backgroundTimeRemaining = Method<Empty, UInt32>(
         name,
         "BackgroundTimeRemaining",
@@ -279,6 +291,8 @@ public enum LifecycleInterface {
     public static let relieveMemory = Method<Empty, Empty>(name, "RelieveMemory")
     /// The state of a handler that the router follows has changed. The second argument is a raw value of ``HandlerState``.
     ///
+    /// The signal goes to the connections that have called ``RouterInterface/subscribe``.
+    ///
     /// The router tells ``HandlerState/active`` when it hands the handler the event that leads to the foreground. The handler may still
     /// be on its way then.
     public static let stateChanged = Signal<Arguments<String, String>>(
@@ -322,12 +336,15 @@ public enum HandlerInterface {
     public static let enterBackground = Method<Empty, Empty>(name, "EnterBackground")
     /// Prepares the handler for the stop of its process. Returns whether the handler is idle.
     ///
-    /// The handler releases its bus name, so that no message reaches a stopped process. A handler that is not idle
-    /// takes the name back at once. A stopped handler takes the name back when it gets `SIGCONT`.
+    /// A handler that is idle releases its bus name, so that no message to the name reaches a stopped process, and answers yes
+    /// when the bus has answered. The router then stops the process with `SIGSTOP`. A handler that is not idle answers no, and has
+    /// its name.
     ///
-    /// The argument is the reading end of a pipe; only the router has the writing end. Before it answers, the handler asks
-    /// the kernel for a `SIGCONT` when the writing end is closed (`F_SETSIG` in fcntl(2)). A stopped handler thus continues
-    /// when its router dies, whichever process started the handler.
+    /// The argument is the reading end of a pipe; only the router has the writing end. The handler keeps the descriptor open, and
+    /// leaves its flags alone: the router has asked the kernel for a `SIGCONT` to the handler when the writing end is closed
+    /// (`F_SETSIG` in fcntl(2)). The router closes the writing end when it continues the process with `SIGCONT`, and the kernel
+    /// closes it when the router dies. At the end of the pipe, or at `SIGCONT`, the handler takes its name back within
+    /// `OUTransitionTimeout`, and closes the descriptor. A handler that closes the descriptor before is not stopped.
     public static let suspend = Method<UnixFD, Bool>(name, "Suspend", inputs: ["lifeline"], outputs: ["ready"])
     /// Calls `didReceiveMemoryWarning`.
     public static let receiveMemoryWarning = Method<Empty, Empty>(name, "ReceiveMemoryWarning")

@@ -24,7 +24,7 @@ public enum MonitorInterface {
     /// no entries are left. The error is `org.freedesktop.DBus.Error.Failed` if the log is off.
     public static let log = Method<MonitorFilter, [MonitorEntry]>(name, "Log", inputs: ["filter"], outputs: ["entries"])
     /// Requests have begun, have reached a step, or have ended since the last signal. An entry takes the place of an earlier one
-    /// with the same ``MonitorEntry/time``.
+    /// with the same ``MonitorEntry/time``. The signal goes to the connections that have called ``subscribe``.
     public static let entries = Signal<[MonitorEntry]>(name, "Entries", arguments: ["entries"])
 
     /// The largest number of entries in one answer of ``log``, and in one signal.

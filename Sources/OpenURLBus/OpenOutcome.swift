@@ -12,7 +12,7 @@ public enum OpenOutcome: DBusType {
 
     /// Reads an outcome.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
-        let entries = try Entries(from: &reader)
+        let entries = try [String: Value](from: &reader)
         if let error = try ErrorFields(entries).error {
             self = .failed(RemoteError(error))
         } else {

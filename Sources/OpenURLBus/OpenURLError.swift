@@ -44,12 +44,20 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The cause.
     public let code: Code
     /// The description of the error, in a sentence without a full stop.
-    public let message: String
+    public let text: QuotingText
+    /// The description of the error as plain text.
+    public var message: String { text.description }
 
-    /// Creates an error.
-    public init(_ code: Code, _ message: String) {
+    /// Creates an error with a literal, whose interpolated parts are quotations.
+    public init(_ code: Code, _ text: QuotingText) {
         self.code = code
-        self.message = message
+        self.text = text
+    }
+
+    // A literal becomes a `QuotingText`, although `String` is the usual type of literals: the initializer is generic, and disfavoured.
+    /// Creates an error whose whole message is a quotation, such as the message of another program.
+    @_disfavoredOverload public init(_ code: Code, _ message: some StringProtocol) {
+        self.init(code, QuotingText(quoting: String(message)))
     }
 
     /// Creates an error from an error of the bus.

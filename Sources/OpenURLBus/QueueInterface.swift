@@ -36,7 +36,8 @@ public enum QueueInterface {
     public static let keptTime = Duration.seconds(86_400)
     /// The largest number of replies that are kept.
     public static let keptReplies = 8192
-    /// A URL has reached a state: a raw value of ``QueuedURL/State``.
+    /// A URL has reached a state: a raw value of ``QueuedURL/State``. The signal goes to the connections that have called
+    /// ``RouterInterface/subscribe``.
     public static let stateChanged = Signal<Arguments<String, String>>(
         name,
         "StateChanged",

@@ -47,6 +47,9 @@ package struct RedactedURL: Sendable, Hashable {
     /// that are left out stay, and no beginning of a secret in front of an ellipsis.
     package func redacting(_ message: String) -> String { hidden.isEmpty ? message : [secrets].redacting(message) }
 
+    /// Returns a text without the texts that are left out of the URL. The text's own words stay.
+    package func redacting(_ text: QuotingText) -> QuotingText { hidden.isEmpty ? text : [secrets].redacting(text) }
+
     /// The URL, as its parts are collected.
     private struct Parts {
         let showsQueries: Bool
@@ -220,6 +223,9 @@ package struct URLSecrets: Sendable {
 }
 
 extension [URLSecrets] {
+    /// Returns a text without the texts that are left out of the URLs. The text's own words stay.
+    package func redacting(_ text: QuotingText) -> QuotingText { text.replacingQuotations { redacting($0) } }
+
     /// Returns a message without the texts that are left out of the URLs, as ``RedactedURL/redacting(_:)`` does.
     package func redacting(_ message: String) -> String {
         guard !allSatisfy(\.isEmpty) else { return message }

@@ -1,48 +1,62 @@
 internal import Glibc
 
 /// The program that owns the router's name, compared with the program that should own it.
+///
+/// The command, the library and the doctor ask here, so they refuse the same programs. The router is the program of the bus's service
+/// file, the `openurld` beside the program that asks, or the program that ``variable`` names.
 package struct RouterIdentity: Sendable {
-    /// The router beside the command.
-    private let beside: String?
+    /// The variable of the environment with the path of a router that is not the installed one; with `any`, every program is the router.
+    package static let variable = "OPENURL_ROUTER"
+
+    private static let fileName = "openurld"
+
+    /// The programs that are the router, whatever the service file says.
+    private let programs: [String]
     /// The directories of data, in which the bus looks for service files.
     private let directories: [String]
 
     /// The service file is small.
     private static let sizeLimit = 4096
 
-    /// Takes the programs from the files that the bus uses; nil in a sandbox, which sees other processes than the bus.
-    ///
-    /// - Parameter isCommand: whether this process is the `openurl` command, which is installed beside the router.
-    package init?(isCommand: Bool, environment: (String) -> String?) {
-        guard unsafe access("/.flatpak-info", F_OK) != 0, environment("SNAP") == nil else { return nil }
-        let own = isCommand ? Self.link("/proc/self/exe") : nil
-        beside = own.flatMap { own in own.lastIndex(of: "/").map { String(own[...$0]) + "openurld" } }
+    /// Takes the programs from the files that the bus uses; nil if every program is the router, and in a sandbox, which sees other
+    /// processes than the bus.
+    package init?(environment: (String) -> String?) {
+        let named = environment(Self.variable)
+        guard unsafe access("/.flatpak-info", F_OK) != 0, environment("SNAP") == nil, named != "any" else { return nil }
+        let own = Self.link("/proc/self/exe")
+        let beside = own.flatMap { own in own.lastIndex(of: "/").map { String(own[...$0]) + Self.fileName } }
+        programs = [named, beside].compactMap { $0.flatMap(Self.resolved) }
         let home = environment("XDG_DATA_HOME") ?? environment("HOME").map { "\($0)/.local/share" }
         let rest = environment("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
         directories = [home].compactMap { $0 } + rest.split(separator: ":").map(String.init)
     }
 
-    /// The sentence for a person about another program that owns the name; nil if there is none, or if it cannot be known.
-    package func warning(about pid: UInt32) -> String? {
+    /// The sentence for a person about another program that owns the name, which gets no calls; nil if there is none, or if it cannot be
+    /// known.
+    package func refusal(of pid: UInt32) -> String? {
         guard let owner = Self.link("/proc/\(pid)/exe") else { return nil }
         // The file of a router that runs on after an update has the kernel's mark.
         let mark = " (deleted)"
         let program = owner.hasSuffix(mark) ? String(owner.dropLast(mark.count)) : owner
-        if program == beside { return nil }
-        let service = serviceProgram()
-        guard program != service, let expected = service ?? beside else { return nil }
+        let service = serviceWords()
+        guard let expected = service?.first(where: Self.isRouter) ?? service?.first ?? programs.last,
+            !programs.contains(program), service?.contains(program) != true
+        else { return nil }
+        // The service file starts the router through another program, such as a shell that looks for it.
+        if let service, !service.contains(where: Self.isRouter), Self.isRouter(program) { return nil }
         return "\(RouterService.name) belongs to \(owner) (process \(pid)), not to \(expected); "
-            + "end that program if it is not a router that you started"
+            + "end that program, or set \(Self.variable) to its path if it is a router that you started"
     }
 
-    /// The program of the service file that counts for the bus; nil without a file.
-    private func serviceProgram() -> String? {
+    private static func isRouter(_ path: String) -> Bool { path.hasSuffix("/\(fileName)") }
+
+    /// The words of the command in the service file that counts for the bus, with the links of paths resolved; nil without a file.
+    private func serviceWords() -> [String]? {
         let file = "dbus-1/services/\(RouterService.name).service"
-        return directories.lazy.compactMap { Self.program(ofService: "\($0)/\(file)") }.first
+        return directories.lazy.compactMap { Self.words(ofService: "\($0)/\(file)") }.first
     }
 
-    /// The program that a service file starts, with links resolved; nil without a file.
-    private static func program(ofService path: String) -> String? {
+    private static func words(ofService path: String) -> [String]? {
         let file = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
@@ -50,13 +64,17 @@ package struct RouterIdentity: Sendable {
         let count = unsafe read(file, &bytes, bytes.count)
         let lines = String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self).split(separator: "\n")
         guard let command = lines.first(where: { $0.hasPrefix("Exec=") })?.dropFirst("Exec=".count) else { return nil }
-        let isQuoted = command.hasPrefix("\"")
-        guard let word = command.split(separator: isQuoted ? "\"" : " ").first else { return nil }
-        return resolved(String(word)) ?? String(word)
+        // A word in quotes may have spaces, and may be a command for a shell.
+        let parts = command.split(separator: "\"", omittingEmptySubsequences: false)
+        let words = parts.enumerated().flatMap { index, part in
+            let pieces = part.split(whereSeparator: { " \t';&".contains($0) })
+            return index % 2 == 1 ? [part] + pieces.filter { $0 != part } : pieces
+        }
+        return words.isEmpty ? nil : words.map { resolved(String($0)) ?? String($0) }
     }
 
     private static func resolved(_ path: String) -> String? {
-        guard let resolved = unsafe realpath(path, nil) else { return nil }
+        guard path.hasPrefix("/"), let resolved = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
     }

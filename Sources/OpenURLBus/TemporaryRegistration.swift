@@ -1,4 +1,4 @@
-/// The reason for which a handler is there for a while only.
+/// The reason for which a handler is there only temporarily.
 public enum TemporaryRegistration: String, Sendable, Hashable, CaseIterable {
     /// A caller has registered the handler until the router ends (``RegistryInterface/registerTemporarily``).
     case registration

@@ -1,3 +1,4 @@
+internal import ByteCoding
 internal import Glibc
 package import UserFiles
 
@@ -36,7 +37,7 @@ package struct PolicyFiles: Sendable {
 
     // MARK: Reading
 
-    /// Reads the rules. A problem of one file or line leaves all others as they are.
+    /// Reads the rules. A problem of one file or line leaves the rules of all others.
     package func read() -> (rules: PolicyRules, diagnostics: [Diagnostic]) {
         var lines: [PolicyLine] = []
         var diagnostics: [Diagnostic] = []
@@ -54,7 +55,7 @@ package struct PolicyFiles: Sendable {
         }
         func refuse(_ file: String, _ error: FileError, isUsers: Bool) {
             diagnostics.append(Diagnostic(severity: .error, file: file, reason: error.reason))
-            lines += PolicyLine.refusals(ofUnusable: file, isUsers: isUsers)
+            lines += PolicyLine.refusals(of: file, isUsers: isUsers)
         }
         do throws(FileError) {
             for file in try administratorsFiles(&diagnostics) { add(file, isUsers: false) }
@@ -83,7 +84,11 @@ package struct PolicyFiles: Sendable {
     private static func bytes(of file: String) throws(FileError) -> [UInt8] {
         var trust = TrustedPaths()
         try trust.check(file)
-        return try contents(ofFile: file, limit: PolicyText.maximumSize, followingLinks: true)
+        let bytes = try contents(ofFile: file, limit: PolicyText.maximumSize, followingLinks: true)
+        guard !String(decoding: bytes, as: UTF8.self).hasTooManyMarks else {
+            throw FileError("has more than \(String.maximumMarks) combining marks in a row")
+        }
+        return bytes
     }
 
     /// Reads a file for a change. Its bytes stay, so bytes that are not UTF-8 are an error.

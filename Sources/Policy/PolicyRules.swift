@@ -12,6 +12,8 @@ package struct PolicyLine: Sendable, Hashable {
     package let line: Int
     /// Whether the user may change the file: the file is not the administrator's.
     package let isUsers: Bool
+    /// Whether the rule stands for a line or a file that cannot be read, and so decides before all rules that can be.
+    package private(set) var isRefusal = false
 
     package init(_ pattern: PolicyPattern, _ decision: PolicyDecision, file: String, line: Int, isUsers: Bool) {
         self.pattern = pattern
@@ -21,21 +23,26 @@ package struct PolicyLine: Sendable, Hashable {
         self.isUsers = isUsers
     }
 
-    /// The rules in place of a file that cannot be used: nothing is allowed to the callers that rules are mostly about.
+    /// The rules in place of a line or a file that cannot be read: nothing is allowed to the callers that rules are mostly about.
     ///
-    /// A policy that failed open would be lifted by a comment that makes the file too large. The user's own programs stay allowed,
-    /// so the user can correct the file.
-    static func refusals(ofUnusable file: String, isUsers: Bool) -> [PolicyLine] {
+    /// A policy that failed open would be lifted by a comment that makes the file too large, or by a character that nobody sees.
+    /// The user's own programs stay allowed, so the user can correct the file.
+    ///
+    /// - Parameter line: the number of the line; 0 for the whole file.
+    static func refusals(of file: String, line: Int = 0, isUsers: Bool) -> [PolicyLine] {
         [CallerClass.sandboxed, .remote, .unknown].map { callerClass in
             let pattern = PolicyPattern(source: .callers(callerClass), scheme: nil, host: nil)
-            return PolicyLine(pattern, .deny, file: file, line: 0, isUsers: isUsers)
+            var rule = PolicyLine(pattern, .deny, file: file, line: line, isUsers: isUsers)
+            rule.isRefusal = true
+            return rule
         }
     }
 
-    /// The place of the rule in words. A rule on line 0 stands for a file that cannot be used.
+    /// The place of the rule in words, or what the rule stands for.
     package var place: String {
         let file = printable(file)
-        return line == 0 ? "because \(file) cannot be used" : "in \(file), line \(line)"
+        guard isRefusal else { return "in \(file), line \(line)" }
+        return line == 0 ? "because \(file) cannot be used" : "because line \(line) of \(file) cannot be read"
     }
 
     /// The rule as a person writes it, such as `deny tel from sandboxed`.
@@ -48,8 +55,9 @@ package struct PolicyLine: Sendable, Hashable {
 ///
 /// 1. The administrator's rules are asked first. The user's rules count only where no rule of the administrator matches, so a
 ///    user cannot get around the administrator with a more specific rule.
-/// 2. The most specific rule decides: the source first, then the scheme, then the host (``PolicySpecificity``).
-/// 3. Between rules for the same pattern, `deny` wins, then `ask`.
+/// 2. A line that cannot be read refuses, because it may have been any rule.
+/// 3. The most specific rule decides: the source first, then the scheme, then the host (``PolicySpecificity``).
+/// 4. Between rules for the same pattern, `deny` wins, then `ask`.
 ///
 /// A rule that is less specific than the deciding rule therefore never changes the decision, and the order of the lines does
 /// not matter.
@@ -77,7 +85,7 @@ package struct PolicyRules: Sendable, Hashable {
         return ofAny.precedes(ofScheme) ? ofAny : ofScheme
     }
 
-    /// Returns the rule that decides about a URL whose caller had gone before it could be asked; nil if no rule matches.
+    /// Returns the rule that decides about a URL whose caller had exited before it could be asked; nil if no rule matches.
     ///
     /// The caller may have been any that a rule is for, and would get around a rule by leaving at once. Unless a rule names the
     /// class `unknown`, the strictest rule for the URL therefore decides, whatever its source.
@@ -111,6 +119,7 @@ extension PolicyLine {
     /// Whether this rule decides where both rules match.
     fileprivate func precedes(_ other: PolicyLine) -> Bool {
         guard isUsers == other.isUsers else { return other.isUsers }
+        guard isRefusal == other.isRefusal else { return isRefusal }
         let (left, right) = (pattern.specificity, other.pattern.specificity)
         return left == right ? decision.strictness > other.decision.strictness : left > right
     }

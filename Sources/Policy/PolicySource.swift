@@ -27,17 +27,17 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
     private static let hostMark = "host:"
     private static let applicationMark = "app:"
 
-    /// Reads a source.
+    /// Reads a source. The words and marks of the table may be in any case; an identifier may not.
     ///
     /// - Throws: the reason why the text is no source, with what to write.
     package init(_ text: String) throws(PolicySyntaxError) {
         if text == "*" {
             self = .every
-        } else if let callerClass = CallerClass(rawValue: text) {
+        } else if let callerClass = CallerClass(rawValue: asciiLowercased(text)) {
             self = .callers(callerClass)
-        } else if text.hasPrefix(Self.hostMark) {
+        } else if asciiLowercased(text).hasPrefix(Self.hostMark) {
             self = .host(asciiLowercased(try Self.name(text.dropFirst(Self.hostMark.count), of: "a host")))
-        } else if text.hasPrefix(Self.applicationMark) {
+        } else if asciiLowercased(text).hasPrefix(Self.applicationMark) {
             self = .application(try Self.name(text.dropFirst(Self.applicationMark.count), of: "an application"))
         } else {
             do throws(BundleIdentifier.ParseError) {

@@ -3,9 +3,10 @@ package import UserFiles
 
 /// The text of a policy file, line by line, as a person has written it.
 ///
-/// A line is `DECISION URLS from SOURCE`, with the words apart by spaces or tabs. `DECISION` is `allow`, `ask` or `deny`. `URLS` is
-/// `SCHEME`, `SCHEME://HOST`, or `*`. A `#` at the beginning of a line or after a space begins a comment. A line that cannot be
-/// read is a diagnostic and no rule; the other lines count.
+/// A line is `DECISION URLS from SOURCE`, with the words apart by spaces or tabs. `DECISION` is `allow`, `ask` or `deny`, in any case.
+/// `URLS` is `SCHEME`, `SCHEME://HOST`, or `*`. A `#` at the beginning of a line or after a space begins a comment. A line that cannot
+/// be read is a diagnostic and no rule. Unless the line begins with `allow`, it may have been meant to refuse, so it refuses all
+/// sandboxes, other hosts and unknown programs.
 package struct PolicyText: Sendable, Hashable {
     /// The largest size of a file in bytes.
     package static let maximumSize = 64 << 10
@@ -17,12 +18,18 @@ package struct PolicyText: Sendable, Hashable {
     private enum Content {
         case nothing
         case rule(PolicyPattern, PolicyDecision)
-        case problem(String)
+        case problem(String, mayRefuse: Bool)
     }
 
-    /// Splits a text into lines.
+    /// Splits a text into lines. A byte order mark at the beginning is left out.
     package init(_ text: String = "") {
-        lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }.map(String.init)
+        let scalars = text.unicodeScalars
+        lines = scalars.dropFirst(scalars.first == "\u{FEFF}" ? 1 : 0)
+            .split(separator: "\n", omittingEmptySubsequences: false)
+            .flatMap { line in
+                (line.last == "\r" ? line.dropLast() : line).split(separator: "\r", omittingEmptySubsequences: false)
+            }
+            .map { String($0) }
         if lines.last == "" { lines.removeLast() }
     }
 
@@ -37,20 +44,30 @@ package struct PolicyText: Sendable, Hashable {
     package func rules(file: String, isUsers: Bool) -> (rules: [PolicyLine], diagnostics: [Diagnostic]) {
         var rules: [PolicyLine] = []
         var problems = Problems(file: file)
+        var (count, isRefused) = (0, false)
         for (index, line) in lines.enumerated() {
             switch Self.content(of: line) {
             case .nothing: continue
-            case .problem(let reason): problems.add(.warning, "line \(index + 1)", reason)
+            case .problem(let reason, let mayRefuse) where mayRefuse && !isRefused:
+                isRefused = true
+                rules += PolicyLine.refusals(of: file, line: index + 1, isUsers: isUsers)
+                problems.add(
+                    .error,
+                    "line \(index + 1)",
+                    "\(reason); until the line is corrected, no rule allows sandboxes, other hosts and unknown programs anything"
+                )
+            case .problem(let reason, _): problems.add(.warning, "line \(index + 1)", reason)
             case .rule(let pattern, let decision):
-                guard rules.count < Self.maximumRules else {
+                guard count < Self.maximumRules else {
                     problems.add(
                         .warning,
                         "line \(index + 1)",
                         "is not used: a file has at most \(Self.maximumRules) rules"
                     )
-                    rules += PolicyLine.refusals(ofUnusable: file, isUsers: isUsers)
+                    rules += PolicyLine.refusals(of: file, isUsers: isUsers)
                     return (rules, problems.diagnostics)
                 }
+                count += 1
                 rules.append(PolicyLine(pattern, decision, file: file, line: index + 1, isUsers: isUsers))
             }
         }
@@ -60,26 +77,33 @@ package struct PolicyText: Sendable, Hashable {
     private static func content(of line: String) -> Content {
         let words = words(of: line)
         guard let first = words.first else { return .nothing }
-        guard let decision = PolicyDecision(rawValue: first) else {
+        guard let decision = PolicyDecision(rawValue: asciiLowercased(first)) else {
             return .problem(
-                "begins with '\(printable(first))': write allow, ask or deny first, as in 'deny tel from sandboxed'"
+                "begins with '\(printable(first))': write allow, ask or deny first, as in 'deny tel from sandboxed'",
+                mayRefuse: true
             )
         }
-        guard words.count == 4, words[2] == "from" else {
-            return .problem("is not a rule: write '\(first) SCHEME from SOURCE', as in '\(first) tel from sandboxed'")
+        let mayRefuse = decision != .allow
+        guard words.count == 4, asciiLowercased(words[2]) == "from" else {
+            let word = decision.rawValue
+            return .problem(
+                "is not a rule: write '\(word) SCHEME from SOURCE', as in '\(word) tel from sandboxed'",
+                mayRefuse: mayRefuse
+            )
         }
         do throws(PolicySyntaxError) {
             return .rule(try PolicyPattern(urls: words[1], source: words[3]), decision)
         } catch {
-            return .problem(error.description)
+            return .problem(error.description, mayRefuse: mayRefuse)
         }
     }
 
     /// The words of a line up to its comment.
     private static func words(of line: String) -> [String] {
         var words: [String] = []
-        for word in line.split(whereSeparator: { $0 == " " || $0 == "\t" }) {
-            if word.hasPrefix("#") { break }
+        // A mark that follows a space must not become one character with it.
+        for word in line.unicodeScalars.split(whereSeparator: { $0 == " " || $0 == "\t" }) {
+            if word.first == "#" { break }
             words.append(String(word))
         }
         return words

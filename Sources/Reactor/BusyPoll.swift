@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The time that a loop which expects input polls without sleeping.

@@ -1,7 +1,8 @@
 /// Turns a burst of events into one action.
 ///
 /// The action runs when no event has arrived for a while. If the burst continues, the action runs when a time limit has
-/// passed.
+/// passed. A slow action runs less often: between two runs there are nine times the time that the first one has taken, and at most
+/// ``longestRest``.
 ///
 /// Use a debouncer on the loop's thread only. An idle debouncer costs nothing.
 public final class Debouncer {
@@ -12,6 +13,11 @@ public final class Debouncer {
     private var timer: TimerID?
     private var lastEvent = ContinuousClock.now
     private var deadline = ContinuousClock.now
+    /// The time before which the action does not run again.
+    private var restEnd = ContinuousClock.now
+
+    /// The longest time between two runs of a slow action.
+    public static let longestRest = Duration.seconds(5)
 
     /// Creates a debouncer.
     ///
@@ -43,13 +49,19 @@ public final class Debouncer {
 
     private func wait() {
         // One timer serves all events of a burst. When the timer fires, it checks whether later events have arrived.
-        let end = min(lastEvent + quiet, deadline)
+        let end = self.end
         timer = loop?.schedule(at: end) { self.fire(at: end) }
     }
 
+    /// The time at which the action runs if no other event arrives.
+    private var end: ContinuousClock.Instant { max(min(lastEvent + quiet, deadline), restEnd) }
+
     private func fire(at end: ContinuousClock.Instant) {
-        guard end >= min(lastEvent + quiet, deadline) else { return wait() }
+        guard end >= self.end else { return wait() }
         timer = nil
+        let start = ContinuousClock.now
         action()
+        let now = ContinuousClock.now
+        restEnd = now + min(start.duration(to: now) * 9, Self.longestRest)
     }
 }

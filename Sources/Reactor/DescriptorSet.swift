@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The watches of one loop, kept as the array that `poll` takes, with one entry for each descriptor.

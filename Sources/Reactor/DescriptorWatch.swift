@@ -12,7 +12,7 @@ public struct DescriptorEvents: OptionSet, Sendable {
     public static let readable = DescriptorEvents(rawValue: 1)
     /// Writing does not block. The corresponding C constant is `POLLOUT`.
     public static let writable = DescriptorEvents(rawValue: 2)
-    /// The other end is gone. This event is reported even if it was not asked for. The corresponding C constant is
+    /// The other end has closed. This event is reported even if it was not asked for. The corresponding C constant is
     /// `POLLHUP`.
     public static let hangup = DescriptorEvents(rawValue: 4)
     /// The descriptor is broken. This event is reported even if it was not asked for. The corresponding C constants are

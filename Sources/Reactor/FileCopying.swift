@@ -17,4 +17,17 @@ package enum FileCopying {
         var (from, to) = (off_t(place), off_t(place))
         return copy_file_range(source, &from, target, &to, count, 0)
     }
+
+    /// Returns the next range of a file that is no hole, and changes the position of the file.
+    ///
+    /// A file system that knows no holes has one range.
+    ///
+    /// - Returns: nil behind the last range, with `errno` ENXIO, and after an error, with another `errno`.
+    package static func data(in file: CInt, from start: Int) -> Range<Int>? {
+        let first = lseek(file, off_t(start), CInt(SEEK_TO_DATA))
+        guard first >= 0 else { return nil }
+        let end = lseek(file, first, CInt(SEEK_TO_HOLE))
+        // A writer may have cut the file meanwhile.
+        return end < first ? nil : Int(first)..<Int(end)
+    }
 }

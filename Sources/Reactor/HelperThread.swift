@@ -55,12 +55,14 @@ public enum HelperThread {
                 var clock = clockid_t()
                 if pthread_getcpuclockid(pthread_self(), &clock) == 0 { state.clock = clock }
             }
+            // Nobody is woken for a step: the thread that waits looks at the steps when its patience is over.
             let result = work { meeting.change { $0.steps += 1 } }
             var isLate = false
             meeting.change {
                 $0.result = result
                 isLate = $0.isOver
             }
+            meeting.tellResult()
             if isLate { late() }
         }
         if let failure { throw failure }
@@ -112,8 +114,10 @@ public enum HelperThread {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }
             body(&state)
-            pthread_cond_signal(condition)
         }
+
+        /// Wakes the thread that waits for the result.
+        func tellResult() { pthread_cond_signal(condition) }
 
         /// Returns the result; nil after a time without progress.
         func wait(_ patience: Duration) -> Result? {
@@ -131,7 +135,7 @@ public enum HelperThread {
                     end.tv_nsec -= 1_000_000_000
                 }
                 var status: CInt = 0
-                while state.result == nil, state.steps == steps, status != ETIMEDOUT {
+                while state.result == nil, status != ETIMEDOUT {
                     status = pthread_cond_timedwait(condition, mutex, &end)
                 }
                 if state.result == nil, state.steps == steps, state.used == used {

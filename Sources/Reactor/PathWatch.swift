@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 public import SystemPackage
 
@@ -55,10 +56,12 @@ public final class PathWatch {
     /// The watched directories and files, as absolute paths.
     ///
     /// Set the paths before reading the files: a change that happens before the end of the assignment may not be
-    /// reported.
+    /// reported. The cost grows with the number of paths that are added, or with that of all paths if one is removed.
     public var paths: Set<String> = [] {
         didSet {
-            if paths != oldValue, descriptorWatch != nil { follow() }
+            guard paths != oldValue, descriptorWatch != nil else { return }
+            guard paths.isSuperset(of: oldValue) else { return follow() }
+            failures += watched.follow(adding: paths.subtracting(oldValue), with: descriptor)
         }
     }
 

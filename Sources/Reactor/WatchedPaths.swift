@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 internal import SystemPackage
 
@@ -59,7 +60,23 @@ struct WatchedPaths {
     /// - Returns: The paths that cannot be watched.
     mutating func follow(_ paths: Set<String>, with inotify: CInt) -> [UnwatchedPath] {
         let before = watches
-        (watches, descriptors, entries) = ([:], [:], [:])
+        watches = [:]
+        let failures = walk(paths, with: inotify)
+        // The kernel has already removed the watch of a deleted file. Removing such a watch again fails, which does no
+        // harm.
+        for descriptor in before.keys where watches[descriptor] == nil { inotify_rm_watch(inotify, descriptor) }
+        return failures
+    }
+
+    /// Watches more paths, and keeps the watches of all others as they are.
+    ///
+    /// - Returns: The added paths that cannot be watched.
+    mutating func follow(adding paths: Set<String>, with inotify: CInt) -> [UnwatchedPath] {
+        walk(paths, with: inotify)
+    }
+
+    private mutating func walk(_ paths: Set<String>, with inotify: CInt) -> [UnwatchedPath] {
+        (descriptors, entries) = ([:], [:])
         var failures: [UnwatchedPath] = []
         for path in paths.sorted() {
             do throws(Errno) {
@@ -72,9 +89,6 @@ struct WatchedPaths {
                 failures.append(UnwatchedPath(path: path, error: error))
             }
         }
-        // The kernel has already removed the watch of a deleted file. Removing such a watch again fails, which does no
-        // harm.
-        for descriptor in before.keys where watches[descriptor] == nil { inotify_rm_watch(inotify, descriptor) }
         (descriptors, entries) = ([:], [:])
         return failures
     }

@@ -37,7 +37,7 @@ final class Daemon<Parts: Assembly>: Sendable {
     func serve() async -> CInt {
         do {
             let registry = try await assembly.loadRegistry()
-            let bus = try await assembly.connect()
+            guard let bus = await connected() else { return EXIT_FAILURE }
             let router = try await assembly.makeRouter(registry, bus)
             // From the name on there may be requests, so a signal has to end the process in order by then.
             try await router.watchSignals { [self] in endInOrder(router, signal: $0) }
@@ -62,6 +62,16 @@ final class Daemon<Parts: Assembly>: Sendable {
             log.error("\(error)")
         }
         return EXIT_FAILURE
+    }
+
+    /// The connection to the bus; nil if there is none, which is logged.
+    private func connected() async -> Parts.Bus? {
+        do {
+            return try await assembly.connect()
+        } catch {
+            log.error("there is no session bus to serve: \(error); DBUS_SESSION_BUS_ADDRESS names the bus")
+            return nil
+        }
     }
 
     /// Answers the requests that have arrived and then closes the connection. The second signal ends the process at once.

@@ -127,6 +127,7 @@ struct LiveRouter: AssembledRouter {
     }
 
     func close() async {
+        await router.continueHandlers()
         await store.withdrawWithoutCommand()
         await router.closeLane()
         await connection.close()

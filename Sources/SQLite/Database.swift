@@ -43,6 +43,9 @@ public final class Database {
         try Statement(sql, in: self)
     }
 
+    /// The number of rows that the latest `INSERT`, `UPDATE` or `DELETE` has changed.
+    public var changes: Int { Int(sqlite3_changes(handle)) }
+
     /// Returns the number that a pragma such as `user_version` gives; 0 if there is no result.
     public func pragma(_ name: String) throws(SQLiteError) -> Int64 {
         let statement = try prepare("PRAGMA \(name)")

@@ -1,3 +1,4 @@
+internal import CLinux
 public import DBus
 internal import Glibc
 public import OpenURLBus

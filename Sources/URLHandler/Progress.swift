@@ -1,5 +1,5 @@
 internal import OpenURLBus
-internal import Synchronization
+internal import Reactor
 
 /// The handler's current activity, readable on the event loop while the main actor is busy.
 package final class Progress: Sendable {
@@ -10,7 +10,7 @@ package final class Progress: Sendable {
         var openTasks = 0
     }
 
-    private let content = Mutex(Content())
+    private let content = Lock(Content())
 
     var state: HandlerState { content.withLock { $0.state } }
     /// The name of the delegate's method that is running, or an empty string, and the method's time so far in microseconds.

@@ -1,7 +1,7 @@
 public import DBus
 public import OpenURLBus
 public import RFC1808
-internal import Synchronization
+internal import Reactor
 public import URLHandler
 
 /// Runs a delegate through the lifecycle sequences in a unit test, without a bus, a router or another process.
@@ -151,7 +151,7 @@ public struct EventResult: Sendable {
 
 /// The reports about one URL.
 private final class RecordedReports: ProgressSink {
-    private let reports = Mutex<[ProgressReport]>([])
+    private let reports = Lock<[ProgressReport]>([])
 
     var all: [ProgressReport] { reports.withLock(\.self) }
 

@@ -1,3 +1,4 @@
+internal import Desktop
 internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
@@ -75,7 +76,7 @@ struct Destination: Sendable {
         do throws(NoApplication) {
             claimant = .application(try registry.application(for: scheme))
         } catch {
-            throw OpenURLError(.noHandler, error.description)
+            throw OpenURLError(.noHandler, "\(error)")
         }
     }
 
@@ -113,6 +114,28 @@ extension Registry {
     }
 }
 
+extension Registry {
+    /// The handlers that may refuse the sender of a URL for a claimant: the claimant itself, and the handler whose name on the bus
+    /// the URL goes to, if an application has the name of a handler.
+    func receivers(of claimant: Claimant) -> [Handler] {
+        var receivers = claimant.handler.map { [$0] } ?? []
+        if let application = application(of: claimant), application.isDBusActivatable,
+            let named = application.busName.flatMap(handler(named:)), named.id != claimant.handler?.id
+        {
+            receivers.append(named)
+        }
+        return receivers
+    }
+
+    /// The desktop entry of the application that gets the URLs of a claimant; nil for a handler with a program of its own.
+    func application(of claimant: Claimant) -> DesktopEntry? {
+        switch claimant {
+        case .application(let entry): entry
+        case .handler(let handler): handler.desktopEntry.flatMap { applications[$0] }
+        }
+    }
+}
+
 extension GenericURL {
     /// Parses a URL of a caller. A desktop may pass on a URL that it has decoded for display, as KDE does.
     init(ofCaller text: String, _ options: OpenOptions = OpenOptions()) throws(OpenURLError) {
@@ -121,7 +144,7 @@ extension GenericURL {
             try self.init(isStrict ? text : Self.escapingForbiddenBytes(in: text.utf8))
         } catch {
             let code: OpenURLError.Code = error.reason == .tooLong ? .limitsExceeded : .malformedURL
-            throw OpenURLError(code, error.description)
+            throw OpenURLError(code, "\(error)")
         }
     }
 }

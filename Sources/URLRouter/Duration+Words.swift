@@ -1,14 +1,16 @@
+internal import OpenURLBus
+
 extension Duration {
     /// The time in words, such as `1 second`, `0.3 seconds` or `20 seconds`.
     ///
     /// The time is rounded: to milliseconds, and from ten seconds on to tenths of a second.
-    var inWords: String {
+    var inWords: QuotingText {
         let unit: Int64 = self < .seconds(10) ? 1 : 100
         let milliseconds = Int64((self / .milliseconds(unit)).rounded()) * unit
         var text = "\(milliseconds / 1000)"
         var rest = "\(1000 + milliseconds % 1000)".dropFirst()
         while rest.last == "0" { rest.removeLast() }
         if !rest.isEmpty { text += ".\(rest)" }
-        return text == "1" ? "1 second" : "\(text) seconds"
+        return QuotingText(stringLiteral: text == "1" ? "1 second" : "\(text) seconds")
     }
 }

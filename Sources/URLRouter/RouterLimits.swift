@@ -63,6 +63,8 @@ public struct RouterLimits: Sendable, Hashable {
     /// The time limit of each method on the way to the foreground or to the background, of the preparation for a stop, and of
     /// taking the name back after it (five seconds, as for the launch).
     public var transitionTimeout = Duration.seconds(5)
+    /// The time in which a handler tells the method that keeps a sender waiting, after the sender's time limit.
+    public var phaseTime = Duration.milliseconds(200)
     /// The time limit of a call that waits behind the other events of a handler. Watchdogs end the process of a handler that
     /// hangs long before; only a process that is not the router's to end can use up this time.
     public var eventTimeout = Duration.seconds(600)

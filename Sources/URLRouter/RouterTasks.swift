@@ -1,4 +1,4 @@
-/// Starts tasks in the router's isolation, for the parts of the router.
+/// Starts tasks and makes closures in the router's isolation, for the parts of the router.
 ///
 /// A part is not Sendable, so the compiler lets only the actor itself start a task that uses the part.
 struct RouterTasks {
@@ -17,5 +17,12 @@ struct RouterTasks {
         // does not name its isolation; `assumeIsolated` checks it at run time.
         nonisolated(unsafe) let body = body
         return router?.assumeIsolated { $0.start(body) }
+    }
+
+    /// Makes a closure that code outside of the router calls on the event loop. A closure that outlives the router does nothing.
+    func onLoop(_ body: @escaping () -> Void) -> @Sendable () -> Void {
+        // The body stays in the router's isolation, as in ``start(_:)``.
+        nonisolated(unsafe) let body = body
+        return { [weak router] in router?.assumeIsolated { _ in body() } }
     }
 }

@@ -10,61 +10,66 @@ internal import UserFiles
 
 /// Takes URLs to the handlers of their schemes: launches or wakes a handler, delivers the URL, and answers the sender.
 ///
-/// A request belongs to the router from the moment it arrives, and continues when its sender has gone. Requests for one
+/// A request belongs to the router from the moment it arrives, and continues when its sender has exited. Requests for one
 /// handler are delivered in the order of their arrival, across all callers. Every request ends within its time limit: with
 /// the handler's answer, or with one `OpenURLError`.
 ///
 /// The router runs on the event loop of its connection. Between a message and the decision about it there is no change of
 /// threads, and the order of decisions is the order of arrival.
 ///
-/// The router itself only connects its parts, and each part has its own folder: ``HandlerSession`` runs one handler,
-/// ``ApplicationOpener`` reaches the desktop's applications, ``DeliveryScheduler`` delivers later, and ``Callers`` knows the
-/// callers. The parts are not Sendable and share the router's isolation. Only an actor can start a task in its own isolation,
-/// so the parts start theirs through ``RouterTasks``.
+/// The router itself only connects its parts, and each part has its own folder: ``Opener`` is the way of a URL,
+/// ``HandlerSession`` runs one handler, ``ApplicationOpener`` reaches the desktop's applications, ``DeliveryScheduler`` delivers
+/// later, and ``Callers`` knows the callers. The parts are not Sendable and share the router's isolation. Only an actor can start a
+/// task in its own isolation, so the parts start theirs through ``RouterTasks``.
 public actor URLRouter {
     /// The event loop as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     let loop: EventLoop
-    let bus: any HandlerBus
-    /// The socket beside the bus; nil in tests without a bus.
-    let lane: Lane?
+    let bus: any RouterBus
     let launcher: HandlerLauncher
     let limits: RouterLimits
     let log: Logger
-    private let deliveryStore: DeliveryStore?
-    private let requestLog: RequestLog?
     private let commandHops: CommandHops
-    let policyStore: PolicyStore?
-    private let person: any PersonAsking
+    private let parts: RouterParts
 
-    /// The handlers of the files, and those that the router has in memory.
-    private(set) var snapshot: RegistrySnapshot
-    /// The handlers of the files alone.
-    private var declared: RegistrySnapshot
-    /// The handlers that the router has in memory.
-    let temporary: TemporaryHandlers
-    /// The names for which the bus was asked whether it knows their services.
-    var announcedServices: Set<String> = []
+    /// The handlers that the router knows.
+    private(set) lazy var handlers: KnownHandlers = makeHandlers()
 
-    /// The last time at which a caller asked to relieve memory.
-    var lastRelief: ContinuousClock.Instant?
-
-    private(set) lazy var sessions = makeSessions()
-    private(set) lazy var callers = Callers(bus, limits, sessions, commandHops)
+    private(set) lazy var sessions: HandlerSessions = makeSessions()
+    private(set) lazy var callers: Callers = Callers(bus, limits, sessions, commandHops)
     /// The kinds of the files that callers open.
     let files: FileKinds
     /// The copies of files into inboxes.
     let inboxes: Inboxes
     let handles = RequestHandles()
-    private(set) lazy var callbacks = Callbacks(bus, handles, limits, loop, RouterTasks(of: self))
-    private(set) lazy var calls = Calls(bus, limits, loop)
-    var requestNames = RequestNames()
-    private(set) lazy var subscriptions = Subscriptions(bus, limit: limits.subscribers) { [bus] in
-        bus.setSubscribers($0)
-    }
+    private(set) lazy var callbacks: Callbacks = Callbacks(
+        bus,
+        handles,
+        handlers,
+        permissions,
+        limits,
+        loop,
+        RouterTasks(of: self)
+    )
+    private(set) lazy var waitingCalls = WaitingCalls(bus, sessions, limits, loop, RouterTasks(of: self))
+    private(set) lazy var calls = Calls(opener, waitingCalls, callbacks, handles, callers, RouterTasks(of: self))
+    private(set) lazy var subscriptions = Subscriptions(
+        bus,
+        callers,
+        RouterTasks(of: self),
+        limit: limits.subscribers,
+        changed: { [bus] in bus.setSubscribers($0) }
+    )
     /// The requests on their way, for the log and for those who watch.
-    private(set) lazy var monitor = Monitor(bus, loop, limits, RouterTasks(of: self), log: requestLog)
+    private(set) lazy var monitor = Monitor(
+        bus,
+        callers,
+        loop,
+        limits,
+        RouterTasks(of: self),
+        log: parts.requests
+    )
     private(set) lazy var applications = ApplicationOpener(
         bus: bus,
         launcher: launcher,
@@ -73,15 +78,64 @@ public actor URLRouter {
         log: log,
         commandHops: commandHops
     )
-    private(set) lazy var permissions = Permissions(
-        policyStore,
+    private(set) lazy var permissions: Permissions = Permissions(
+        parts.policy,
         on: loop,
         tasks: RouterTasks(of: self),
         log: log
     )
-    private(set) lazy var questions = Questions(person, permissions, limits, RouterTasks(of: self))
+    private(set) lazy var questions = Questions(parts.person(launcher), permissions, limits, RouterTasks(of: self))
     /// The deliveries for later; nil without a place to store them.
-    private(set) lazy var deliveries = makeDeliveries()
+    private(set) lazy var deliveries: DeliveryScheduler? = makeDeliveries()
+
+    /// The way of a URL.
+    private(set) lazy var opener: Opener = Opener(
+        Opener.Parts(
+            handlers: handlers,
+            sessions: sessions,
+            applications: applications,
+            deliveries: deliveries,
+            callbacks: callbacks,
+            calls: waitingCalls,
+            callers: callers,
+            files: files,
+            inboxes: inboxes,
+            permissions: permissions,
+            questions: questions,
+            monitor: monitor,
+            limits: limits,
+            tasks: RouterTasks(of: self)
+        )
+    )
+
+    private(set) lazy var openCalls = OpenCalls(opener, handles, callers)
+    private(set) lazy var callbackRequests = CallbackRequests(
+        opener,
+        callbacks,
+        handles,
+        callers,
+        RouterTasks(of: self)
+    )
+    private(set) lazy var lifecycle = HandlerLifecycle(
+        handlers,
+        sessions,
+        applications,
+        deliveries,
+        callers,
+        monitor
+    )
+    private(set) lazy var temporary = TemporaryRegistrations(
+        handlers,
+        sessions,
+        callers,
+        permissions,
+        RouterTasks(of: self)
+    )
+    private(set) lazy var queue = QueueCalls(deliveries, callers)
+    private(set) lazy var services = ServiceNames(handlers, sessions.host)
+    private(set) lazy var entries = HandlerEntries(handlers, lifecycle)
+    private(set) lazy var explainer = Explainer(handlers, callers, callbacks, files, permissions, lifecycle)
+    private(set) lazy var inboxOpener = InboxOpener(opener, inboxes, handlers, callers, permissions, questions)
 
     /// Creates a router.
     ///
@@ -104,70 +158,55 @@ public actor URLRouter {
         log: Logger
     ) {
         let lane = Lane(beside: connection)
-        self.init(
+        var parts = RouterParts(
             registry: registry,
             bus: ConnectedHandlers(connection: connection, lane: lane),
-            lane: lane,
             loop: connection.loop,
             environment: environment,
-            session: SessionEnvironment(environment, from: connection, on: connection.loop, log: log),
-            scopes: ProcessScopes(connection, log: log),
             limits: limits,
-            deliveries: deliveries,
-            policy: policy,
-            requests: requests,
-            person: { DesktopPerson(connection: connection, launcher: $0, log: log) },
-            uniqueName: connection.uniqueName,
             log: log
         )
+        parts.deliveries = deliveries
+        parts.policy = policy
+        parts.requests = requests
+        parts.lane = lane
+        parts.session = SessionEnvironment(environment, from: connection, on: connection.loop, log: log)
+        parts.scopes = ProcessScopes(connection, log: log)
+        parts.uniqueName = connection.uniqueName
+        parts.person = { DesktopPerson(connection: connection, launcher: $0, log: log) }
+        self.init(parts)
     }
 
-    init(
-        registry: Registry,
-        bus: any HandlerBus,
-        lane: Lane? = nil,
-        loop: EventLoop,
-        environment: [String: String],
-        session: SessionEnvironment? = nil,
-        scopes: ProcessScopes? = nil,
-        limits: RouterLimits,
-        deliveries: DeliveryStore? = nil,
-        policy: PolicyStore? = nil,
-        requests: RequestLog? = nil,
-        person: (HandlerLauncher) -> any PersonAsking = { _ in Nobody() },
-        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)? = nil,
-        uniqueName: BusName? = nil,
-        log: Logger
-    ) {
-        declared = RegistrySnapshot(number: 0, registry: registry)
-        snapshot = declared
-        temporary = TemporaryHandlers(limit: limits.temporaryHandlers)
-        self.bus = bus
-        self.lane = lane
-        self.loop = loop
-        self.limits = limits
-        self.log = log
-        deliveryStore = deliveries
-        requestLog = requests
-        policyStore = policy
+    init(_ parts: RouterParts) {
+        self.parts = parts
+        bus = parts.bus
+        loop = parts.loop
+        limits = parts.limits
+        log = parts.log
         commandHops = CommandHops(for: limits.commandPeriod)
-        let directories = DesktopDirectories(environment: environment)
+        let directories = DesktopDirectories(environment: parts.environment)
         files = FileKinds(directories, limits, on: loop)
         inboxes = Inboxes(dataHome: directories.dataHome, limits, on: loop)
         launcher = HandlerLauncher(
-            session: session ?? SessionEnvironment(environment, on: loop, log: log),
+            session: parts.session ?? SessionEnvironment(parts.environment, on: loop, log: log),
             loop: loop,
             output: HandlerOutput(
-                in: BaseDirectories(environment: environment).stateHome.map { "\($0)/openurl/output" },
+                in: BaseDirectories(environment: parts.environment).stateHome.map { "\($0)/openurl/output" },
                 on: loop,
                 log: log
             ),
-            scopes: scopes,
-            records: ProcessRecords(environment: environment, log: log),
-            router: uniqueName,
-            examine: examine
+            scopes: parts.scopes,
+            records: ProcessRecords(environment: parts.environment, log: log),
+            router: parts.uniqueName,
+            examine: parts.examine
         )
-        self.person = person(launcher)
+    }
+
+    private func makeHandlers() -> KnownHandlers {
+        KnownHandlers(parts.registry, bus, limit: limits.temporaryHandlers) { [unowned self] in
+            sessions.use(registry)
+            callbacks.endLost()
+        }
     }
 
     private func makeSessions() -> HandlerSessions {
@@ -187,15 +226,15 @@ public actor URLRouter {
     }
 
     private func makeDeliveries() -> DeliveryScheduler? {
-        guard let deliveryStore else { return nil }
+        guard let store = parts.deliveries else { return nil }
         return DeliveryScheduler(
-            deliveryStore,
+            store,
             bus: bus,
             loop: loop,
             limits: limits,
             log: log,
             tasks: RouterTasks(of: self),
-            open: { [unowned self] delivery, id, attempt in await self.attempt(delivery, named: "\(id)", attempt) },
+            open: { [unowned self] in await opener.attempt($0, $1, $2) },
             quarantine: { [unowned self] in
                 guard let left = BusName($0).flatMap({ sessions[$0]?.quarantine }) else { return nil }
                 // Rounded up, so that the next attempt is not too early.
@@ -203,6 +242,9 @@ public actor URLRouter {
             }
         )
     }
+
+    /// The socket beside the bus; nil in tests without a bus.
+    var lane: Lane? { parts.lane }
 
     /// Starts a task in the router's isolation and runs it up to its first suspension. ``RouterTasks`` calls this.
     func start(_ body: @escaping () async -> Void) -> Task<Void, Never> {
@@ -213,41 +255,35 @@ public actor URLRouter {
     }
 
     /// The registry that the router uses now.
-    var registry: Registry { snapshot.registry }
+    var registry: Registry { handlers.registry }
 
-    /// Uses another registry from now on; running handlers continue. A stale snapshot is ignored.
+    /// Uses another registry of the files from now on, and announces the change.
     ///
-    /// - Returns: the schemes whose URLs go to another handler than before, to be announced. After a stale snapshot they are
-    ///   the changes recorded when it was read.
-    func use(_ snapshot: RegistrySnapshot) -> [String] {
-        if snapshot.number > declared.number {
-            declared = snapshot
-            temporary.forgetRegistrations(of: snapshot.registry.handlers)
-            combineHandlers()
-        }
-        return snapshot.changed
+    /// - Parameter isPublishing: whether the bus can start the handlers.
+    func use(_ snapshot: RegistrySnapshot, isPublishing: Bool) async {
+        let schemes = handlers.use(snapshot)
+        if isPublishing { await services.makeActivatable() }
+        handlers.announce(schemes)
     }
 
-    /// Uses the handlers of the files and those in memory from now on.
-    private func combineHandlers() {
-        let combined = declared.registry.adding(temporary.handlers(apartFrom: declared.registry))
-        snapshot = RegistrySnapshot(number: declared.number, registry: combined)
-        sessions.use(registry)
-        endLostCallbacks()
-    }
+    /// The paths whose changes change the rules of the policy.
+    var policyPaths: Set<String> { permissions.paths }
 
-    /// Changes the handlers that the router has in memory.
+    /// Reads the rules of the policy again.
+    func readRules() async { await permissions.readRules() }
+
+    /// Checks that a caller may use a method.
     ///
-    /// - Returns: the schemes whose URLs go to another handler than before, to be announced.
-    func changeTemporary<Failure>(
-        _ body: (TemporaryHandlers) throws(Failure) -> Void
-    ) throws(Failure) -> [String] {
-        let before = registry
-        try body(temporary)
-        combineHandlers()
-        let schemes = Set(before.temporarySchemes + registry.temporarySchemes)
-        return registry.schemes(schemes, withWinnersOtherThanIn: before).map(\.rawValue)
+    /// - Throws: `notAllowed`, with one message for every argument.
+    func check(_ caller: BusName?, of method: MemberName, _ interface: InterfaceName) async throws(OpenURLError) {
+        try await callers.check(caller, of: method, interface)
     }
+
+    /// Reads the rules and the remembered answers. Call it before the name is requested.
+    public func loadPolicy() async { await permissions.load() }
+
+    /// Returns when every request that has ended is in the log.
+    public func storeLog() async { await monitor.flush() }
 
     /// Makes requests wait until ``adoptRunning()`` is done, because their sender may be a handler that runs already. Call it
     /// before the name is requested.
@@ -258,7 +294,7 @@ public actor URLRouter {
     /// Finds the handlers that run already, for example after the end of another router. Call it when the name is owned.
     public func adoptRunning() async {
         launcher.output.followExisting()
-        await findRunning()
+        await sessions.findRunning(registry)
         // A handler that was suspended takes its name back when the earlier router ends, perhaps only after this look.
         for id in launcher.records?.removeEnded() ?? [] {
             if let handler = registry.handler(named: id) { await sessions.obtain(for: handler).findProcess() }
@@ -266,16 +302,31 @@ public actor URLRouter {
         callers.release()
     }
 
-    /// Finds the handlers that run without a session.
-    func findRunning() async {
-        do throws(CallError) {
-            for name in try await bus.names() {
-                guard let handler = registry.handler(named: name.rawValue), handler.kind == .native else { continue }
-                await sessions.obtain(for: handler).findProcess()
-            }
-        } catch {
-            log.error("the bus does not tell its names: \(error)")
-        }
+    /// Delivers the URLs of the queue from now on, those that an earlier router left included. Call it when the name is owned.
+    public func startDeliveries() async {
+        await deliveries?.run()
+    }
+
+    /// Refuses the questions that wait for the person, and ends the calls, the claims on callbacks and the deliveries.
+    ///
+    /// The method returns when the deliveries in progress have ended and every accepted URL is stored. Release the name right after
+    /// that: the next router reads the queue when it starts.
+    public func stopDeliveries() async {
+        questions.stop()
+        waitingCalls.stop()
+        await callbacks.stop()
+        await deliveries?.stop()
+    }
+
+    /// Gives up the deliveries in progress, whose attempts do not count. Call it when the bus has ended: the next router makes
+    /// the attempts again.
+    public func abandonDeliveries() async {
+        await deliveries?.abandon()
+    }
+
+    /// Sets the way of callbacks to the desktop. Call it before the name is requested.
+    func publishCallbacks(with publisher: @escaping Callbacks.Publisher) {
+        callbacks.publisher = publisher
     }
 
     /// Relieves memory whenever the kernel reports that programs wait for memory. Call it once. A kernel without pressure

@@ -13,8 +13,10 @@ LIFECYCLE_COMMANDS = ["activate", "suspend"]
 MEMORY = 300  # MiB that the command may take
 
 
-def hostile(session, how):
+def hostile(session, how, is_trusted=True):
     session.begin()
+    if is_trusted:
+        session.environment["OPENURL_ROUTER"] = "any"
     process = session.start(PYTHON, f"{HERE}/hostile_router.py", how)
     if not wait_until(lambda: session.owner(ROUTER) == process.pid):
         raise RuntimeError("the hostile router does not start")
@@ -45,6 +47,14 @@ def judged(found, is_bad):
     bad = {what: status for what, status in found.items() if is_bad(status)}
     return bool(bad), (", ".join(f"{what}: {status}" for what, status in bad.items())
                        or f"{len(found)} commands ended, statuses {sorted(set(found.values()))}")
+
+
+@attack("command", "waits for what the command sends")
+def listens(session):
+    hostile(session, "error", is_trusted=False)
+    texts = {what: session.run("openurl", *words, limit=5) for what, words in COMMANDS.items() if what != "version"}
+    reached = [what for what, run in texts.items() if run.status != 69 or "belongs to" not in run.output + run.errors]
+    return bool(reached), f"reached by: {', '.join(reached) or 'nothing'}"
 
 
 @attack("command", "gives endless pages of the queue", limit=60)

@@ -8,7 +8,7 @@ before the file is there, `replaceable` to let others take the name, `error=TEXT
 `decline=TEXT`, `shout=SECONDS` to fill standard output, `child` to leave a child that holds the connection, `take=NAME` to take another name, too,
 `router` to answer as a router does, `forward=URL` to open a URL at the signal SIGUSR1, `calls` to
 call the router for a caller of `com.example.Puppet`, `silent` to reply with nothing, `spawn=FILE` to start a script of the shell,
-`tasks=COUNT` to begin background tasks with long names.
+`tasks=COUNT` to begin background tasks with long names, `marks` to answer with texts that take long to compare.
 """
 
 import json, os, signal, subprocess, sys, time
@@ -67,7 +67,14 @@ def serve(bus):
         while "until" in WORDS and not os.path.exists(WORDS["until"]):
             time.sleep(0.05)
         time.sleep(float(WORDS.get("delay", 0)))
-        if "error" in WORDS:
+        if "marks" in WORDS:
+            marks = b"a" + b"\xcc\x81\xcc\x96" * (32 << 10)
+            if url.endswith("error"):
+                bus.refuse(call, "com.example.Error.Thrown", marks)
+            else:
+                reply = {marks + bytes([number]): ("s", marks) for number in range(65, 69)}
+                bus.reply(call, "ba{sv}a(stb)", [True, reply, [(marks, 0, False)]])
+        elif "error" in WORDS:
             bus.refuse(call, "com.example.Error.Thrown", json.loads(f'"{WORDS["error"]}"') * int(WORDS.get("times", 1)))
         elif "decline" in WORDS:
             bus.reply(call, "ba{sv}a(stb)", [False, {"reason": ("s", json.loads(f'"{WORDS["decline"]}"'))}, []])

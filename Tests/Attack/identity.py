@@ -250,7 +250,7 @@ def in_namespace(session, scenario):
     return run.output.strip().splitlines()[-1]
 
 
-@attack("identity", "keeps a connection whose process has gone, until the handler gets the number of the process")
+@attack("identity", "keeps a connection whose process has exited, until the handler gets the number of the process")
 def pid_reuse(session):
     facts = in_namespace(session, "connection")
     return facts.startswith("HARM"), facts.partition(" ")[2]

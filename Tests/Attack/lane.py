@@ -241,7 +241,7 @@ def reused(scenario, words):
         return facts.startswith("HARM"), facts.partition(" ")[2]
 
 
-reused("lane", "keeps a connection whose process has gone, until the handler gets the number of the process")
+reused("lane", "keeps a connection whose process has exited, until the handler gets the number of the process")
 reused("lane_waiting", "connects while the router is stopped, and another program gets the number of the process meanwhile")
 
 

@@ -106,7 +106,7 @@ def start_as(session, handler, number):
             return
         os.kill(handler.pid, signal.SIGKILL)
         wait_until(lambda: not session.owner(VICTIM))
-        # A handler that ends too often is not started for a while.
+        # A handler that ends too often is temporarily not started.
         caller.call(LIFECYCLE, "Reset", "s", [VICTIM])
 
 

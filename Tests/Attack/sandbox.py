@@ -36,6 +36,37 @@ for where, make in KINDS.items():
     attack("sandbox", f"registers a program from {where} to run it outside")(lambda session, make=make: get_out(session, make))
 
 
+def inherited(session, way):
+    """A program of the user calls once, and leaves its connection to another process: a child, or the program of a sandbox."""
+    session.begin()
+    path = session.manifest("org.evil.Out", "getout", "/bin/true", [], f"{session.root}/shared/evil")
+    call = (f"import sys, os, time; sys.path.insert(0, {HERE!r}); from bus import *\n"
+            f"def attempt(bus):\n"
+            f"    try: bus.call('org.openurl.Registry1', 'Register', 's', [{path!r}]); print('answered', flush=True)\n"
+            f"    except BusError as error: print(error.short, flush=True)\n")
+    # The first process waits for the end of all others.
+    code = call + ("read, write = os.pipe()\n"
+                   "if os.fork(): os.close(write); os.read(read, 1); os._exit(0)\n"
+                   "bus = Bus(); bus.call('org.openurl.Registry1', 'ListSchemes')\n")
+    if way == "child":
+        code += ("parent = os.getpid()\nif os.fork(): os._exit(0)\n"
+                 "while os.getppid() == parent: time.sleep(0.01)\nattempt(bus)\n")
+    else:
+        code += ("parent = os.getpid()\nif os.fork() == 0:\n"
+                 "    while not os.readlink(f'/proc/{parent}/exe').endswith('bwrap'): time.sleep(0.01)\n"
+                 "    attempt(bus); os._exit(0)\n"
+                 "os.execvp('bwrap', ['bwrap', '--bind', '/', '/', '--dev-bind', '/dev', '/dev', 'sleep', '5'])\n")
+    run = session.run(PYTHON, "-c", code)
+    if not run.output:
+        raise RuntimeError(run.errors)
+    listed = any(entry["id"] == "org.evil.Out" for entry in session.bus.call(REGISTRY, "ListHandlers")[0])
+    return listed, f"Register: {run.output.strip()}"
+
+
+for words, way in {"a child of a program that has called and ended": "child", "a program that bwrap has replaced": "bwrap"}.items():
+    attack("sandbox", f"registers over the connection of {words}")(lambda session, way=way: inherited(session, way))
+
+
 @attack("sandbox", "registers after the process of the connection has gone")
 def gone(session):
     session.begin()

@@ -64,12 +64,6 @@ import Testing
         #expect(!run.output.contains("[--\n"), "\(run.output)")
     }
 
-    @Test func completesInAShell() async throws {
-        let run = try await openurl("--generate-completion-script", "bash")
-        #expect(run.status == 0)
-        #expect(run.output.contains("can-open"))
-    }
-
     @Test func printsItsVersionWithoutABus() async throws {
         #expect(try await openurl("--version").output == "openurl 0.1.0\n")
     }

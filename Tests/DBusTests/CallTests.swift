@@ -1,6 +1,7 @@
 import Glibc
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -77,6 +78,11 @@ import Testing
             #expect(await errorName(get, Arguments("com.example.Echo1", "Missing")) == .unknownProperty)
             #expect(await errorName(get, Arguments("com.example.Echo1", "no name")) == .unknownProperty)
             #expect(await errorName(get, Arguments("com.example.Other", "Version")) == .unknownInterface)
+            #expect(await errorName(get, Arguments("no interface", "Version")) == .unknownInterface)
+            #expect(await errorName(get, Arguments("", "Missing")) == .unknownProperty)
+            let noPeer = Method<Empty, Empty>(PeerInterface.name, "NoSuch")
+            #expect(await errorName(noPeer, Empty()) == .unknownMethod)
+            #expect(await errorName(noPeer, on: elsewhere, Empty()) == .unknownMethod)
         }
     }
 

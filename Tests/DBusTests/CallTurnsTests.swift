@@ -1,6 +1,7 @@
 import Glibc
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -123,11 +124,11 @@ import Testing
             let calls = await Caller(pair.client).inOrder(0..<300) { (number: UInt32) async throws in
                 _ = try await Self.mark(pair.client, "\(number)")
             }
-            while await pair.client.callsInFlight < 300 { await Task.yield() }
+            try await eventually(await pair.client.callsInFlight) { $0 >= 300 }
             // The bus has the calls of the first program when it has answered the program's next call.
             _ = try await pair.client.names()
             let late = Task { try await Self.mark(other, "late") }
-            while await other.callsInFlight < 1 { await Task.yield() }
+            try await eventually(await other.callsInFlight) { $0 >= 1 }
             _ = try await other.names()
             #expect(Glibc.write(gate.writeEnd.rawValue, "x", 1) == 1)
             _ = try await late.value
@@ -151,7 +152,7 @@ import Testing
             let calls = await Caller(pair.client).inOrder(0..<20) { (number: UInt32) async throws in
                 _ = try await pair.client.call(Echo.string, on: Echo.object, "\(number)", timeout: .seconds(2))
             }
-            while await pair.client.callsInFlight < 20 { await Task.yield() }
+            try await eventually(await pair.client.callsInFlight) { $0 >= 20 }
             _ = try await pair.client.names()
             #expect(Glibc.write(gate.writeEnd.rawValue, "x", 1) == 1)
             var ends: [String: Int] = [:]
@@ -189,7 +190,7 @@ import Testing
             let calls = await Caller(other).inOrder(0..<10) { (number: UInt32) async throws in
                 _ = try await Self.mark(other, "\(number)")
             }
-            while await other.callsInFlight < 10 { await Task.yield() }
+            try await eventually(await other.callsInFlight) { $0 >= 10 }
             _ = try await other.names()
             await other.close()
             for call in calls { _ = await call.result }

@@ -1,5 +1,6 @@
 import CDBus
 import Glibc
+import TestSupport
 import Testing
 
 @testable import DBus

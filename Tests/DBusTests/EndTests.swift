@@ -1,5 +1,6 @@
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -46,7 +47,7 @@ import Testing
     @Test func cancelledTaskStopsWaitingForAnswers() async throws {
         try await withPair { (pair: Pair) async throws in
             let hanging = Task { try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
-            while await pair.service.incomingCalls.isIdle { await Task.yield() }
+            try await eventually(await pair.service.incomingCalls.isIdle) { !$0 }
             let answered = Task { await pair.service.waitUntilAnswered() }
             for _ in 0..<10 { await pair.service.loop.run {} }
             answered.cancel()

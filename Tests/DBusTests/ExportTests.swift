@@ -65,6 +65,37 @@ import Testing
         }
     }
 
+    /// D-Bus tells a service nothing of the time limit of its caller.
+    @Test func callIsCountedUntilItsAnswerAlsoWhenItsCallerHasGivenUp() async throws {
+        var limits = ConnectionLimits()
+        limits.calls = 3
+        let wait = Method<Empty, Empty>("com.example.Wait1", "Wait")
+        let object = RemoteObject(Echo.name, "/wait")
+        try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
+            let (gate, opener) = AsyncStream.makeStream(of: Void.self)
+            let exported = ExportedInterface(
+                "com.example.Wait1",
+                [
+                    .method(wait) { _, _ in
+                        for await _ in gate { break }
+                        return Empty()
+                    }
+                ]
+            )
+            await pair.service.export([exported], at: "/wait")
+            let client = pair.client
+            await #expect(throws: CallError.timedOut) {
+                try await client.call(wait, on: object, Empty(), timeout: .milliseconds(20))
+            }
+            await #expect(throws: Self.refusal("too many calls of this program are waiting for an answer")) {
+                try await client.call(Echo.string, on: Echo.object, "")
+            }
+            opener.yield()
+            await pair.service.waitUntilAnswered()
+            #expect(try await client.call(Echo.string, on: Echo.object, "x") == "x")
+        }
+    }
+
     private static let inTask = Method<UInt32, UInt32>("com.example.Both1", "InTask")
     private static let immediate = Method<UInt32, UInt32>("com.example.Both1", "Immediate")
 

@@ -151,6 +151,36 @@ private struct Wire: ~Copyable {
         #expect(throws: MalformedMessage.self) { try wire.read() }
     }
 
+    @Test func descriptorsMayArriveWithAnyBytesOfTheirMessage() throws {
+        let pipe = try Pipe()
+        var message = try written([pipe.writeEnd, pipe.writeEnd, pipe.readEnd]).sentBytes
+        message.set(7, at: MessageHeader.serialPlace)
+        for split in 1..<message.count {
+            var wire = try Wire()
+            Self.send(Array(message[..<split]), pipe.writeEnd, count: 2, over: wire)
+            Self.send(Array(message[split...]), pipe.readEnd, count: 1, over: wire)
+            Self.send(message, pipe.writeEnd, count: 3, over: wire)
+            var messages: [Message] = []
+            while try wire.read() == .read {
+                while let message = try wire.input.nextMessage() { messages.append(message) }
+            }
+            #expect(messages.map(\.descriptors.count) == [3, 3])
+            let received: [UnixFD] = try #require(messages.first).contents(limit: 100)
+            #expect(write(received[0].rawValue, "x", 1) == 1)
+            var byte: UInt8 = 0
+            #expect(read(received[2].rawValue, &byte, 1) == 1)
+        }
+        // The program takes no more for a message than a message may have.
+        var wire = try Wire(holdsMessages: false)
+        wire.input.beginMessages()
+        Self.send(Array(message[..<20]), pipe.writeEnd, count: 16, over: wire)
+        #expect(try wire.read() == .read)
+        Self.send(Array(message[20..<21]), pipe.writeEnd, count: 16, over: wire)
+        #expect(try wire.read() == .read)
+        Self.send(Array(message[21..<22]), pipe.writeEnd, count: 1, over: wire)
+        #expect(throws: MalformedMessage.self) { try wire.read() }
+    }
+
     @Test func lostDescriptorsFailTheirMessageAlone() async {
         // A child process has its own descriptors.
         await #expect(processExitsWith: .success) {
@@ -200,6 +230,11 @@ private struct Wire: ~Copyable {
         [.path("/"), .text(3, "C.D")], [.path("/"), .text(2, "a"), .text(3, "C")],
         [.path("/"), .text(3, "C"), .text(7, "..")], [.path("/org/freedesktop/DBus/Local"), .text(3, "C")],
         [.path("/"), .text(3, "\u{0}")],
+        [.path("/"), .text(3, "C"), .signature(String(repeating: "a", count: 33) + "y")],
+        [
+            .path("/"), .text(3, "C"),
+            .signature(String(repeating: "(", count: 33) + "y" + String(repeating: ")", count: 33)),
+        ],
     ])
     func messageWithAWrongHeaderIsIgnored(fields: [RawMessage.Field]) throws {
         var wire = try Wire()
@@ -308,8 +343,9 @@ private struct Wire: ~Copyable {
 
     @Test(arguments: [
         ("AUTH EXTERNAL 3939393939", "REJECTED EXTERNAL\r\n"), ("AUTH ANONYMOUS", "REJECTED EXTERNAL\r\n"),
-        ("AUTH EXTERNAL zz", "REJECTED EXTERNAL\r\n"), ("AUTH EXTERNAL  ", "REJECTED EXTERNAL\r\n"),
-        ("AUTH EXTERNAL 30 30", "REJECTED EXTERNAL\r\n"), ("CANCEL", "REJECTED EXTERNAL\r\n"),
+        ("AUTH EXTERNAL zz", "ERROR\r\n"), ("AUTH EXTERNAL 3", "ERROR\r\n"),
+        ("AUTH EXTERNAL  ", "REJECTED EXTERNAL\r\n"), ("AUTH EXTERNAL 30 30", "REJECTED EXTERNAL\r\n"),
+        ("AUTH", "REJECTED EXTERNAL\r\n"), ("CANCEL", "ERROR\r\n"),
         ("ERROR \"why\"", "REJECTED EXTERNAL\r\n"), ("DATA 30", "ERROR\r\n"), ("NEGOTIATE_UNIX_FD", "ERROR\r\n"),
         ("", "ERROR\r\n"), ("é", "ERROR\r\n"),
     ])
@@ -317,6 +353,34 @@ private struct Wire: ~Copyable {
         let (answers, authentication, _) = try Self.answers("\0\(line)\r\nAUTH EXTERNAL \(Self.user)\r\n", at: 1000)
         #expect(answers == [answer, "OK \(Self.id)\r\n"])
         #expect(!authentication.isDone)
+    }
+
+    /// The states of a server in "Authentication state diagrams" of the D-Bus specification.
+    @Test(arguments: [
+        ("DATA zz", "ERROR\r\n"), ("DATA 3", "ERROR\r\n"), ("AUTH EXTERNAL", "ERROR\r\n"), ("AUTH", "ERROR\r\n"),
+        ("NEGOTIATE_UNIX_FD", "ERROR\r\n"), ("CANCEL", "REJECTED EXTERNAL\r\n"), ("ERROR", "REJECTED EXTERNAL\r\n"),
+        ("DATA 3939393939", "REJECTED EXTERNAL\r\n"),
+    ])
+    func lineWhileDataIsAwaitedHasTheAnswerOfTheSpecification(line: String, answer: String) throws {
+        let isError = answer == "ERROR\r\n"
+        let next = isError ? "DATA" : "AUTH EXTERNAL \(Self.user)"
+        let (answers, _, _) = try Self.answers("\0AUTH EXTERNAL\r\n\(line)\r\n\(next)\r\n", at: 1000)
+        #expect(answers == ["DATA\r\n", answer, "OK \(Self.id)\r\n"])
+    }
+
+    @Test(arguments: [
+        ("AUTH EXTERNAL", "ERROR\r\n"), ("DATA", "ERROR\r\n"), ("NONSENSE", "ERROR\r\n"),
+        ("CANCEL", "REJECTED EXTERNAL\r\n"), ("ERROR", "REJECTED EXTERNAL\r\n"),
+    ])
+    func lineWhileTheBeginIsAwaitedHasTheAnswerOfTheSpecification(line: String, answer: String) throws {
+        let accepted = "OK \(Self.id)\r\n"
+        let again = answer == "ERROR\r\n" ? "" : "AUTH EXTERNAL \(Self.user)\r\n"
+        let (answers, authentication, _) = try Self.answers(
+            "\0AUTH EXTERNAL \(Self.user)\r\n\(line)\r\n\(again)BEGIN\r\n",
+            at: 1000
+        )
+        #expect(answers == [accepted, answer] + (again.isEmpty ? [] : [accepted]))
+        #expect(authentication.isDone)
     }
 
     @Test(arguments: [

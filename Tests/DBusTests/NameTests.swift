@@ -1,5 +1,6 @@
 import CDBus
 import DBus
+import TestSupport
 import Testing
 
 /// Each rule of the names, compared with libdbus on the same input.

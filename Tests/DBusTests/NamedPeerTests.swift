@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -77,7 +78,7 @@ import Testing
         }
     }
 
-    /// As on a bus, a call goes on when its caller has gone. Calls that had not started start in their turn.
+    /// As on a bus, a call goes on when its caller has exited. Calls that had not started start in their turn.
     @Test func callsContinueAfterTheEndOfTheOtherEnd() async throws {
         try await withNamedPeer { listener, client, server in
             let (starts, started) = AsyncStream.makeStream(of: String.self)
@@ -119,6 +120,16 @@ import Testing
         }
     }
 
+    /// The answer to a call, or the refusal of a call too many.
+    private static func echo(of client: Connection) async throws(CallError) -> String {
+        do throws(CallError) {
+            return try await client.call(Echo.string, on: object, "a")
+        } catch {
+            guard case .remote(let refusal) = error, refusal.name == .limitsExceeded else { throw error }
+            return refusal.message
+        }
+    }
+
     @Test func connectionsShareTheLimitsOfAnother() async throws {
         var limits = ConnectionLimits()
         limits.calls = 8
@@ -150,7 +161,7 @@ import Testing
                 for _ in 0..<count {
                     held.append(Task { try await client.call(Echo.never, on: object, Empty(), timeout: nil) })
                 }
-                while await client.callsInFlight < count { await Task.yield() }
+                try await eventually(await client.callsInFlight) { $0 >= count }
                 // The answer to a ping comes after the calls before it are counted.
                 _ = try await client.call(PeerInterface.ping, on: object, Empty())
                 await #expect(throws: CallError.self, "\(count)") {
@@ -160,14 +171,7 @@ import Testing
             // A connection that has gone uses nothing.
             await clients[0].close()
             held[4...5].forEach { $0.cancel() }
-            while true {
-                do {
-                    #expect(try await clients[1].call(Echo.string, on: Self.object, "a") == "a")
-                    break
-                } catch CallError.remote(let error) where error.name == .limitsExceeded {
-                    await Task.yield()
-                }
-            }
+            try await eventually(await Self.echo(of: clients[1])) { $0 == "a" }
             for call in held { call.cancel() }
             for client in clients {
                 await client.close()

@@ -59,7 +59,7 @@ import Testing
             // The bus already has both rules, so the next subscriber only asks for the owner.
             let first = try await pair.client.signals(Echo.played, matching: rule)
             let (events, log) = AsyncStream.makeStream(of: Void.self)
-            let mayGoOn = Lock(false)
+            let gate = try Pipe()
             let subscribing = await pair.client.loop.run { [client = pair.client] in
                 let subscribing = Task(executorPreference: client.loop) {
                     try await client.signals(Echo.played, matching: rule)
@@ -68,7 +68,8 @@ import Testing
                 client.onceWaitingForAnswer { connection in
                     let answer = connection.waitForBytes(above: 0)
                     log.yield()
-                    while !mayGoOn.withLock({ $0 }) { sched_yield() }
+                    var byte: UInt8 = 0
+                    _ = read(gate.readEnd.rawValue, &byte, 1)
                     _ = connection.waitForBytes(above: answer)
                 }
                 return subscribing
@@ -77,7 +78,7 @@ import Testing
             await iterator.next()
             try await pair.service.releaseName(name)
             #expect(try await other.requestName(name) == .owned)
-            mayGoOn.withLock { $0 = true }
+            #expect(write(gate.writeEnd.rawValue, "x", 1) == 1)
             let second = try await subscribing.value
             try await other.emit(Echo.played, from: "/", Arguments("other", 0))
             #expect(try await other.owner(of: name) == other.uniqueName)
@@ -114,12 +115,13 @@ extension Connection {
         }
     }
 
-    /// Blocks until more than `count` bytes can be read.
+    /// Blocks until more than `count` bytes can be read, but no longer than a minute.
     ///
     /// - Returns: The number of bytes that can be read.
     fileprivate func waitForBytes(above count: CInt) -> CInt {
         var available: CInt = 0
-        while available <= count {
+        let end = ContinuousClock.now + .seconds(60)
+        while available <= count, .now < end {
             guard ioctl(socket, UInt(FIONREAD), &available) == 0 else { return 0 }
             sched_yield()
         }

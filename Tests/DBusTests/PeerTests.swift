@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Reactor
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -161,7 +162,7 @@ func withPeers(
                 _ = try await client.call(Echo.string, on: Self.object, text, timeout: nil)
                 order.withLock { $0.append(number) }
             }
-            while await client.queuedMessages < 30 { await Task.yield() }
+            try await eventually(await client.queuedMessages) { $0 >= 30 }
             let emitter = Task {
                 try await client.emit(Echo.played, from: "/", Arguments("", 1))
                 await client.waitForRoom()
@@ -209,7 +210,7 @@ func withPeers(
                 var byte = UInt8(number)
                 #expect(write(copy.rawValue, &byte, 1) == 1)
             }
-            while await client.callsInFlight < 16 { await Task.yield() }
+            try await eventually(await client.callsInFlight) { $0 >= 16 }
             #expect(write(gate.writeEnd.rawValue, "x", 1) == 1)
             for call in calls { try await call.value }
             #expect(order.withLock { $0 } == Array(0..<16))

@@ -1,6 +1,7 @@
 import Glibc
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -123,7 +124,7 @@ private let text = String(repeating: "x", count: 50_000)
                 let calls = await Caller(server).inOrder(0..<100) { _ in
                     try await server.call(Echo.string, on: RemoteObject(nil, "/"), "", timeout: nil)
                 }
-                while await server.callsInFlight < 100 { await Task.yield() }
+                try await eventually(await server.callsInFlight) { $0 >= 100 }
                 for call in calls { call.cancel() }
                 for call in calls { await #expect(throws: CallError.cancelled) { try await call.value } }
                 #expect(await server.queuedMessages < 300)

@@ -36,6 +36,24 @@ import Testing
         }
     }
 
+    /// The specification lets a caller leave out the interface.
+    @Test func propertiesAreFoundWithoutTheirInterface() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let other: InterfaceName = "com.example.Echo2"
+            let properties = [("Volume", "quiet"), ("Size", "large")].map { name, value in
+                ExportedInterface.Member.property(Property<String>(other, MemberName(stringLiteral: name))) { value }
+            }
+            await pair.service.export([ExportedInterface(other, properties)], at: Echo.path)
+            let client = pair.client
+            #expect(try await client.call(Self.get, on: Echo.object, Arguments("", "Volume")) == .uint32(5))
+            #expect(try await client.call(Self.get, on: Echo.object, Arguments("", "Size")) == "large")
+            let all = try await client.call(Self.getAll, on: Echo.object, "")
+            #expect(all == ["Volume": .uint32(5), "Version": "1", "Size": "large"])
+            _ = try await client.call(Self.set, on: Echo.object, Arguments("", "Volume", .uint32(7)))
+            #expect(try await client.call(Self.get, on: Echo.object, Arguments("", "Volume")) == .uint32(7))
+        }
+    }
+
     @Test func changedPropertyIsAnnounced() async throws {
         try await withPair { (pair: Pair) async throws in
             let changed = Signal<Arguments<String, [String: Value], [String]>>(

@@ -35,7 +35,8 @@ import Testing
                 _ = send(socket, piece, piece.count, Int32(MSG_NOSIGNAL))
                 // The other end has read the piece when nothing is on its way.
                 var unread: CInt = 1
-                while unread > 0, ioctl(socket, UInt(TIOCOUTQ), &unread) == 0 { sched_yield() }
+                let end = ContinuousClock.now + .seconds(60)
+                while unread > 0, .now < end, ioctl(socket, UInt(TIOCOUTQ), &unread) == 0 { sched_yield() }
             }
             // Until the other end closes.
             while recv(socket, &bytes, bytes.count, 0) > 0 {}

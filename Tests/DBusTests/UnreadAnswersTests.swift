@@ -1,6 +1,7 @@
 import Glibc
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -61,20 +62,20 @@ import Testing
             let calls = await Caller(caller).inOrder(0..<count) { (_: UInt32) async throws in
                 _ = try await caller.call(Self.fill, on: Self.object, Self.million, timeout: nil)
             }
-            while await caller.callsInFlight < Int(count) { await Task.yield() }
+            try await eventually(await caller.callsInFlight) { $0 >= Int(count) }
             // The bus has the calls when it has answered the next one.
             _ = try await caller.names()
             let callerGate = try block(caller.loop)
             Self.open(serviceGate)
             let name = try #require(caller.uniqueName)
-            while await !pair.service.incomingCalls.isHeld(name) { await Task.yield() }
+            try await eventually(await pair.service.incomingCalls.isHeld(name)) { $0 }
             // A call that had started before runs before a later call of another program.
             _ = try await pair.client.call(Echo.string, on: Echo.object, "x")
             try await body(pair, name, answered)
             Self.open(callerGate)
             for call in calls { try await call.value }
             #expect(answered.withLock { $0 } >= Int(count))
-            while await pair.service.incomingCalls.isHeld(name) { await Task.yield() }
+            try await eventually(await pair.service.incomingCalls.isHeld(name)) { !$0 }
             await caller.close()
         }
     }
@@ -131,7 +132,7 @@ import Testing
             }
             var names = named.makeAsyncIterator()
             let sender = try #require(await names.next())
-            while await !pair.service.incomingCalls.isHeld(sender) { await Task.yield() }
+            try await eventually(await pair.service.incomingCalls.isHeld(sender)) { $0 }
             #expect(answered.withLock { $0 } < 32)
             peer = nil
             await pair.service.waitUntilAnswered()

@@ -67,6 +67,26 @@ import UserFiles
         #expect(entry.handler == "com.acme.todolist")
     }
 
+    /// Each place of an entry with a text that Swift compares in a time that grows with the square of its length.
+    @Test(arguments: [
+        "Name=%", "Name[%]=x\nName=x", "%=x\nName=x", "Name=x\nTerminal=%", "Name=x\nMimeType=%;text/%;", "Name=x\n[%]",
+        "Name=x\nExec=%", "Name=x\n%", "Name=x\nX-OpenURL-Handler=%",
+    ])
+    func textThatIsSlowToCompareIsReadFast(text: String) throws {
+        let marks = "a" + String(repeating: "\u{301}\u{316}", count: 100_000)
+        let parts = text.split(separator: "%", omittingEmptySubsequences: false)
+        let contents = "[Desktop Entry]\nType=Application\n" + parts.joined(separator: marks)
+        try tree.write("[Default Applications]\n\(marks)=a.desktop\ntext/plain=\(marks);\n", to: "config/mimeapps.list")
+        let time = try ContinuousClock().measure {
+            _ = try read(contents, languages: ["de"])
+            _ = MimeAssociations(loading: tree.directories)
+            let file = try #require(MimeAssociationsFile(in: tree.directories))
+            try file.setDefault(try #require(DesktopFileID(rawValue: "b.desktop")), for: ["text/plain"])
+        }
+        // One comparison takes eight seconds.
+        #expect(time < .seconds(5))
+    }
+
     @Test func missingKeysAreFalseOrNil() throws {
         let entry = try entry("Exec=foo\nTryExec=\nIcon=\nPath=\n")
         #expect(entry.name == "org.x.App")

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 import UserFiles
 
@@ -8,17 +9,14 @@ import UserFiles
 /// The directories of a desktop, which exist as long as their test.
 final class TemporaryTree {
     /// The directory that contains the tree, with all links resolved.
-    let path: String
+    var path: String { directory.path }
+    private let directory: TemporaryDirectory
     /// `PATH`, `HOME` and all variables of the base directories.
     var environment: [String: String]
 
     init() throws {
-        var template = Array("/tmp/desktop.XXXXXX\0".utf8CString)
-        let made = try #require(mkdtemp(&template))
-        let resolved = try #require(realpath(made, nil))
-        defer { free(resolved) }
-        path = String(cString: resolved)
-        environment = Self.environment(below: path)
+        directory = try TemporaryDirectory()
+        environment = Self.environment(below: directory.path)
         try write("#!/bin/sh\n", to: "bin/installed", mode: 0o755)
     }
 
@@ -28,14 +26,6 @@ final class TemporaryTree {
             "XDG_CONFIG_HOME": "\(path)/config", "XDG_CONFIG_DIRS": "\(path)/etc1:\(path)/etc2",
             "XDG_DATA_HOME": "\(path)/home", "XDG_DATA_DIRS": "\(path)/data1:\(path)/data2",
         ]
-    }
-
-    deinit {
-        do {
-            try FileManager.default.removeItem(atPath: path)
-        } catch {
-            Issue.record(error)
-        }
     }
 
     var directories: DesktopDirectories { DesktopDirectories(environment: environment) }
@@ -48,17 +38,7 @@ final class TemporaryTree {
 
     @discardableResult
     func write(_ bytes: [UInt8], to name: String, mode: mode_t = 0o644) throws -> String {
-        let file = try makeParents(of: name)
-        let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
-        try #require(descriptor >= 0)
-        defer { close(descriptor) }
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            try #require(count > 0)
-            rest = rest.dropFirst(count)
-        }
-        return file
+        try directory.write(bytes, to: name, mode: mode)
     }
 
     /// Writes an entry that claims types. The additional lines follow the standard keys.
@@ -76,12 +56,7 @@ final class TemporaryTree {
         return try write(text, to: name)
     }
 
-    func makeParents(of name: String) throws -> String {
-        let file = "\(path)/\(name)"
-        let directory = file.split(separator: "/").dropLast().joined(separator: "/")
-        try FileManager.default.createDirectory(atPath: "/\(directory)", withIntermediateDirectories: true)
-        return file
-    }
+    func makeParents(of name: String) throws -> String { try directory.makeParents(of: name) }
 
     /// Returns the text of a file in the tree.
     func read(_ name: String) throws -> String {
@@ -111,22 +86,7 @@ func run(_ command: [String], environment: [String: String] = [:], succeeds: Boo
     return String(decoding: output, as: UTF8.self)
 }
 
-/// Random numbers that a seed determines (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
+extension SeededGenerator {
     /// Returns true in `percent` of a hundred cases.
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 }

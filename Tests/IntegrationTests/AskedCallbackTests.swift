@@ -3,6 +3,7 @@ import Foundation
 import OpenURLBus
 import PrivateBus
 import RFC1808
+import TestSupport
 import Testing
 
 /// The callbacks that the router opens for handlers with `OUAnswersCallbacks`, with a real router and real handlers.
@@ -36,11 +37,7 @@ import Testing
 
     /// Returns the callback that the sender gets.
     private func callback(_ router: RouterProcess) async throws -> GenericURL {
-        while true {
-            let urls = try opened(router)
-            if urls.count > 1 { return try GenericURL(urls[1]) }
-            _ = try await router.connection.owner(of: RouterService.name)
-        }
+        try GenericURL(try await eventually(opened(router)) { $0.count > 1 }[1])
     }
 
     private func value(_ name: String, _ url: GenericURL) throws -> String? {
@@ -57,9 +54,7 @@ import Testing
         #expect(try value("wants-reply", url) == "true")
         // A list is no text.
         #expect(try value("environment", url) == nil)
-        while try router.log(of: Self.sender).filter({ $0.hasPrefix("from ") }).count < 2 {
-            _ = try await router.connection.owner(of: RouterService.name)
-        }
+        try await eventually(router.log(of: Self.sender)) { $0.count { $0.hasPrefix("from ") } >= 2 }
         #expect(
             try router.log(of: Self.sender).filter { $0.hasPrefix("from ") } == ["from no handler", "from \(Self.app)"]
         )
@@ -131,7 +126,7 @@ import Testing
         var options = OpenOptions()
         options.handleToken = HandleToken(rawValue: "mine")
         async let failure = router.failure(url, options)
-        while try opened(router, Self.app).isEmpty { _ = try await router.connection.owner(of: RouterService.name) }
+        try await eventually(opened(router, Self.app)) { !$0.isEmpty }
         let name = try #require(router.connection.uniqueName)
         let path = try #require(options.handleToken.flatMap { RequestInterface.path(of: name, $0) })
         try await router.connection.call(RequestInterface.cancel, on: RemoteObject(RouterService.name, path), Empty())
@@ -186,10 +181,7 @@ import Testing
         defer { router.stop() }
         #expect(try await router.openurl("policy", "deny", "--source", Self.app, "sender").status == 0)
         try await ask(router)
-        let log = router.bus.directory.appending(path: "openurld.log")
-        while try !String(contentsOf: log, encoding: .utf8).contains("a callback was not opened") {
-            _ = try await router.connection.owner(of: RouterService.name)
-        }
+        try await router.waitForLog("a callback was not opened")
         #expect(try opened(router) == ["sender:go"])
     }
 
@@ -200,9 +192,7 @@ import Testing
         defer { router.stop() }
         try await ask(router)
         let log = router.bus.directory.appending(path: "\(Self.sender).log")
-        while try !String(contentsOf: log, encoding: .utf8).contains("LoopDetected") {
-            _ = try await router.connection.owner(of: RouterService.name)
-        }
+        try await eventually(String(contentsOf: log, encoding: .utf8)) { $0.contains("LoopDetected") }
         #expect(try opened(router).count < 10)
     }
 

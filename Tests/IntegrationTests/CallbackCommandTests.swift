@@ -4,6 +4,7 @@ import OpenURL
 import OpenURLBus
 import PrivateBus
 import RFC1808
+import TestSupport
 import Testing
 
 /// `openurl callback`, the client's `openForCallback` and the example, with a real router.
@@ -20,22 +21,19 @@ import Testing
     ) async throws -> CommandRun {
         async let run = router.openurl(["callback"] + arguments)
         let entry = router.desktopEntry("org.openurl.callback").path
-        while !FileManager.default.fileExists(atPath: entry) {
-            _ = try await router.connection.owner(of: RouterService.name)
-        }
+        try await eventually(FileManager.default.fileExists(atPath: entry)) { $0 }
         try await body()
         return try await run
     }
 
     /// Returns the `redirect_uri` in the URL that a handler has got.
     private func redirect(_ router: RouterProcess) async throws -> String {
-        while true {
-            if let opened = try router.log(of: Self.app).first(where: { $0.hasPrefix("open app:authorize") }) {
-                let value = try #require(opened.split(separator: "redirect_uri=").last?.split(separator: "&").first)
-                return try #require(String(value).removingPercentEncoding)
-            }
-            _ = try await router.connection.owner(of: RouterService.name)
+        let log = try await eventually(router.log(of: Self.app)) {
+            $0.contains { $0.hasPrefix("open app:authorize") }
         }
+        let opened = try #require(log.first { $0.hasPrefix("open app:authorize") })
+        let value = try #require(opened.split(separator: "redirect_uri=").last?.split(separator: "&").first)
+        return try #require(String(value).removingPercentEncoding)
     }
 
     private func fetch(_ router: RouterProcess, _ url: String) async throws -> CommandRun {
@@ -53,10 +51,17 @@ import Testing
         let router = try await RouterProcess([Self.app: []])
         defer { router.stop() }
         let run = try await waiting(router, [Self.authorize]) {
-            #expect(try await router.failure("login://auth?code=1&state=other").code == .notAllowed)
+            for state in ["state=other", "state=secret", ""] {
+                #expect(try await router.failure("login://auth?code=secret&\(state)").code == .notAllowed)
+            }
             _ = try await router.open(Self.callback)
         }
-        #expect(run == CommandRun(status: 0, output: "\(Self.callback)\n", errors: ""))
+        // Only the first of several refusals is reported, without the values.
+        let refusal =
+            "openurl: a callback was refused, and the wait goes on: the callback has no state=, or a wrong one"
+        #expect(run.status == 0 && run.output == "\(Self.callback)\n")
+        #expect(run.errors.hasPrefix(refusal) && run.errors.count { $0 == "\n" } == 1, "\(run.errors)")
+        #expect(!run.errors.contains("secret"))
     }
 
     @Test func jsonHasTheQueryAndTheSource() async throws {
@@ -121,9 +126,12 @@ import Testing
         async let run = router.openurl("callback", "--loopback", Self.authorize)
         let address = try await redirect(router)
         #expect(address.hasPrefix("http://127.0.0.1:") && address.hasSuffix("/callback"), "\(address)")
-        #expect(try await fetch(router, "\(address)?code=1&state=s2").output == "403\n")
+        for state in ["s2", "s3"] {
+            #expect(try await fetch(router, "\(address)?code=1&state=\(state)").output == "403\n")
+        }
         #expect(try await fetch(router, "\(address)?code=1&state=s1").output.contains("close this tab"))
-        #expect(try await run == CommandRun(status: 0, output: "\(address)?code=1&state=s1\n", errors: ""))
+        let refusal = "openurl: a callback was refused, and the wait goes on: it has no state=, or a wrong one\n"
+        #expect(try await run == CommandRun(status: 0, output: "\(address)?code=1&state=s1\n", errors: refusal))
     }
 
     @Test func lineOfTheTerminalIsTheCallback() async throws {
@@ -162,11 +170,7 @@ import Testing
         let url = try GenericURL(Self.authorize)
         for expectation in [CallbackExpectation.prefix("login://auth"), .scheme("login")] {
             async let callback = client.openForCallback(url, expecting: expectation)
-            while try await !router.connection.call(
-                RouterInterface.canOpenURL,
-                on: RouterService.object,
-                "login://auth"
-            ) {}
+            try await eventually(await router.canOpen("login://auth")) { $0 }
             _ = try await router.open(Self.callback)
             let found = try await callback
             #expect("\(found.url)" == Self.callback && found.query == ["code": "1", "state": "s1"])
@@ -189,10 +193,10 @@ import Testing
         defer { router.stop() }
         let client = try await client(router)
         let task = Task { try await client.openForCallback(GenericURL(Self.authorize), expecting: .scheme("login")) }
-        while try await !router.connection.call(RouterInterface.canOpenURL, on: RouterService.object, Self.callback) {}
+        try await eventually(await router.canOpen(Self.callback)) { $0 }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        while try await router.connection.call(RouterInterface.canOpenURL, on: RouterService.object, Self.callback) {}
+        try await eventually(await router.canOpen(Self.callback)) { !$0 }
     }
 
     @Test func clientGetsTheReason() async throws {

@@ -4,6 +4,7 @@ import OpenURL
 import OpenURLBus
 import PrivateBus
 import RFC1808
+import TestSupport
 import Testing
 
 /// Programs that wait for a URL to come back, with a real router.
@@ -73,16 +74,22 @@ import Testing
         let config = router.bus.directory.appending(path: "XDG_CONFIG_HOME/mimeapps.list")
         var files = FileManager.default.fileExists(atPath: config.path) ? [config] : []
         for directory in directories where FileManager.default.fileExists(atPath: directory.path) {
-            files += try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
+            files += try FileManager.default.contentsOfDirectory(
+                at: directory,
+                includingPropertiesForKeys: nil,
+                options: .skipsHiddenFiles
+            )
         }
-        return try files.filter { file in
-            let text = try String(contentsOf: file, encoding: .utf8)
+        return files.filter { file in
+            // The router replaces and removes files meanwhile.
+            guard let content = FileManager.default.contents(atPath: file.path) else { return false }
+            let text = String(decoding: content, as: UTF8.self)
             return text.contains("x-scheme-handler/login") || text.contains("org.openurl.callback")
         }.map(\.lastPathComponent).sorted()
     }
 
     private func waitUntilClean(_ router: RouterProcess) async throws {
-        while try !traces(router).isEmpty { _ = try await router.connection.owner(of: RouterService.name) }
+        try await eventually(traces(router)) { $0.isEmpty }
     }
 
     @Test func callbackGoesToTheClaimantAndEndsTheClaim() async throws {
@@ -101,9 +108,7 @@ import Testing
         #expect(details.source.pid == UInt32(ProcessInfo.processInfo.processIdentifier))
         #expect(try await router.failure(Self.callback).code == .noHandler)
         try await waitUntilClean(router)
-        while try !router.log(of: Self.app).contains("open \(Self.authorize)") {
-            _ = try await router.connection.owner(of: RouterService.name)
-        }
+        try await eventually(router.log(of: Self.app)) { $0.contains("open \(Self.authorize)") }
     }
 
     @Test func wrongStateConsumesNothing() async throws {
@@ -239,7 +244,7 @@ import Testing
         next.environment = router.bus.environment
         next.standardError = FileHandle.nullDevice
         let name = RouterService.name
-        while try await router.connection.owner(of: name) != nil {}
+        try await eventually(await router.connection.owner(of: name)) { $0 == nil }
         try await RouterProcess.waitForOwner(of: name, on: router.connection) { try next.run() }
         try await waitUntilClean(router)
         _ = claim

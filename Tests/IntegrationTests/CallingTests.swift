@@ -4,6 +4,7 @@ import OpenURL
 import OpenURLBus
 import PrivateBus
 import RFC1808
+import TestSupport
 import Testing
 
 /// Calls of x-callback-url, with a real router and real handlers.
@@ -48,14 +49,11 @@ import Testing
 
     /// Returns a parameter of the last URL that the handler has got, when there is one.
     private func parameter(_ name: String, _ router: RouterProcess, after count: Int = 0) async throws -> String {
-        while true {
-            let opened = try router.log(of: Self.app).filter { $0.hasPrefix("open ") }
-            if opened.count > count, let last = opened.last {
-                let url = try GenericURL(String(last.dropFirst("open ".count)))
-                return try #require(try url.queryItems.first(named: name)?.value?.decoded(), "\(url)")
-            }
-            _ = try await router.connection.owner(of: RouterService.name)
+        let opened = try await eventually(router.log(of: Self.app).filter { $0.hasPrefix("open ") }) {
+            $0.count > count
         }
+        let url = try GenericURL(String(opened[opened.count - 1].dropFirst("open ".count)))
+        return try #require(try url.queryItems.first(named: name)?.value?.decoded(), "\(url)")
     }
 
     private func timeout(_ time: Duration) -> OpenOptions {
@@ -283,7 +281,7 @@ import Testing
         #expect(try await router.failure(callback).message.contains("only com.example.app"))
         await caller.close()
         await #expect(throws: CallError.self) { try await answer.value }
-        while try await router.failure(callback).message.contains("only com.example.app") {}
+        try await eventually(await router.failure(callback).message) { !$0.contains("only com.example.app") }
     }
 
     @Test(arguments: ["silent", "stall=open", "hang=open"]) func handleCancelsTheCall(_ handler: String) async throws {
@@ -405,9 +403,7 @@ import Testing
         #expect(result.reply == ["id": "7"])
         #expect(try await parameter("title", router) == "a b")
         let cancelled = Task { try await client.call(GenericURL("b:x")) }
-        while try router.log(of: "com.example.b").filter({ $0.hasPrefix("open ") }).isEmpty {
-            _ = try await router.connection.owner(of: RouterService.name)
-        }
+        try await eventually(router.log(of: "com.example.b")) { $0.contains { $0.hasPrefix("open ") } }
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { _ = try await cancelled.value }
     }

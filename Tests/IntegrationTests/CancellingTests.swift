@@ -5,6 +5,7 @@ import OpenURLBus
 import PrivateBus
 import RFC1808
 import Synchronization
+import TestSupport
 import Testing
 
 /// Cancelling a request at each moment of its way, with real processes.
@@ -112,13 +113,6 @@ import Testing
         }
     }
 
-    /// Waits until a condition holds that another process makes true.
-    private func wait(_ router: RouterProcess, until condition: () throws -> Bool) async throws {
-        while try !condition() {
-            _ = try await router.connection.owner(of: RouterService.name)
-        }
-    }
-
     private func code(_ request: Task<OpenResult, any Error>) async throws -> OpenURLError.Code? {
         do {
             _ = try await request.value
@@ -137,14 +131,14 @@ import Testing
         let first = Task { try await router.open(Self.url, Self.options("t1")) }
         var second: Task<OpenResult, any Error>?
         if moment == .whileTheProcessStarts {
-            for await state in states where state.body.values.1 == HandlerState.inactive.rawValue { break }
+            try await states.wait(for: "inactive", of: Self.id)
         }
         if moment == .whileThePersonIsAsked {
             let asked = router.bus.directory.appending(path: "asked").path
-            try await wait(router) { FileManager.default.fileExists(atPath: asked) }
+            try await eventually(FileManager.default.fileExists(atPath: asked)) { $0 }
         }
         if let event = moment.event {
-            try await wait(router) { try router.log(of: Self.id).contains { $0.hasPrefix(event) } }
+            try await eventually(router.log(of: Self.id)) { $0.contains { $0.hasPrefix(event) } }
         }
         if moment.isSecond {
             let task = Task { try await router.open("app:second", Self.options("t2")) }
@@ -168,15 +162,16 @@ import Testing
             }
         default:
             let token = moment.isSecond ? "t2" : "t1"
-            while true {
+            func unknown() async throws -> RemoteError? {
                 do {
                     try await cancel(token, of: router.connection)
-                    break
                 } catch CallError.remote(let error) where error.name == .unknownObject {
-                    // The call may still be on its way to the router, unless the handler has the URL: it may have answered by then.
-                    if moment == .whileTheHandlerAnswers { break }
+                    return error
                 }
+                return nil
             }
+            // The call may still be on its way to the router, unless the handler has the URL: it may have answered by then.
+            try await eventually(await unknown()) { $0 == nil || moment == .whileTheHandlerAnswers }
         }
         // The handler takes its name after the cancel, and then gets what was not cancelled.
         let gate = moment.behaviour.contains("gate") ? router.openGate(of: Self.id) : nil
@@ -253,7 +248,7 @@ import Testing
         defer { router.stop() }
         let fifo = open(router.bus.directory.appending(path: "fifo").path, O_RDWR | O_CLOEXEC)
         let request = Task { try await router.open(Self.url, Self.options("t1")) }
-        try await wait(router) { try router.log(of: Self.id).contains("open app:first") }
+        try await eventually(router.log(of: Self.id)) { $0.contains("open app:first") }
         try await cancel("t1", of: router.connection)
         if mode == "blocks" { close(fifo) }
         #expect(try await code(request) == expected)
@@ -286,12 +281,12 @@ import Testing
                 Arguments(Self.url, Self.options("t1"))
             )
         }
-        for await state in states where state.body.values.1 == HandlerState.inactive.rawValue { break }
+        try await states.wait(for: "inactive", of: Self.id)
         await caller.close()
         _ = await request.result
         let gate = router.openGate(of: Self.id)
         defer { withExtendedLifetime(gate) {} }
-        try await wait(router) { try router.log(of: Self.id).contains("open app:first") }
+        try await eventually(router.log(of: Self.id)) { $0.contains("open app:first") }
     }
 
     // MARK: The library
@@ -302,10 +297,10 @@ import Testing
         let client = OpenURLClient(connection: router.connection)
         let url = try GenericURL(Self.url)
         let request = Task { try await client.open(url) }
-        try await wait(router) { try router.log(of: Self.id).contains("open app:first") }
+        try await eventually(router.log(of: Self.id)) { $0.contains("open app:first") }
         request.cancel()
         await #expect(throws: CancellationError.self) { try await request.value }
-        try await wait(router) { try router.log(of: Self.id).contains("cancelled app:first") }
+        try await eventually(router.log(of: Self.id)) { $0.contains("cancelled app:first") }
     }
 
     @Test func progressArrivesInOrderAndBeforeTheResult() async throws {

@@ -1,8 +1,9 @@
 import Foundation
 import PrivateBus
+import TestSupport
 import Testing
 
-/// The command's help for a person who does not know the exact words: nearest names, escapes, and completions.
+/// The command's help for a person who does not know the exact words: nearest names and escapes.
 @Suite(.timeLimit(.minutes(10))) struct CommandAdviceTests {
     @Test func nearestSchemeAndHandlerAreNamed() async throws {
         let router = try await RouterProcess(["com.example.calendar": []])
@@ -100,7 +101,7 @@ import Testing
         #expect(system.status == 3 && system.errors.contains("has no process of its own"), "\(system)")
         // The end of the pipe ends the command.
         close(open(router.bus.directory.appending(path: "pipe").path, O_WRONLY | O_CLOEXEC))
-        while try await router.openurl("status", id).output.hasPrefix("\(id)\tactive") {}
+        try await eventually(await router.openurl("status", id).output) { !$0.hasPrefix("\(id)\tactive") }
     }
 
     @Test func parametersAreEscaped() async throws {
@@ -113,38 +114,5 @@ import Testing
             "\(opened)"
         )
         #expect(try await router.openurl("--query", "noequals", "app:x").status == 64)
-    }
-
-    private func complete(_ router: RouterProcess, _ argument: [String], _ prefix: String) async throws -> [String] {
-        // This is the call of the generated scripts: the argument's name and index, the word, and the cursor in it.
-        let arguments = ["---completion"] + argument + ["0", "\(prefix.utf8.count)", prefix]
-        let run = try await router.openurl(arguments)
-        #expect(run.status == 0, "\(run)")
-        return run.output.split(separator: "\n").map(String.init)
-    }
-
-    @Test func namesAreCompleted() async throws {
-        let router = try await RouterProcess(["com.example.calendar": [], "com.example.notes": []])
-        defer { router.stop() }
-        #expect(
-            try await complete(router, ["status", "--", "positional@0"], "com.example.c") == ["com.example.calendar"]
-        )
-        let urls = try await complete(router, ["open", "--", "positional@0"], "")
-        // The tests run in the package's directory.
-        #expect(Set(urls).isSuperset(of: ["calendar:", "notes:", "Sources/", "Package.swift"]), "\(urls)")
-        #expect(try await complete(router, ["open", "--", "positional@0"], "note") == ["notes:"])
-        let handlers = router.bus.directory.appending(path: "XDG_DATA_HOME/openurl/handlers").path
-        let files = try await complete(router, ["check", "--", "positional@0"], "\(handlers)/com.example.n")
-        #expect(files == ["\(handlers)/com.example.notes.plist"])
-        _ = try await router.openurl("--queue", "calendar:x")
-        #expect(try await complete(router, ["queue", "drop", "--", "positional@0"], "x").isEmpty)
-    }
-
-    @Test(arguments: ["bash", "zsh", "fish"]) func scriptsOfAllShellsAskForNames(shell: String) async throws {
-        let router = try await RouterProcess()
-        defer { router.stop() }
-        let script = try await router.openurl("--generate-completion-script", shell)
-        #expect(script.status == 0)
-        #expect(script.output.contains("---completion status -- positional@0"), "\(shell)")
     }
 }

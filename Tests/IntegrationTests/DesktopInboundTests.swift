@@ -154,7 +154,7 @@ import Testing
     @Test func callOfTheHandlersNameMakesTheRouterStartTheHandler() async throws {
         let router = try await routerWithHandler()
         defer { router.stop() }
-        var states = try await router.subscribed(LifecycleInterface.stateChanged).makeAsyncIterator()
+        let states = try await router.states()
         let cold = try await router.tool("gapplication", "launch", id, url)
         #expect(cold.status == 0, "\(cold.errors)")
         let warm = try await router.tool("gapplication", "launch", id, "todo:2")
@@ -162,7 +162,7 @@ import Testing
         let opened = try router.log(of: id).filter { $0.hasPrefix("open ") }
         #expect(opened == ["open \(url)", "open todo:2"])
         // The handler gets the URLs from the bus, so the router asks the handler for its state, beside them.
-        while let change = await states.next(), change.body.values.1 != HandlerState.active.rawValue {}
+        try await states.wait(for: "active", of: id)
         let status = try await router.connection.call(LifecycleInterface.list, on: RouterService.object, Empty())
         #expect(status.first { $0.id == id }?.state == .known(.active))
     }

@@ -2,6 +2,7 @@ import DBus
 import Foundation
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// The desktop's applications as handlers, over the bus or as commands.
@@ -121,7 +122,7 @@ import Testing
         #expect(try await router.open("wrapped:2", options).way == .active)
         #expect(try router.log(of: "org.example.Gapp") == ["wrapped:1", "wrapped:2 activation-token=token"])
         // An application comes to the foreground.
-        while try await router.status(of: "com.example.native").state == .known(.active) {}
+        try await eventually(await router.status(of: "com.example.native")) { $0.state != .known(.active) }
         // The manifest says which URLs, and whose.
         #expect(try await router.failure("notes://here/").code == .notAllowed)
         #expect(try await router.failure("notes://there/").code == .noHandler)
@@ -171,9 +172,9 @@ import Testing
         _ = try await router.open("viewer:1", options)
         #expect(try await router.failure("refuser:1").code == .declined)
         #expect(try await router.status(of: id).state == .known(.active))
-        var states = try await router.states().makeAsyncIterator()
+        let states = try await router.states()
         _ = try await router.open("viewer:2")
-        while try await states.next(of: id) != "background" {}
+        try await states.wait(for: "background", of: id)
         #expect(try router.log(of: id).suffix(2) == ["willResignActive", "didEnterBackground"])
     }
 

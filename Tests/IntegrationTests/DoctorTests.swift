@@ -80,6 +80,69 @@ import Testing
         #expect(probes.first { $0.subject == "bus" }?.level == "ok")
     }
 
+    /// KDE needs no line in mimeapps.list: the entry of a handler is enough. Between two entries, only a line decides.
+    @Test func choiceOfKDEIsTheOneOfKDE() async throws {
+        let session = try await DoctorSession()
+        defer { session.stop() }
+        func choice(after script: String) async throws -> DoctorSession.Finding? {
+            let run = try await session.shell(script)
+            #expect(run.status == 0, "\(run)")
+            return try await session.doctor("note", ["XDG_CURRENT_DESKTOP": "KDE"]).first { $0.check == "kde" }
+        }
+        let only = try await choice(after: #"register com.example.note && [ ! -e "$mimeapps" ]"#)
+        #expect(only?.level == "ok" && only?.message.hasPrefix("com.example.note ") == true, "\(only as Any)")
+        let other = #"program "$HOME/app"; entry app "$HOME/app %u" 'MimeType=x-scheme-handler/note;'"#
+        let any = try await choice(after: other)
+        #expect(any?.level == "warn" && any?.message.contains("any of app.desktop, com.example.note") == true)
+        let chosen = try await choice(after: #""$BIN/openurl" default note com.example.note"#)
+        #expect(chosen?.level == "ok" && chosen?.message.hasPrefix("com.example.note ") == true, "\(chosen as Any)")
+    }
+
+    /// xdg-desktop-portal without a backend has no interface `OpenURI`. The doctor blames the portal, and not openurl.
+    @Test func portalWithoutABackendIsNamed() async throws {
+        let session = try await DoctorSession()
+        defer { session.stop() }
+        let portal = #"""
+            cat > "$HOME/portal.py" <<END
+            import dbus, dbus.service, sys
+            from dbus.mainloop.glib import DBusGMainLoop
+            from gi.repository import GLib
+            DBusGMainLoop(set_as_default=True)
+            class Portal(dbus.service.Object):
+                @dbus.service.method("org.freedesktop.portal.Settings", in_signature="ss", out_signature="v")
+                def Read(self, namespace, key): return ""
+            bus = dbus.SessionBus()
+            name = dbus.service.BusName("org.freedesktop.portal.Desktop", bus)
+            portal = Portal(bus, "/org/freedesktop/portal/desktop")
+            open(sys.argv[1], "w").write("ready\n")
+            GLib.MainLoop().run()
+            END
+            register com.example.note
+            stand_in "$HOME/portal.py"
+            """#
+        #expect(try await session.shell(portal).status == 0)
+        let findings = try await session.doctor("note --probe")
+        let portals = findings.filter { $0.check == "probe" && $0.subject == "portal" }
+        #expect(portals.map(\.level) == ["fail"], "\(findings)")
+        #expect(portals.first?.message.contains("has no backend") == true, "\(portals)")
+        #expect(portals.first?.fix == nil, "\(portals)")
+        #expect(findings.first { $0.check == "probe" && $0.subject == "bus" }?.level == "ok", "\(findings)")
+    }
+
+    /// A session sees nothing of this machine: a bus that could start its programs would make a test depend on its packages.
+    @Test func sessionSeesNothingOfTheMachine() async throws {
+        let session = try await DoctorSession(startsRouter: false)
+        defer { session.stop() }
+        let names = try await session.shell(
+            """
+            gdbus call --session --dest org.freedesktop.DBus --object-path /org/freedesktop/DBus \
+                --method org.freedesktop.DBus.ListActivatableNames
+            env | grep -E '^(XDG_|DBUS_)' | grep -v "=[^:]*$HOME"
+            """
+        )
+        #expect(names.output.trimmingCharacters(in: .whitespacesAndNewlines) == "(['org.freedesktop.DBus'],)")
+    }
+
     /// A failure whose reason is gone does not count as a warning. A refusal of a handler does not count either.
     @Test func pastFailureIsAWarningWhileItsReasonIsThere() async throws {
         let session = try await DoctorSession()

@@ -4,7 +4,7 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// The examples and the code of README.md, with a real router.
+/// The examples and the code of the documents, with a real router.
 @Suite struct ExampleTests {
     private static let guideURL = "todolist://www.acme.com?Quarterly%20Report#200806231300"
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
@@ -112,6 +112,33 @@ import Testing
         let router = try await router(of: "python") { _ in Self.root.appending(path: "examples/python") }
         defer { router.stop() }
         #expect(try await router.open("python:hello").reply["url"] == "python:hello")
+    }
+
+    @Test(arguments: ["python", "c"])
+    func handlerThatMayBeStoppedContinues(language: String) async throws {
+        let name = language == "c" ? "sleeper-c" : "sleeper"
+        let id = "com.example.\(name)"
+        let router = try await router(of: language, identifier: name) { directory in
+            let copy = directory.appending(path: language)
+            try FileManager.default.copyItem(at: Self.root.appending(path: "examples/\(language)"), to: copy)
+            guard language == "c" else { return copy }
+            let make = try run("/usr/bin/make", ["-C", copy.path], ProcessInfo.processInfo.environment)
+            try #require(make.status == 0, "\(make.output)\(make.errors)")
+            return copy
+        }
+        defer { router.stop() }
+        for count in 1...3 as ClosedRange<UInt32> {
+            let result = try await router.open("\(name):x")
+            #expect(result.way == (count == 1 ? .launched : .woken))
+            #expect(result.reply["count"] == .uint32(count))
+            try await router.lifecycle(LifecycleInterface.suspend, id)
+            #expect(try await router.status(of: id).state == .known(.suspended))
+        }
+        // The handler continues when its router dies, and the next router finds the handler.
+        try await router.kill()
+        try await RouterProcess.waitForOwner(of: #require(BusName(id)), on: router.connection) {}
+        try await router.startNext()
+        #expect(try await router.open("\(name):x").reply["count"] == .uint32(4))
     }
 
     @Test func applicationOfGTKGetsAndOpensURLs() async throws {
@@ -305,33 +332,32 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == [])
     }
 
-    // MARK: README.md
+    // MARK: Documents
 
-    /// Returns the code blocks of README.md in a language.
-    private func readme(_ language: String) throws -> [String] {
-        let text = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
+    /// Returns the code blocks of a document in a language.
+    private func blocks(_ language: String, in document: String) throws -> [String] {
+        let text = try String(contentsOf: Self.root.appending(path: document), encoding: .utf8)
         return text.components(separatedBy: "```\(language)\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
     }
 
     @Test func theHandlerAndTheManifestOfTheReadmeAreHello() throws {
         let hello = Self.root.appending(path: "examples/hello")
         let source = try String(contentsOf: hello.appending(path: "main.swift"), encoding: .utf8)
-        #expect(try readme("swift").contains(source))
+        #expect(try blocks("swift", in: "README.md").contains(source))
         let manifest = try String(contentsOf: hello.appending(path: "com.example.hello.plist"), encoding: .utf8)
-        #expect(manifest.hasSuffix(try #require(try readme("xml").first)))
+        #expect(manifest.hasSuffix(try #require(try blocks("xml", in: "README.md").first)))
     }
 
-    @Test func theHandlerInPythonAndTheSendersOfTheReadmeWork() async throws {
+    @Test func theHandlerInPythonAndTheSendersOfTheDocumentsWork() async throws {
         let router = try await router()
         defer { router.stop() }
-        let python = try readme("python")
-        let handler = try #require(python.first { $0.contains("class ") })
-        let sender = try #require(python.first { !$0.contains("class ") })
+        let handler = try #require(try blocks("python", in: "Documentation/Languages.md").first)
+        let sender = try #require(try blocks("python", in: "README.md").first)
         let program = router.bus.directory.appending(path: "hello.py")
         try Data(handler.utf8).write(to: program)
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program.path)
         let manifest = router.bus.directory.appending(path: "com.example.hello.plist")
-        let xml = try #require(try readme("xml").first)
+        let xml = try #require(try blocks("xml", in: "README.md").first)
         try Data(xml.replacing("/usr/local/bin/hello", with: program.path).utf8).write(to: manifest)
         let environment = router.bus.environment
 
@@ -339,9 +365,11 @@ import Testing
         #expect(try await router.open("hello:?name=World").reply == ["greeting": "Hello, World!"])
         let sent = try run("/usr/bin/python3", ["-c", sender], environment)
         #expect(sent.status == 0 && sent.output.hasPrefix("com.acme.todolist launched "), "\(sent)")
-        let shell = try #require(try readme("sh").first { $0.contains("gdbus") })
-        let called = try run("/bin/sh", ["-ec", shell], environment)
-        #expect(called.status == 0, "\(called)")
-        #expect(try list(router).split(separator: "\n").count == 4)
+        for document in ["README.md", "Documentation/Opening.md"] {
+            let shell = try #require(try blocks("sh", in: document).first)
+            let called = try run("/bin/sh", ["-ec", shell], environment)
+            #expect(called.status == 0, "\(called)")
+        }
+        #expect(try list(router).split(separator: "\n").count == 5)
     }
 }

@@ -61,7 +61,7 @@ import Testing
         }
         // The way to the background waits behind the URL.
         try await router.lifecycle(LifecycleInterface.background, Self.id)
-        var states = try await router.states().makeAsyncIterator()
+        let states = try await router.states()
         async let slow = router.open("script:slow")
         #expect(try await states.next(of: Self.id) == "active")
         try await router.lifecycle(LifecycleInterface.background, Self.id)

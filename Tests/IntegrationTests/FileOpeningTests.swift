@@ -145,12 +145,12 @@ struct FileOpeningTests {
         let router = try await router()
         defer { router.stop() }
         let file = try write("a.png", in: router)
-        var changes = try await router.queueChanges().makeAsyncIterator()
+        let changes = try await router.queueChanges()
         var queued = OpenOptions()
         queued.isQueued = true
         let result = try await router.open("file://\(file)", queued)
         #expect(result.handler == id)
-        while try await changes.next(of: result.id ?? "") != "delivered" {}
+        try await changes.wait(for: "delivered", of: result.id ?? "")
         #expect(try opened(router) == ["file://\(file)"])
     }
 }

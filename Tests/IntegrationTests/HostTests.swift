@@ -5,6 +5,7 @@ import OpenURL
 import OpenURLBus
 import PrivateBus
 import RFC1808
+import TestSupport
 import Testing
 
 /// Commands for the router of another machine (`openurl --host`), through a real sshd.
@@ -130,7 +131,7 @@ import Testing
         let server = try server(router)
         try server.closeGate()
         async let run = openurl(router, server, "--host", "box", "app:x")
-        while try server.session() == nil { await Task.yield() }
+        try await eventually(server.session()) { $0 != nil }
         try server.cut()
         let cut = try await run
         #expect(cut.status == 69 && cut.output == "", "\(cut)")
@@ -150,11 +151,11 @@ import Testing
         defer { router.stop() }
         let server = try server(router)
         async let run = openurl(router, server, "--host", "box", "app:x")
-        try await router.wait(for: Self.app) { !$0.isEmpty }
+        try await eventually(router.log(of: Self.app)) { !$0.isEmpty }
         try server.cut()
         expectUnknownOutcome(try await run)
         // The URL goes on without its sender.
-        try await router.wait(for: Self.app) { $0.contains("open app:x") }
+        try await eventually(router.log(of: Self.app)) { $0.contains("open app:x") }
     }
 
     @Test func connectionCutWhileTheHandlerHasTheURL() async throws {
@@ -162,7 +163,7 @@ import Testing
         defer { router.stop() }
         let server = try server(router)
         async let run = openurl(router, server, "--host", "box", "app:x")
-        try await router.wait(for: Self.app) { $0.contains("open app:x") }
+        try await eventually(router.log(of: Self.app)) { $0.contains("open app:x") }
         try server.cut()
         expectUnknownOutcome(try await run)
     }
@@ -176,26 +177,18 @@ import Testing
             matching: MatchRule(sender: RouterService.name)
         )
         try await router.connection.call(MonitorInterface.subscribe, on: RouterService.object, MonitorOptions())
-        var entries = watched.makeAsyncIterator()
-        /// Returns when the router has told a state of a request.
-        func wait(for url: String, _ isExpected: (MonitorEntry) -> Bool) async throws {
-            while true {
-                let told = try #require(await entries.next()).body
-                if told.contains(where: { $0.url == url && isExpected($0) }) { return }
-            }
-        }
         _ = try await router.open("app:before")
         let started = try #require(router.log(of: Self.app).first)
         let handler = try #require(Int32(started.filter(\.isNumber)))
         kill(handler, SIGSTOP)
         async let run = openurl(router, server, "--host", "box", "app:x")
-        try await wait(for: "app:x") { $0.microseconds == nil }
+        try await watched.next { $0.body.contains { $0.url == "app:x" && $0.microseconds == nil } }
         // The answer gets as far as the server's end of the connection.
         let session = try server.session()
         let bridge = try #require(session)
         kill(bridge, SIGSTOP)
         kill(handler, SIGCONT)
-        try await wait(for: "app:x") { $0.microseconds != nil && $0.error == nil }
+        try await watched.next { $0.body.contains { $0.url == "app:x" && $0.microseconds != nil && $0.error == nil } }
         try server.cut()
         expectUnknownOutcome(try await run)
         kill(bridge, SIGKILL)
@@ -217,9 +210,11 @@ import Testing
             in: router.bus.directory
         )
         // The monitor shows the requests that come after its subscription.
-        while try !FileManager.default.fileExists(atPath: seen.path) || Data(contentsOf: seen).isEmpty {
+        func sizeAfterOpening() async throws -> Int {
             _ = try await router.open("app:x?secret")
+            return FileManager.default.fileExists(atPath: seen.path) ? try Data(contentsOf: seen).count : 0
         }
+        try await eventually(await sizeAfterOpening()) { $0 > 0 }
         #expect(try String(contentsOf: seen, encoding: .utf8).contains("app:x?…"))
         try server.cut()
         let reason = "the connection to the session bus of box has ended"
@@ -276,9 +271,4 @@ import Testing
 }
 
 extension RouterProcess {
-    /// Waits until the events of a handler fulfil a condition.
-    fileprivate func wait(for id: String, _ isFulfilled: ([String]) -> Bool) async throws {
-        // Each question lets the router work.
-        while try !isFulfilled(log(of: id)) { _ = try await connection.owner(of: RouterService.name) }
-    }
 }

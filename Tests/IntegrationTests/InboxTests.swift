@@ -2,6 +2,7 @@ import DBus
 import Foundation
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// Files that are sent into the inbox of a handler, with real programs.
@@ -79,10 +80,12 @@ struct InboxTests {
             let run = try await router.openurl("send", "--to", id, "\(directory)/\(name)")
             #expect(run.status == 66, "\(name): \(run.errors)")
         }
-        // A hidden file has a name that no inbox takes.
-        let hidden = try write(".a.png", "x", in: router)
-        let run = try await router.openurl("send", "--to", id, hidden)
-        #expect(run.status == 1 && run.errors.contains("a file in an inbox is not hidden"), "\(run.errors)")
+        // These have names that no inbox takes.
+        for (name, reason) in [(".a.png", "a file in an inbox is not hidden"), ("a\nb.png", "its name holds U+000A")] {
+            let file = try write(name, "x", in: router)
+            let run = try await router.openurl("send", "--to", id, file)
+            #expect(run.status == 66 && run.errors.contains(reason), "\(run.errors)")
+        }
         #expect(try names(router) == [])
     }
 
@@ -136,10 +139,10 @@ struct InboxTests {
         let text = String(repeating: "0123456789", count: 100_000)
         let path = try write("a.png", text, in: router)
         let queue = isQueued ? ["--queue"] : []
-        var states = try await router.subscribed(LifecycleInterface.stateChanged).makeAsyncIterator()
+        let states = try await router.states()
         async let sending = router.openurl(["send", "--json", "--to", id] + queue + Array(repeating: path, count: 200))
         // The first file has started the handler when the router dies.
-        _ = await states.next()
+        _ = try await states.next(of: id)
         kill(router.pid, SIGKILL)
         let run = try await sending
         let reported = lines(run).count { $0.contains(#""handler""#) }
@@ -157,8 +160,7 @@ struct InboxTests {
         }
         let next = try await router.startAnother()
         defer { next.terminate() }
-        var changes = try await router.queueChanges().makeAsyncIterator()
-        while try await !router.queuedURLs().isEmpty { _ = await changes.next() }
+        try await eventually(await router.queuedURLs()) { $0.isEmpty }
         #expect(try Set(opened(router)).count >= reported)
     }
 }

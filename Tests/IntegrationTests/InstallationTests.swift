@@ -10,12 +10,16 @@ import Testing
         .standardizedFileURL.path
 
     /// Runs `make` with the programs of this test, which are there already.
-    private static func make(_ target: String, prefix: URL, stage: String = "") async throws {
+    private static func run(_ target: String, prefix: String, stage: String = "") async throws -> CommandRun {
         let arguments = [
-            "-C", project, target, "BUILT=\(RouterProcess.products.path)", "PREFIX=\(prefix.path)", "DESTDIR=\(stage)",
+            "-C", project, target, "BUILT=\(RouterProcess.products.path)", "PREFIX=\(prefix)", "DESTDIR=\(stage)",
         ]
         let environment = ProcessInfo.processInfo.environment
-        let run = try await CommandRun(URL(filePath: "/usr/bin/make"), arguments, environment, in: URL(filePath: "/"))
+        return try await CommandRun(URL(filePath: "/usr/bin/make"), arguments, environment, in: URL(filePath: "/"))
+    }
+
+    private static func make(_ target: String, prefix: URL, stage: String = "") async throws {
+        let run = try await run(target, prefix: prefix.path, stage: stage)
         try #require(run.status == 0, "\(run.output)\(run.errors)")
     }
 
@@ -92,6 +96,22 @@ import Testing
         #expect(try await run("gio", "open", "todolist:?Milk", on: bus).status == 0)
         // The program has ended long before the handler has started.
         for await owner in owners where owner != nil { break }
+    }
+
+    /// The service files and entries could not name the programs, and the commands of the Makefile would run a part of the name.
+    @Test(arguments: [
+        " x", "'", "\"", "\\", "$$(touch RUN)", "`touch RUN`", ";x", "&x", "|x", ">x", "*", "%x", "\nx", "\u{1}",
+    ])
+    func placeWithSpecialCharactersIsRefused(end: String) async throws {
+        let root = FileManager.default.temporaryDirectory.appending(path: "install-\(UUID().uuidString)").path
+        for target in ["install", "uninstall"] {
+            for (prefix, stage) in [(root + end, ""), (root, root + end)] {
+                let run = try await Self.run(target, prefix: prefix, stage: stage)
+                #expect(run.status == 2 && run.errors.hasPrefix("PREFIX and DESTDIR may have no spaces"), "\(run)")
+                #expect(!FileManager.default.fileExists(atPath: root))
+                #expect(!FileManager.default.fileExists(atPath: "\(Self.project)/RUN"))
+            }
+        }
     }
 
     @Test func uninstallRemovesThePublishedFiles() async throws {

@@ -9,7 +9,7 @@ import Testing
         .appending(path: "../../Packaging/interfaces").standardized
     private static let id = "com.example.described"
     private static let introspect = Method<Empty, String>("org.freedesktop.DBus.Introspectable", "Introspect")
-    /// The variable that makes the test write the files.
+    /// The variable that makes the test write the files, whose comments stay.
     private static let variable = "OPENURL_WRITE_INTERFACES"
 
     @Test func installedDescriptionsAreThoseOfTheProcesses() async throws {
@@ -25,7 +25,10 @@ import Testing
             for part in xml.components(separatedBy: "  <interface name=\"").dropFirst() {
                 let id = part.prefix { $0 != "\"" }
                 guard id.hasPrefix("org.openurl."), let end = part.range(of: "  </interface>\n") else { continue }
-                found["\(id).xml"] = Self.document("  <interface name=\"" + part[..<end.upperBound])
+                found["\(id).xml"] = Self.document(
+                    "  <interface name=\"" + part[..<end.upperBound],
+                    try Self.comment(of: "\(id).xml")
+                )
             }
         }
         let isWriting = ProcessInfo.processInfo.environment[Self.variable] != nil
@@ -38,15 +41,44 @@ import Testing
             let committed = try String(contentsOf: Self.directory.appending(path: file), encoding: .utf8)
             let command = "\(Self.variable)=1 swift test --disable-xctest --filter InterfaceFileTests"
             #expect(committed == text, "\(file) is out of date; regenerate it with: \(command)")
+            // No signal reaches a program that does nothing for it, and introspection does not say so.
+            #expect(!text.contains("<signal ") || text.contains("<!--"), "\(file) does not say who gets its signals")
         }
     }
 
-    private static func document(_ interface: String) -> String {
+    /// The parts of the contract that the types do not tell, for the readers of the files, by the elements that follow.
+    private static let notes = [
+        "    <method name=\"Suspend\">\n      <arg name=\"lifeline\"": """
+        The router asks a handler in the background whether it may stop the process. A handler that has work to do answers
+        false. Any other handler keeps the descriptor open and its flags as they are, releases its bus name, waits for the
+        bus's answer, and answers true. The router then stops the process with SIGSTOP. When the process continues, the
+        descriptor has reached its end: the handler takes its name back and closes the descriptor.
+        """
+    ]
+
+    private static func document(_ interface: String, _ comment: String) -> String {
+        let interface = notes.reduce(interface) { text, note in
+            let lines = note.value.split(separator: "\n").map { "         \($0)" }.joined(separator: "\n").dropFirst(9)
+            return text.replacing(note.key, with: "    <!-- \(lines) -->\n\(note.key)")
+        }
+        return xml(interface, comment)
+    }
+
+    /// The comment that a maintainer has written before the interface; empty without one.
+    private static func comment(of file: String) throws -> String {
+        let path = directory.appending(path: file)
+        guard FileManager.default.fileExists(atPath: path.path) else { return "" }
+        let text = try String(contentsOf: path, encoding: .utf8)
+        guard let start = text.range(of: "<node>\n"), let end = text.range(of: "  <interface ") else { return "" }
+        return String(text[start.upperBound..<end.lowerBound])
+    }
+
+    private static func xml(_ interface: String, _ comment: String) -> String {
         """
         <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
          "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">
         <node>
-        \(interface)</node>
+        \(comment)\(interface)</node>
 
         """
     }

@@ -4,6 +4,7 @@ import Glibc
 import OpenURL
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// The router's own socket, with real programs at both ends.
@@ -118,7 +119,7 @@ import Testing
         _ = try await router.open("app:1")
         let pid = try await router.status(of: Self.app).pid
         let command = try router.start(RouterProcess.command.path, "stall:held")
-        try await router.wait { try router.opened(by: "com.example.stall") == ["stall:held"] }
+        try await eventually(router.opened(by: "com.example.stall")) { $0 == ["stall:held"] }
         try await router.kill()
         // The outcome is that of a router on the bus that has ended.
         #expect(await command.status() == 69)
@@ -139,7 +140,7 @@ import Testing
         let router = try await RouterProcess([Self.app: ["deaf"]], prepare: Self.writeService)
         defer { router.stop() }
         let commands = try (1...3).map { try router.start(RouterProcess.command.path, "app:\($0)") }
-        try await router.wait { try router.opened(by: Self.app).count >= 1 }
+        try await eventually(router.opened(by: Self.app)) { !$0.isEmpty }
         #expect(Glibc.kill(router.pid, SIGTERM) == 0)
         let later = try await router.openurl("app:later")
         #expect(later.status == 0, "\(later)")
@@ -161,7 +162,7 @@ import Testing
         let directory = "XDG_RUNTIME_DIR=\(first.bus.directory.path)/XDG_RUNTIME_DIR"
         let second = try await RouterProcess(["com.example.other": []], wrapper: ["/usr/bin/env", directory])
         defer { second.stop() }
-        try await first.wait { try first.lanes().count == 2 }
+        try await eventually(first.lanes()) { $0.count == 2 }
         for (router, own, foreign) in [(first, "app:x", "other:x"), (second, "other:x", "app:x")] {
             let run = try await router.run(["env", directory, RouterProcess.command.path, "--json", own])
             #expect(run.status == 0 && run.output.contains(#""source-name":":lane."#), "\(run)")
@@ -279,7 +280,7 @@ private struct BusWatch {
         process.standardError = FileHandle.nullDevice
         try process.run()
         // The monitor gets the question of the next marker only when it listens.
-        try await router.wait { [file] in try !Data(contentsOf: file).isEmpty }
+        try await eventually(Data(contentsOf: file)) { !$0.isEmpty }
     }
 
     /// Returns the calls of `Open` that the handler has got over the bus since the beginning.
@@ -289,7 +290,7 @@ private struct BusWatch {
         await #expect(throws: CallError.self) {
             try await router.connection.call(marker, on: RemoteObject(BusName(id), path), Empty())
         }
-        try await router.wait { try String(contentsOf: file, encoding: .utf8).contains("member=Marker") }
+        try await eventually(String(contentsOf: file, encoding: .utf8)) { $0.contains("member=Marker") }
         return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
             .filter { $0.contains("member=Open") }
     }
@@ -299,11 +300,6 @@ extension RouterProcess {
     /// The URLs that a handler has opened, in order.
     fileprivate func opened(by id: String) throws -> [String] {
         try log(of: id).filter { $0.hasPrefix("open ") }.map { String($0.dropFirst("open ".count)) }
-    }
-
-    /// Waits until a condition holds. Each question to the bus lets the other programs work.
-    fileprivate func wait(until condition: () throws -> Bool) async throws {
-        while try !condition() { _ = try await connection.owner(of: RouterService.name) }
     }
 
     /// The sockets in the router's directory.
@@ -316,25 +312,29 @@ extension RouterProcess {
     /// The router's socket, when the socket is there. The router makes it when it has its name.
     fileprivate func lane() async throws -> URL {
         let directory = bus.directory.appending(path: "XDG_RUNTIME_DIR/openurl").path
-        try await wait { try FileManager.default.fileExists(atPath: directory) && !lanes().isEmpty }
-        return try #require(try lanes().first)
+        let lanes = try await eventually(FileManager.default.fileExists(atPath: directory) ? lanes() : []) {
+            !$0.isEmpty
+        }
+        return lanes[0]
     }
 
     /// Waits until the kernel lists a socket as one that listens, or as one that has been accepted.
     fileprivate func waitForSocket(_ lane: URL, inState state: String) async throws {
-        try await wait {
+        func sockets() throws -> [Substring] {
             // A file of the kernel has no size, and comes in pieces.
             let list = try #require(FileHandle(forReadingAtPath: "/proc/net/unix")).readDataToEndOfFile()
-            return String(decoding: list, as: UTF8.self).split(separator: "\n")
-                .contains { $0.hasSuffix(" \(lane.path)") && $0.contains(state) }
+            return String(decoding: list, as: UTF8.self).split(separator: "\n").filter {
+                $0.hasSuffix(" \(lane.path)")
+            }
         }
+        try await eventually(sockets()) { $0.contains { $0.contains(state) } }
     }
 
     /// Ends all processes of handlers, and lets the router start those again that have ended too often.
     fileprivate func endAll(_ ids: some Sequence<String>) async throws {
         for id in ids {
             if let pid = try await status(of: id).pid { Glibc.kill(CInt(pid), SIGKILL) }
-            while try await status(of: id).state != .known(.notRunning) {}
+            try await eventually(await status(of: id)) { $0.state == .known(.notRunning) }
             try await lifecycle(LifecycleInterface.reset, id)
         }
     }

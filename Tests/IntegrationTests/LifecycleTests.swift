@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// The lifecycle of handlers between their URLs, with real processes.
@@ -21,17 +22,6 @@ import Testing
                 try RouterProcess.write(id, arguments, in: directory, extra: keys)
             }
         }
-    }
-
-    /// Returns whether the kernel has stopped a process.
-    private func isStopped(_ pid: UInt32) throws -> Bool {
-        let stat = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
-        return try #require(stat.split(separator: ")").last).split(separator: " ").first == "T"
-    }
-
-    /// Returns when the kernel has stopped a process. A signal takes effect when the process runs next, and no event tells.
-    private func waitUntilStopped(_ pid: UInt32) async throws {
-        while try !isStopped(pid) { await Task.yield() }
     }
 
     private func steps(_ result: OpenResult) -> [String] { result.trace.map(\.name) }
@@ -57,7 +47,7 @@ import Testing
     @Test func sequencesFollowTheGuide() async throws {
         let router = try await router()
         defer { router.stop() }
-        var states = try await router.states().makeAsyncIterator()
+        let states = try await router.states()
         let cold = try await router.open("first:cold")
         #expect(cold.way == .launched)
         #expect(
@@ -77,7 +67,7 @@ import Testing
         #expect(try await states.next(of: Self.first) == "background")
         #expect(try await states.next(of: Self.first) == "suspended")
         let pid = try #require(try await router.status(of: Self.first).pid)
-        try await waitUntilStopped(pid)
+        try await router.waitUntilStopped(pid)
         #expect(try await router.connection.owner(of: BusName(Self.first)!) == nil)
 
         let woken = try await router.open("first:woken")
@@ -106,9 +96,9 @@ import Testing
             ]
         )
         #expect(try await router.status(of: Self.first).state == .known(.active))
-        var states = try await router.states().makeAsyncIterator()
+        let states = try await router.states()
         if try await router.status(of: Self.second).state != .known(.suspended) {
-            while try await states.next(of: Self.second) != "suspended" {}
+            try await states.wait(for: "suspended", of: Self.second)
         }
         let again = steps(try await router.open("second:again", options))
         #expect(again.suffix(3) == ["open", "shouldSaveApplicationState", "willEncodeRestorableState"])
@@ -123,9 +113,9 @@ import Testing
         _ = try await router.open("first:x")
         try await router.lifecycle(LifecycleInterface.suspend, Self.first)
         let pid = try #require(try await router.status(of: Self.first).pid)
-        try await waitUntilStopped(pid)
+        try await router.waitUntilStopped(pid)
         try await router.lifecycle(LifecycleInterface.activate, Self.first)
-        #expect(try !isStopped(pid))
+        #expect(try !router.isStopped(pid))
         #expect(try router.log(of: Self.first).suffix(2) == ["willEnterForeground", "didBecomeActive"])
         #expect(try await router.status(of: Self.first).state == .known(.active))
     }
@@ -141,6 +131,24 @@ import Testing
         #expect(try await router.connection.get(HandlerInterface.state, on: object) == "background")
         #expect(try await router.status(of: Self.first).pid == pid)
         #expect(try router.log(of: Self.first).filter { $0.hasPrefix("start") }.count == 1)
+    }
+
+    @Test func callOfTheUniqueNameWakesASuspendedHandler() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let name = try #require(BusName(Self.first))
+        _ = try await router.open("first:x")
+        let owner = try #require(try await router.connection.owner(of: name))
+        try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        let pid = try #require(try await router.status(of: Self.first).pid)
+        try await router.waitUntilStopped(pid)
+        let states = try await router.states()
+        let object = RemoteObject(owner, ObjectPath(for: name))
+        #expect(try await router.connection.get(HandlerInterface.state, on: object) == "background")
+        #expect(try await states.next(of: Self.first) == "background")
+        // The handler takes its name back, and is idle.
+        #expect(try await states.next(of: Self.first) == "suspended")
+        #expect(try await router.open("first:y").reply["pid"] == .int32(CInt(pid)))
     }
 
     @Test func missedNotificationsArriveBeforeTheURL() async throws {
@@ -180,11 +188,29 @@ import Testing
     @Test func endedTaskDoesNotPreventTheSuspension() async throws {
         let router = try await router([Self.first: ["task=upload", "endTask"], Self.second: []])
         defer { router.stop() }
-        var states = try await router.states().makeAsyncIterator()
+        let states = try await router.states()
         _ = try await router.open("first:x")
         _ = try await router.open("second:x")
-        while try await states.next(of: Self.first) != "suspended" {}
+        try await states.wait(for: "suspended", of: Self.first)
         #expect(try router.log(of: Self.first).last == "task began")
+    }
+
+    /// The process of a handler is the one that owns the name, also if a script has started it and waits for its end.
+    @Test func handlerOfAScriptIsSuspendedToo() async throws {
+        let router = try await RouterProcess { directory in
+            let script = directory.appending(path: "run")
+            try Data("#!/bin/sh\n\"$HANDLER\" \"$@\"; :\n".utf8).write(to: script)
+            #expect(chmod(script.path, 0o700) == 0)
+            let environment = ["HANDLER": RouterProcess.products.appending(path: "testhandler").path]
+            let extra: [String: Any] = ["CFBundleExecutable": script.path, "OUEnvironment": environment]
+            try RouterProcess.write(Self.first, [], in: directory, extra: extra)
+        }
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        #expect(try await router.status(of: Self.first).state == .known(.suspended))
+        #expect(try await router.open("first:y").way == .woken)
+        #expect(try router.log(of: Self.first).contains("open first:y"))
     }
 
     @Test func backgroundModesPreventTheSuspension() async throws {
@@ -198,15 +224,24 @@ import Testing
         #expect(try await router.status(of: Self.first).state == .known(.background))
     }
 
+    @Test(arguments: ["location", "adio"])
+    func modeThatKeepsNothingRunningDoesNotPreventTheSuspension(mode: String) async throws {
+        let router = try await router([Self.first: []], ["UIBackgroundModes": [mode]])
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        #expect(try await router.status(of: Self.first).state == .known(.suspended))
+    }
+
     // MARK: Ends
 
     @Test func manifestMakesTheHandlerExitInsteadOfGoingToTheBackground() async throws {
         let router = try await router([Self.first: [], Self.second: []], ["UIApplicationExitsOnSuspend": true])
         defer { router.stop() }
-        var states = try await router.states().makeAsyncIterator()
+        let states = try await router.states()
         _ = try await router.open("first:x")
         _ = try await router.open("second:x")
-        while try await states.next(of: Self.first) != "notRunning" {}
+        try await states.wait(for: "notRunning", of: Self.first)
         #expect(try router.log(of: Self.first).suffix(2) == ["didBecomeActive", "willTerminate"])
         #expect(try await router.open("first:y").way == .launched)
     }
@@ -229,21 +264,23 @@ import Testing
         let third = "com.example.third"
         let router = try await router([Self.first: [], Self.second: ["memory=200"], third: []])
         defer { router.stop() }
-        var states = try await router.states().makeAsyncIterator()
+        let states = try await router.states()
         for (id, url) in [(Self.first, "first:x"), (Self.second, "second:x")] {
             _ = try await router.open(url)
             try await router.lifecycle(LifecycleInterface.suspend, id)
         }
         _ = try await router.open("third:x")
         try await router.relieveMemory()
-        while try await states.next(of: Self.second) != "notRunning" {}
+        try await states.wait(for: "notRunning", of: Self.second)
         #expect(try router.log(of: Self.second).last == "didEnterBackground")
         #expect(try await router.status(of: Self.first).state == .known(.suspended))
         // A call soon after the last relief does nothing.
-        repeat {
+        func stateAfterRelief() async throws -> HandlerStatus {
             try await router.relieveMemory()
-        } while try await router.status(of: Self.first).state == .known(.suspended)
-        while try await states.next(of: Self.first) != "notRunning" {}
+            return try await router.status(of: Self.first)
+        }
+        try await eventually(await stateAfterRelief()) { $0.state != .known(.suspended) }
+        try await states.wait(for: "notRunning", of: Self.first)
         #expect(try router.log(of: Self.first).last == "didEnterBackground")
         _ = try await router.open("third:y")
         #expect(try router.log(of: third).contains("didReceiveMemoryWarning"))
@@ -311,11 +348,11 @@ import Testing
         let pid = try #require(try await router.status(of: Self.first).pid)
         for _ in 0..<2 {
             try await router.restart()
-            var states = try await router.states().makeAsyncIterator()
+            let states = try await router.states()
             if try await router.status(of: Self.first).state != .known(.suspended) {
-                while try await states.next(of: Self.first) != "suspended" {}
+                try await states.wait(for: "suspended", of: Self.first)
             }
-            try await waitUntilStopped(pid)
+            try await router.waitUntilStopped(pid)
         }
         let result = try await router.open("first:y")
         #expect(result.way == .woken)
@@ -345,6 +382,17 @@ import Testing
 }
 
 extension RouterProcess {
+    /// Returns whether the kernel has stopped a process.
+    func isStopped(_ pid: UInt32) throws -> Bool {
+        let stat = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+        return try #require(stat.split(separator: ")").last).split(separator: " ").first == "T"
+    }
+
+    /// Returns when the kernel has stopped a process. A signal takes effect when the process runs next, and no event tells.
+    func waitUntilStopped(_ pid: UInt32) async throws {
+        try await eventually(isStopped(pid)) { $0 }
+    }
+
     func lifecycle(_ method: Method<String, Empty>, _ id: String) async throws(CallError) {
         _ = try await connection.call(method, on: RouterService.object, id, timeout: .seconds(60))
     }
@@ -364,12 +412,12 @@ extension RouterProcess {
     }
 }
 
-extension SignalSequence<Arguments<String, String>>.AsyncIterator {
-    /// Returns the next state of a handler.
-    mutating func next(of id: String) async throws -> String {
-        while let signal = await next() {
-            if signal.body.values.0 == id { return signal.body.values.1 }
-        }
-        throw CancellationError()
+extension SignalSequence<Arguments<String, String>> {
+    /// Returns the next state of a handler or of a queued URL.
+    func next(of id: String) async throws -> String { try await next { $0.body.values.0 == id }.body.values.1 }
+
+    /// Returns when a handler or a queued URL has reached a state.
+    func wait(for state: String, of id: String) async throws {
+        try await next { $0.body.values == (id, state) }
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import OpenURLBus
 import PrivateBus
 import Synchronization
+import TestSupport
 import Testing
 
 /// Changes in the handlers' directories while the router runs.
@@ -169,8 +170,12 @@ import Testing
         try await reloadFromInside(router)
         #expect(try await router.open("unseen:x").handler == "com.example.unseen")
         // The router begins to watch after it is ready, and logs a failure after it has read all directories again.
-        while try !log(router).contains("No space left on device: its changes are not noticed") {
+        func logAfterReload() async throws -> String {
             try await reloadFromInside(router)
+            return try log(router)
+        }
+        try await eventually(await logAfterReload()) {
+            $0.contains("No space left on device: its changes are not noticed")
         }
     }
 

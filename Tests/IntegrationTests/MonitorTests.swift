@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// The monitor and the log of a real router.
@@ -13,7 +14,6 @@ import Testing
     /// The requests that the monitor tells, and that have ended.
     private final class Watch {
         private let signals: SignalSequence<[MonitorEntry]>
-        private var iterator: SignalSequence<[MonitorEntry]>.AsyncIterator
         private var waiting: [MonitorEntry] = []
         /// Every state that was told of a request, by the time of the request.
         var states: [UInt64: [MonitorEntry]] = [:]
@@ -23,7 +23,6 @@ import Testing
                 MonitorInterface.entries,
                 matching: MatchRule(sender: RouterService.name)
             )
-            iterator = signals.makeAsyncIterator()
             var options = MonitorOptions()
             change(&options)
             try await router.connection.call(MonitorInterface.subscribe, on: RouterService.object, options)
@@ -41,7 +40,7 @@ import Testing
                     if condition(entry) { return entry }
                     continue
                 }
-                waiting = try #require(await iterator.next()).body
+                waiting = try await signals.next { _ in true }.body
             }
         }
     }

@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// URLs that the router accepts now and delivers later, with real processes.
@@ -18,10 +19,10 @@ import Testing
     @Test func queuedURLLaunchesItsHandler() async throws {
         let router = try await RouterProcess([Self.app: []])
         defer { router.stop() }
-        var changes = try await router.queueChanges().makeAsyncIterator()
+        let changes = try await router.queueChanges()
         let result = try await router.open("app:1", queued)
         #expect(result.way == .queued)
-        while try await changes.next(of: result.id ?? "") != "delivered" {}
+        try await changes.wait(for: "delivered", of: result.id ?? "")
         #expect(try router.log(of: Self.app).contains("open app:1"))
     }
 
@@ -40,8 +41,7 @@ import Testing
         let next = try await router.startAnother()
         defer { next.terminate() }
         for await owner in owners where owner != nil { break }
-        var changes = try await router.queueChanges().makeAsyncIterator()
-        while try await !router.queuedURLs().isEmpty { _ = await changes.next() }
+        try await eventually(await router.queuedURLs()) { $0.isEmpty }
         let opened = try router.log(of: Self.app).filter { $0.hasPrefix("open ") }
         #expect(Set(opened) == ["open app:1", "open app:2", "open app:3"])
     }
@@ -80,9 +80,9 @@ import Testing
     @Test func crashedDeliveryIsRepeated() async throws {
         let router = try await RouterProcess([Self.app: ["crash=once"]])
         defer { router.stop() }
-        var changes = try await router.queueChanges().makeAsyncIterator()
+        let changes = try await router.queueChanges()
         let id = try await router.open("app://once", queued).id
-        for _ in 1...2 { while try await changes.next(of: id ?? "") != "waiting" {} }
+        for _ in 1...2 { try await changes.wait(for: "waiting", of: id ?? "") }
         let entry = try #require(try await router.queuedURLs().first)
         #expect(entry.id == id)
         // On a busy machine the third attempt may have begun by now.
@@ -97,9 +97,9 @@ import Testing
     @Test func vetoedURLIsADeadLetter() async throws {
         let router = try await RouterProcess([Self.app: ["did=no"]])
         defer { router.stop() }
-        var changes = try await router.queueChanges().makeAsyncIterator()
+        let changes = try await router.queueChanges()
         let result = try await router.open("app:1", queued)
-        while try await changes.next(of: result.id ?? "") != "dead" {}
+        try await changes.wait(for: "dead", of: result.id ?? "")
         let entry = try #require(try await router.queuedURLs().first)
         #expect(entry.id == result.id)
         #expect(entry.attempts == 1)
@@ -109,9 +109,9 @@ import Testing
     @Test func endingRouterFinishesRunningDeliveries() async throws {
         let router = try await RouterProcess([Self.app: ["startDelay=300"]])
         defer { router.stop() }
-        var changes = try await router.queueChanges().makeAsyncIterator()
+        let changes = try await router.queueChanges()
         let result = try await router.open("app:1", queued)
-        while try await changes.next(of: result.id ?? "") != "delivering" {}
+        try await changes.wait(for: "delivering", of: result.id ?? "")
         #expect(await router.terminate() == 0)
         #expect(try router.log(of: Self.app).contains("open app:1"))
         let next = try await router.startAnother()

@@ -71,6 +71,56 @@ import Testing
         #expect(again.reply["pid"] == opened.reply["pid"])
     }
 
+    /// One name that no message can hold does not take the list away from all others.
+    @Test func unfitNameOfABundleLeavesTheListWhole() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let bundle = router.bus.directory.appending(path: "elsewhere/Hostile.app")
+        let strings = bundle.appending(path: "en.lproj")
+        try FileManager.default.createDirectory(at: strings, withIntermediateDirectories: true)
+        let plain = try manifest("com.example.hostile", for: router)
+        try FileManager.default.moveItem(atPath: plain, toPath: bundle.appending(path: "Info.plist").path)
+        try Data(#""com.example.hostile" = "a\U0000b";"#.utf8).write(to: strings.appending(path: "InfoPlist.strings"))
+        _ = try await router.register(bundle.path)
+        let listed = try #require(try await router.handlers()["com.example.hostile"])
+        #expect(listed.urlNames.isEmpty)
+        #expect(listed.warnings.contains { $0.contains("U+0000") }, "\(listed.warnings)")
+    }
+
+    /// The manifests together are larger than a message.
+    @Test func listOfLargeManifestsHasEveryHandler() async throws {
+        let router = try await RouterProcess(["com.example.small": []])
+        defer { router.stop() }
+        let ids = (0..<80).map { "com.example.large\($0)" }
+        for id in ids {
+            let names = (0..<110).map { "\(id).\($0)" + String(repeating: "x", count: 990) }
+            let types: [[String: Any]] = names.enumerated().map {
+                ["CFBundleURLName": $1, "CFBundleURLSchemes": ["\(id).s\($0)"]]
+            }
+            try RouterProcess.write(id, [], in: router.bus.directory, extra: ["CFBundleURLTypes": types])
+            let bundle = router.bus.directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(id).app")
+            let strings = bundle.appending(path: "en.lproj")
+            try FileManager.default.createDirectory(at: strings, withIntermediateDirectories: true)
+            try FileManager.default.moveItem(
+                atPath: "\(bundle.path.dropLast(4)).plist",
+                toPath: bundle.appending(path: "Info.plist").path
+            )
+            let text = names.map { #""\#($0)" = "\#(String(repeating: "y", count: 1000))";"# }.joined(separator: "\n")
+            try Data(text.utf8).write(to: strings.appending(path: "InfoPlist.strings"))
+        }
+        try await router.connection.call(
+            RegistryInterface.reload,
+            on: RouterService.object,
+            Empty(),
+            timeout: .seconds(60)
+        )
+        let listed = try await router.handlers()
+        #expect(Set(listed.keys).isSuperset(of: ids + ["com.example.small"]))
+        #expect(ids.allSatisfy { listed[$0]?.isCut == true && listed[$0]?.warnings.count == 1 })
+        #expect(listed["com.example.small"]?.isCut == false)
+        #expect(try await router.schemes()["small"] == ["com.example.small"])
+    }
+
     /// The directory of the services does not exist when the bus starts, so the bus does not watch the directory.
     @Test func busKnowsTheServiceOfAHandlerWhenTheRegistrationIsAnswered() async throws {
         let router = try await RouterProcess()

@@ -26,10 +26,10 @@ import Testing
 
     /// Sends a signal to the handler's process, and returns when the router has noticed the end.
     private func end(_ router: RouterProcess, with signal: Int32) async throws {
-        var states = try await router.states().makeAsyncIterator()
+        let states = try await router.states()
         let pid = try #require(try await router.status(of: Self.app).pid)
         kill(CInt(pid), signal)
-        while try await states.next(of: Self.app) != "notRunning" {}
+        try await states.wait(for: "notRunning", of: Self.app)
     }
 
     private func savedFiles(_ router: RouterProcess) throws -> [String] {

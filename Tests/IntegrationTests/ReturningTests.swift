@@ -2,6 +2,7 @@ import DBus
 import Foundation
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// The way back to the handler that has sent a URL, with real processes.
@@ -16,20 +17,9 @@ import Testing
         return router
     }
 
-    /// Returns when a handler has reached a state.
-    private func wait(
-        for state: HandlerState,
-        of id: String,
-        _ states: inout SignalSequence<Arguments<String, String>>.AsyncIterator
-    ) async {
-        while let values = await states.next()?.body.values, values != (id, state.rawValue) {}
-    }
-
     /// Returns when the router has refused a handler's way back this many times. The handler asks in a task of its own.
     private func wait(forRefusals count: Int, of id: String, _ router: RouterProcess) async throws {
-        while try router.log(of: id).count(where: { $0.hasPrefix("not returned: ") }) < count {
-            _ = try await router.connection.owner(of: RouterService.name)
-        }
+        try await eventually(router.log(of: id)) { $0.count { $0.hasPrefix("not returned: ") } >= count }
     }
 
     private func status(_ router: RouterProcess, of id: String) async throws -> HandlerState? {
@@ -46,9 +36,9 @@ import Testing
         let router = try await router()
         defer { router.stop() }
         #expect(try await status(router, of: Self.second) == .active)
-        var states = try await router.subscribed(LifecycleInterface.stateChanged).makeAsyncIterator()
+        let states = try await router.states()
         try await notify(router, Self.second)
-        await wait(for: .active, of: Self.first, &states)
+        try await states.wait(for: "active", of: Self.first)
         #expect(try await status(router, of: Self.second) != .active)
         // The router tells the state before the handler has become active. The handler answers this when its earlier events are done.
         try await router.connection.call(LifecycleInterface.activate, on: RouterService.object, Self.first)
@@ -74,19 +64,19 @@ import Testing
             Self.first: ["forward=second:x", "tokens"], Self.second: ["return", "tokens"],
         ])
         defer { router.stop() }
-        var states = try await router.subscribed(LifecycleInterface.stateChanged).makeAsyncIterator()
+        let states = try await router.states()
         #expect(try await router.open("first:x").handler == Self.first)
-        await wait(for: .active, of: Self.second, &states)
-        await wait(for: .active, of: Self.first, &states)
+        try await states.wait(for: "active", of: Self.second)
+        try await states.wait(for: "active", of: Self.first)
         #expect(try router.log(of: Self.second).contains("returned"))
     }
 
     @Test func endOfTheHandlerInTheForegroundBringsTheSenderBack() async throws {
         let router = try await router()
         defer { router.stop() }
-        var states = try await router.subscribed(LifecycleInterface.stateChanged).makeAsyncIterator()
+        let states = try await router.states()
         #expect(try await router.openurl("terminate", Self.second).status == 0)
-        await wait(for: .active, of: Self.first, &states)
+        try await states.wait(for: "active", of: Self.first)
         // Nobody has sent the first handler's URL, and it runs alone now.
         #expect(try await router.openurl("terminate", Self.first).status == 0)
         #expect(try await status(router, of: Self.first) == .notRunning)

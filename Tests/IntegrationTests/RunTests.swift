@@ -2,6 +2,7 @@ import DBus
 import Foundation
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// Programs that `openurl run` starts as handlers for a while, with real processes.
@@ -10,7 +11,9 @@ import Testing
     private static let build = "com.example.build"
 
     /// Starts a router whose handler of `app` is the user's default, and which the bus can start again.
-    private func router() async throws -> RouterProcess {
+    ///
+    /// - Parameter isGiven: whether the user lets programs have the scheme `app` of the handler.
+    private func router(isGiven: Bool = true) async throws -> RouterProcess {
         let router = try await RouterProcess([Self.old: []]) { directory in
             let services = directory.appending(path: "XDG_DATA_HOME/dbus-1/services")
             try FileManager.default.createDirectory(at: services, withIntermediateDirectories: true)
@@ -20,6 +23,7 @@ import Testing
         }
         try await router.waitUntilPublished(Self.old)
         #expect(try await router.openurl("default", "app", Self.old).status == 0)
+        if isGiven { #expect(try await router.openurl("policy", "allow", "--source", "user", "app").status == 0) }
         return router
     }
 
@@ -95,12 +99,11 @@ import Testing
 
     /// Returns when the claim has ended, which the router announces.
     private func waitForEnd(
-        _ changes: inout SignalSequence<[String]>.AsyncIterator,
+        _ changes: SignalSequence<[String]>,
         _ router: RouterProcess
     ) async throws {
-        while try await router.schemes()["app"] != [Self.old] {
-            #expect(await changes.next()?.body.contains("app") == true)
-        }
+        try await changes.next { $0.body.contains("app") }
+        try await eventually(await router.schemes()["app"]) { $0 == [Self.old] }
     }
 
     /// The files below the user's directories, which a claim leaves as they are.
@@ -121,9 +124,9 @@ import Testing
         defer { router.stop() }
         #expect(try await router.open("app:1").handler == Self.old)
         let before = try files(router)
-        var changes = try await router.changes().makeAsyncIterator()
+        let changes = try await router.changes()
         let process = try await run(router)
-        #expect(await changes.next()?.body == ["app"])
+        #expect(try await changes.next { _ in true }.body == ["app"])
         let opened = try await router.open("app:2")
         #expect(opened.handler == Self.build)
         #expect(try router.log(of: Self.build).contains("open app:2"))
@@ -137,7 +140,7 @@ import Testing
         #expect(try files(router) == before)
         try await router.lifecycle(LifecycleInterface.terminate, Self.build)
         #expect(await process.status == 0)
-        try await waitForEnd(&changes, router)
+        try await waitForEnd(changes, router)
         #expect(try await router.open("app:3").handler == Self.old)
         #expect(try files(router) == before)
     }
@@ -146,22 +149,22 @@ import Testing
     func endOfTheCommandEndsTheClaimAndTheProgram(_ signal: Int32) async throws {
         let router = try await router()
         defer { router.stop() }
-        var changes = try await router.changes().makeAsyncIterator()
+        let changes = try await router.changes()
         let process = try await run(router)
         #expect(try await router.open("app:1").handler == Self.build)
         try await router.waitUntilNameIsFree(Self.build) { process.send(signal) }
-        try await waitForEnd(&changes, router)
+        try await waitForEnd(changes, router)
         #expect(try await router.open("app:2").handler == Self.old)
     }
 
     @Test func crashOfTheProgramEndsTheClaim() async throws {
         let router = try await router()
         defer { router.stop() }
-        var changes = try await router.changes().makeAsyncIterator()
+        let changes = try await router.changes()
         let process = try await run(router, Self.build, ["app"], ["crash=now"])
         #expect(try await router.failure("app://now").code == .handlerCrashed)
         #expect(try #require(await process.status) > 128)
-        try await waitForEnd(&changes, router)
+        try await waitForEnd(changes, router)
         #expect(try await router.open("app:2").handler == Self.old)
     }
 
@@ -172,22 +175,23 @@ import Testing
         let opened = try await router.open("app:1")
         try await router.kill()
         // The command starts the next router, whose first answer may come before the claim.
-        while try await router.schemes()["app"]?.first != Self.build {}
+        try await eventually(await router.schemes()["app"]) { $0?.first == Self.build }
         let again = try await router.open("app:2")
         #expect(again.handler == Self.build && again.reply["pid"] == opened.reply["pid"])
         // A router that ends for good takes the claim with it.
         process.send(SIGKILL)
-        while try await router.schemes()["app"] != [Self.old] {}
+        try await eventually(await router.schemes()["app"]) { $0 == [Self.old] }
         #expect(try await router.open("app:3").handler == Self.old)
     }
 
     @Test func urlWaitsForTheNameOfTheProgram() async throws {
         let router = try await router()
         defer { router.stop() }
-        var changes = try await router.changes().makeAsyncIterator()
+        let changes = try await router.changes()
         let process = runner(router, ["--claim", "app", "--handler", Self.build], Self.build, ["startDelay=500"])
         try process.start()
-        while try await router.schemes()["app"]?.first != Self.build { _ = await changes.next() }
+        try await changes.next { $0.body.contains("app") }
+        #expect(try await router.schemes()["app"]?.first == Self.build)
         #expect(try await router.open("app:1").handler == Self.build)
         process.send(SIGTERM)
         #expect(await process.status == 0)
@@ -196,17 +200,18 @@ import Testing
     @Test func urlFailsIfTheProgramNeverTakesTheName() async throws {
         let router = try await router()
         defer { router.stop() }
-        var changes = try await router.changes().makeAsyncIterator()
+        let changes = try await router.changes()
         let process = Runner(["--claim", "app", "--handler", Self.build, "--", "sleep", "600"], router)
         try process.start()
-        while try await router.schemes()["app"]?.first != Self.build { _ = await changes.next() }
+        try await changes.next { $0.body.contains("app") }
+        #expect(try await router.schemes()["app"]?.first == Self.build)
         async let failure = router.failure("app:1")
         // The command ends while the URL waits.
-        while try await router.status(of: Self.build).state != .known(.inactive) {}
+        try await eventually(await router.status(of: Self.build)) { $0.state == .known(.inactive) }
         process.send(SIGTERM)
         #expect(try await failure.code == .launchFailed)
         #expect(await process.status == 128 + SIGTERM)
-        try await waitForEnd(&changes, router)
+        try await waitForEnd(changes, router)
         #expect(try await router.open("app:2").handler == Self.old)
     }
 
@@ -254,10 +259,29 @@ import Testing
             let example = try #require(
                 refusal.errors.split(separator: "as in 'openurl ").last?.split(separator: "'").first
             )
-            // The program of the example is not there.
+            // The program of the example is not there, and its scheme has a handler.
+            #expect(try await router.openurl("policy", "allow", "--source", "user", "todolist").status == 0)
             let words = example.split(separator: " ").map { $0 == "./app" ? "true" : String($0) }
             #expect(try await router.openurl(words).status == 0, "\(example)")
         }
+    }
+
+    /// A claim asks for the same as a wait for callbacks.
+    @Test func claimOfASchemeThatAHandlerHasNeedsARule() async throws {
+        let router = try await router(isGiven: false)
+        defer { router.stop() }
+        let claim = ["run", "--claim", "app", "--handler", Self.build, "--", "true"]
+        let refusal = try await router.openurl(claim)
+        let advice = "'openurl policy allow --source user app' allows it"
+        #expect(refusal.status == 7)
+        #expect(refusal.errors.contains("the URLs of app: belong to \(Self.old); \(advice)"), "\(refusal.errors)")
+        let waiting = try await router.openurl("callback", "--timeout", "1", "x:?redirect_uri=app:")
+        #expect(waiting.status == 7)
+        #expect(waiting.errors.contains("the URLs of app: belong to \(Self.old); \(advice)"), "\(waiting.errors)")
+        // The handler itself has the scheme already.
+        #expect(try await router.openurl("run", "--claim", "app", "--handler", Self.old, "--", "true").status == 0)
+        #expect(try await router.openurl("policy", "allow", "--source", "user", "app").status == 0)
+        #expect(try await router.openurl(claim).status == 0)
     }
 
     @Test func claimIsNeverAWayToOtherSchemesOrNames() async throws {
@@ -285,7 +309,7 @@ import Testing
         #expect(try await refusal("com.example.other", "app").status == 12)
         #expect(try await refusal(Self.build, "free").status == 12)
         #expect(try await router.openurl("unregister", Self.build).status == 7)
-        #expect(try await router.openurl("default", "app", Self.build).errors.contains("for a while only"))
+        #expect(try await router.openurl("default", "app", Self.build).errors.contains("only temporarily"))
         process.send(SIGTERM)
         #expect(await process.status == 0)
         #expect(try await router.schemes()["free"] == nil)
@@ -315,7 +339,7 @@ import Testing
         #expect(entry.executable == bundle.appending(path: "app").path && Set(entry.schemes) == ["app", "other"])
         try await router.waitUntilNameIsFree(Self.old) { process.send(SIGTERM) }
         #expect(await process.status == 0)
-        while try await router.schemes()["other"] != nil {}
+        try await eventually(await router.schemes()["other"]) { $0 == nil }
         #expect(try await router.open("app:2").way == .launched)
         #expect(try router.log(of: Self.old).contains("open app:2"))
     }

@@ -46,7 +46,11 @@ import Testing
         #expect(sent.output.contains(#""source-class":"sandboxed""#))
 
         #expect(try router.log(of: Self.id).contains("open boxed:1"))
-        await #expect(throws: CallError.self) { try await router.lifecycle(LifecycleInterface.suspend, Self.id) }
+        // The process and the memory would be those of the filter.
+        let status = try await router.status(of: Self.id)
+        #expect(status.pid == nil && status.residentMemory == nil && status.since != nil)
+        let refusal = try await router.openurl("suspend", Self.id)
+        #expect(refusal.status == 7 && refusal.errors.contains("the proxy of its sandbox"), "\(refusal.errors)")
         try await router.lifecycle(LifecycleInterface.terminate, Self.id)
         #expect(try router.log(of: Self.id).contains("willTerminate"))
         #expect(try await router.status(of: Self.id).state == .known(.notRunning))

@@ -186,4 +186,22 @@ import Testing
         for name in names { files[name] = try Data(contentsOf: state.appending(path: name)) }
         return files
     }
+
+    /// The value of a query may be a word of the router's own sentence.
+    @Test(arguments: ["slow:x?1", "slow:x?e", "slow:x?seconds", "slow:x?open"]) func sentencesOfTheRouterStayWhole(
+        _ url: String
+    ) async throws {
+        let id = "com.example.slow"
+        let router = try await RouterProcess { directory in
+            try RouterProcess.write(id, ["hang=open"], in: directory, extra: ["OUOpenTimeout": 0.3])
+        }
+        defer { router.stop() }
+        let error = try await router.failure(url)
+        #expect(error.code == .timedOut && error.message.contains(" within 0.3 seconds"), "\(error)")
+        for arguments in [["log"], ["log", "--json"]] {
+            let log = try await router.openurl(arguments).output
+            #expect(log.contains(error.message), "\(log)")
+            #expect(!log.contains(url), "\(log)")
+        }
+    }
 }

@@ -41,6 +41,36 @@ import Testing
         #expect(left.output.contains(#""source-intermediary":true"#), "\(left.output)")
     }
 
+    /// `xdg-open` passes URLs on under every name: Debian has a link `open`, and packages have copies.
+    @Test(arguments: ["/bin/sh", "/bin/bash"]) func openerIsRecognisedUnderEveryName(_ shell: String) async throws {
+        let router = try await RouterProcess(["com.example.any": []])
+        defer { router.stop() }
+        try await router.waitUntilPublished("com.example.any")
+        let files = #"""
+            opener=$(command -v xdg-open)
+            ln -s "$opener" "$HOME/link" && ln -s "$HOME/link" "$HOME/link-of-link" && cp "$opener" "$HOME/copy" &&
+            printf '#!/bin/sh\n"%s" "$1"; :\n' "$0" > "$HOME/other"
+            """#
+        try #require(try await router.run("sh", "-c", files, RouterProcess.command.path).status == 0)
+        let home = try #require(router.bus.environment["HOME"])
+        for name in ["link", "link-of-link", "copy", "other"] {
+            let run = try await router.tool([shell, "\(home)/\(name)", "any:\(name)"])
+            #expect(run.status == 0, "\(name): \(run.errors)")
+        }
+        let log = try await router.run(RouterProcess.command.path, "log", "--json").output.split(separator: "\n")
+        struct Entry: Decodable {
+            let url: String
+            let source: String
+        }
+        let sources = try log.map { try JSONDecoder().decode(Entry.self, from: Data($0.utf8)) }
+            .map { "\($0.url) \(URL(filePath: $0.source).lastPathComponent)" }
+        // `timeout` has started the opener. A script of another content is the origin itself.
+        let program = URL(filePath: shell).resolvingSymlinksInPath().lastPathComponent
+        #expect(
+            sources == ["any:link timeout", "any:link-of-link timeout", "any:copy timeout", "any:other \(program)"]
+        )
+    }
+
     /// Both programs of a copy of the command count as `openurl` of the copy's directory.
     @Test func copyOfTheCommandHasOneName() async throws {
         let router = try await RouterProcess(["com.example.any": []])

@@ -54,7 +54,7 @@ import Testing
         #expect(try await router.reload().isEmpty)
         #expect(try router.files(below: router.bus.directory.appending(path: "XDG_DATA_HOME")) == before)
         #expect(!FileManager.default.fileExists(atPath: router.desktopEntry(Self.id).path))
-        #expect(try await router.openurl("default", "late", Self.id).errors.contains("for a while only"))
+        #expect(try await router.openurl("default", "late", Self.id).errors.contains("only temporarily"))
         try await router.lifecycle(LifecycleInterface.terminate, Self.id)
         try await router.restart()
         #expect(try await router.failure("late:2").code == .noHandler)

@@ -30,12 +30,12 @@ import Testing
         let run = try await router.openurl("unregister", Self.id)
         #expect(run.status == 0)
         #expect(
-            run.errors == "openurl: \(Self.id) is registered no more, and its process \(pid) still runs; "
+            run.errors == "openurl: \(Self.id) is no longer registered, but its process \(pid) is still running; "
                 + "'openurl terminate \(Self.id)' ends it\n"
         )
         let status = try await router.status(of: Self.id)
         #expect(!status.isRegistered && status.pid == pid && status.state == .known(.active))
-        #expect(try await router.openurl("status", Self.id).output.contains("\(Self.id) is registered no more"))
+        #expect(try await router.openurl("status", Self.id).output.contains("\(Self.id) is no longer registered"))
         for command in ["activate", "background", "suspend"] {
             let run = try await router.openurl(command, Self.id)
             #expect(run.status == 3 && run.errors.contains("'openurl terminate \(Self.id)' ends it"), "\(command)")

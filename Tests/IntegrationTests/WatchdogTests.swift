@@ -40,9 +40,9 @@ import Testing
     }
 
     private func wait(for state: String, of id: String = first, in router: RouterProcess) async throws {
-        var states = try await router.states().makeAsyncIterator()
+        let states = try await router.states()
         if try await router.status(of: id).state == .known(HandlerState(rawValue: state)!) { return }
-        while try await states.next(of: id) != state {}
+        try await states.wait(for: state, of: id)
     }
 
     /// Returns when the background time that the manifests give has passed: a handler with an open task has ended.
@@ -62,6 +62,18 @@ import Testing
         let reason = "didBecomeActive of com.example.first did not return within 0.3 seconds after open had returned"
         #expect(error.message == "\(reason); its process was killed")
         #expect(try await router.status(of: Self.first).state == .known(.notRunning))
+    }
+
+    @Test(arguments: ["willFinishLaunching", "didFinishLaunching", "open", "didBecomeActive"])
+    func senderWhoseTimeIsOverLearnsTheMethodThatHangs(phase: String) async throws {
+        let router = try await router(["hang=\(phase)"], ["OUTransitionTimeout": 60, "OULaunchTimeout": 60])
+        defer { router.stop() }
+        var options = OpenOptions()
+        options.timeout = .seconds(2)
+        let error = try await router.failure("first:x", options)
+        #expect(
+            error == OpenURLError(.timedOut, "\(phase) of com.example.first did not return within 2 seconds")
+        )
     }
 
     @Test func urlsBehindTheOneThatHangsGoToTheNextProcess() async throws {
@@ -290,20 +302,31 @@ import Testing
 
     // MARK: The foreground
 
+    /// Nothing asks the router for the handler that was started by hand.
+    @Test func handlerThatIsStartedByHandTakesTheForeground() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("second:x")
+        let states = try await router.states()
+        _ = try await router.startByHand(Self.first)
+        try await states.wait(for: "background", of: Self.second)
+        #expect(try router.log(of: Self.first).last == "didBecomeActive")
+        #expect(try router.log(of: Self.second).last == "didEnterBackground")
+        #expect(try await router.status(of: Self.first).state == .known(.active))
+        // A URL takes the handler that was started by hand to the background.
+        _ = try await router.open("second:y")
+        try await wait(for: "background", in: router)
+    }
+
     @Test func lookingChangesNothing() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("second:x")
+        let states = try await router.states()
         _ = try await router.startByHand(Self.first)
-        for _ in 0..<3 {
-            #expect(try await router.status(of: Self.first).state == .known(.active))
-            #expect(try await router.status(of: Self.second).state == .known(.active))
-        }
+        try await states.wait(for: "background", of: Self.second)
+        for _ in 0..<3 { #expect(try await router.status(of: Self.first).state == .known(.active)) }
         #expect(try router.log(of: Self.first).last == "didBecomeActive")
-        #expect(try router.log(of: Self.second).last == "didBecomeActive")
-        // The next URL makes its handler the only one.
-        _ = try await router.open("second:y")
-        try await wait(for: "background", in: router)
     }
 }
 

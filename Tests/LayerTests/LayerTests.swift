@@ -43,6 +43,16 @@ import Testing
         }
     }
 
+    /// Code that only the tests need stays in the package, and no product needs it.
+    @Test func productsNeedNothingOfTheTests() {
+        let tests = Set(package.targets.values.filter { $0.path.hasPrefix("Tests/") }.map(\.name))
+        #expect(tests.isSuperset(of: ["PrivateBus", "TestSupport"]) && package.products.contains("URLHandler"))
+        #expect(package.products.isDisjoint(with: tests))
+        for target in package.targets.values where !target.path.hasPrefix("Tests/") {
+            #expect(target.dependencies.isDisjoint(with: tests), "\(target.name)")
+        }
+    }
+
     @Test func everyImportInSourcesHasAnAccessLevel() {
         for target in package.targets.values where target.path.hasPrefix("Sources/") {
             for line in target.imports {

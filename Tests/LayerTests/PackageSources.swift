@@ -39,6 +39,8 @@ struct PackageSources {
 
     /// All targets, by name.
     let targets: [String: Target]
+    /// The targets that are in products.
+    let products: Set<String>
     /// The rows of the table in `Sources/README.md`: the imports by the name of the target.
     let table: [String: Set<String>]
 
@@ -58,6 +60,7 @@ struct PackageSources {
             )
         }
         self.targets = targets
+        products = Self.products(in: manifest)
         table = Self.rows(in: try String(contentsOfFile: "\(root)/Sources/README.md", encoding: .utf8))
     }
 
@@ -68,6 +71,11 @@ struct PackageSources {
         let name: String
         let path: String
         let dependencies: Set<String>
+    }
+
+    private static func products(in manifest: String) -> Set<String> {
+        let lists = manifest.matches(of: /\.(?:library|executable)\(name: "[\w-]+", targets: \[([^\]]*)\]/)
+        return Set(lists.flatMap { $0.1.matches(of: /"([\w-]+)"/).map { String($0.1) } })
     }
 
     private static func declarations(in manifest: String) -> [Declaration] {

@@ -19,6 +19,11 @@ import Testing
         )
     }
 
+    @Test func headThatIsSlowToCompareIsRefused() {
+        let marks = "a" + String(repeating: "\u{301}\u{316}", count: 8000)
+        #expect(verdict("GET /callback HTTP/1.1", "Host: \(marks)") == .refused(.badRequest))
+    }
+
     @Test func headIsWaitedFor() {
         #expect(request.verdict(on: []) == .incomplete)
         #expect(request.verdict(on: Array("GET /callback HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n".utf8)) == .incomplete)

@@ -1,3 +1,4 @@
+import DBus
 import Testing
 
 @testable import OpenURLBus
@@ -139,5 +140,52 @@ import Testing
         let text = RedactedURL("app:/" + String(repeating: "a", count: 60_000)).text
         #expect(text.utf8.count < 3000)
         #expect(text.hasSuffix("…"))
+    }
+
+    // MARK: Messages with quotations
+
+    /// The words of a message stay, whatever the URL holds.
+    @Test(arguments: [
+        "x?1", "x?e", "x?seconds", "x?open", "x?did%20not%20return", "x:?a=within&b=of", "x?com.acme.app",
+    ])
+    func wordsOfAMessageStay(_ url: String) throws {
+        let limit: QuotingText = "\(1) second" + "s"
+        let id: BusName = "com.acme.app"
+        let text: QuotingText = "open of \(id) did not return within \(limit)" + " of the launch"
+        #expect(RedactedURL(url).redacting(text).description == text.description)
+        #expect(text.description == "open of com.acme.app did not return within 1 seconds of the launch")
+    }
+
+    @Test func quotationsAreRedacted() throws {
+        let url = RedactedURL("x://h/p?token=s3cret-value")
+        for quoted in ["s3cret-value", "x://h/p?token=s3cret-value", "S3CRET%2Dvalue is no token", "a s3cre…"] {
+            let text: QuotingText = "token \(id) wrote: \(quoted); token in \(7) s3cret-value"
+            let shown = url.redacting(text).description
+            #expect(shown.hasPrefix("token com.acme.app wrote: "), "\(shown)")
+            #expect(shown.hasSuffix("; token in 7 s3cret-value"), "\(shown)")
+            #expect(!shown.dropLast("s3cret-value".count).lowercased().contains("s3cre"), "\(shown)")
+        }
+        // The message of another program is a quotation as a whole, also within another error.
+        let foreign = OpenURLError(.declined, "no s3cret-value".lowercased())
+        #expect(url.redacting(foreign.text).description == "no …")
+        let wrapped = OpenURLError(.declined, "value: \(foreign)")
+        #expect(url.redacting(wrapped.text).description == "value: no …")
+        #expect(RedactedURL("x?value").redacting(wrapped.text).description == "value: no s3cret-…")
+        #expect(
+            RedactedURL("x?no").redacting(OpenURLError(.declined, "no " + "\(foreign)").text).description.hasPrefix(
+                "no …"
+            )
+        )
+        #expect(wrapped == OpenURLError(.declined, "value: no s3cret-value"))
+    }
+
+    private let id: BusName = "com.acme.app"
+
+    @Test(arguments: [3, 8, 10, 14, 20, 21, 30]) func cutTextKeepsItsQuotations(_ limit: Int) {
+        let text: QuotingText = "words \("s3cret-value") and ü \("s3cret-value") end"
+        let cut = text.cut(toBytes: limit)
+        #expect(cut.description == text.description.cut(toBytes: limit))
+        let shown = RedactedURL("x?s3cret-value").redacting(cut).description
+        #expect(!shown.contains("s3"), "\(shown)")
     }
 }

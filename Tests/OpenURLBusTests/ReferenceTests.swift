@@ -126,7 +126,7 @@ private enum Reference {
         ),
         Section(
             "Details of a callback",
-            "The `details` of `Completed` (`org.openurl.Callback1`).",
+            "The `details` of `Completed` and of `Refused` (`org.openurl.Callback1`).",
             CallbackDetails.fields
         ),
         Section(
@@ -149,8 +149,8 @@ private enum Reference {
 
         Most methods of the D-Bus interfaces take or return dictionaries of the type `a{sv}`. The tables below list their keys.
         A key without a value is not written. A receiver ignores a key that it does not know. A receiver refuses a dictionary
-        if a required key is missing, or if a value has another type than the table says. An integer may have any integer type
-        that holds it.
+        if a required key is missing, if a known key arrives twice, or if a value has another type than the table says. An integer
+        may have any integer type that holds it. No text may have more than 256 combining marks in a row.
 
         A later version may use further words for `kind`, `transport` and the `state` of a handler. A receiver accepts these
         words.
@@ -161,6 +161,51 @@ private enum Reference {
         The file is generated from the sources. After a change of the fields, run
         `OPENURL_WRITE_REFERENCE=1 swift test --disable-xctest --filter ReferenceTests`.
 
+        ## Signals
 
-        """ + sections.map(\.text).joined(separator: "\n")
+        No signal is broadcast: a broadcast would tell each sandbox which handlers there are. `Subscribe` of `org.openurl.Router1`, at
+        `/org/openurl/Router1`, sends the caller the first three signals from then on, and `Subscribe` of `org.openurl.Monitor1` sends
+        `Entries`. A match rule is needed besides, as for every signal. A subscription ends with `Unsubscribe`, with the caller's connection,
+        and with the router: subscribe again when `org.openurl.Router1` has a new owner. A handler and a program in a sandbox may not subscribe.
+
+        | signal | arguments | receivers | meaning |
+        |---|---|---|---|
+        | `Changed` (`org.openurl.Registry1`) | `as` schemes | subscribers of `Router1` | The handlers of these schemes have changed. |
+        | `StateChanged` (`org.openurl.Lifecycle1`) | `s` identifier, `s` state | subscribers of `Router1` | A handler is in another state. |
+        | `StateChanged` (`org.openurl.Queue1`) | `s` number, `s` state | subscribers of `Router1` | A URL of the queue has reached a state. |
+        | `Entries` (`org.openurl.Monitor1`) | `aa{sv}` entries | subscribers of `Monitor1` | Requests have begun, have reached a step, or have ended. |
+        | `Progress` (`org.openurl.Request1`) | `d` fraction, `s` text | the caller of the request | The handler reports how far it is. |
+        | `Completed` (`org.openurl.Callback1`) | `u` code, `s` URL, `a{sv}` details | the claimant | The wait for a callback has ended. |
+        | `Refused` (`org.openurl.Callback1`) | `a{sv}` details | the claimant | A callback was refused; the claim stays. |
+
+        """ + sections.map(\.text).joined(separator: "\n") + suspension
+
+    static let suspension = """
+
+        ## The suspension of a handler
+
+        After the suspend delay in the background, the router stops the process of a handler that implements `EnterBackground` and
+        `Suspend` of `org.openurl.Handler1`. A handler without these methods runs on.
+
+        1. The router calls `Suspend` with a descriptor, the lifeline: the reading end of a pipe, whose only writing end the router
+           has.
+        2. A handler that has work to do keeps its bus name and answers `false`. The router asks again after the suspend delay.
+        3. Any other handler keeps the descriptor open after the call, and leaves its flags, its owner and its signal as they are.
+           The handler releases its bus name (`ReleaseName`), waits for the bus's answer, and then answers `true`. The router stops
+           the process with `SIGSTOP`.
+        4. For the next URL, or a call of the bus name, the router continues the process with `SIGCONT` and closes the writing end.
+           The kernel does both when the router dies.
+        5. At the end of the lifeline, the handler takes its bus name back (`RequestName`) and closes the descriptor. It has the time
+           `OUTransitionTimeout`. A handler that does not get its name ends.
+
+        The handler needs no signal handler. `SIGCONT` continues a process that has none, and the lifeline reaches its end at the same
+        time. A handler that has closed the descriptor before its answer, or has changed the descriptor's state, is not stopped, and the
+        router asks it no more. It takes its name back all the same, as in step 5 or when it gets `SIGCONT`.
+
+        A call of the unique name of a stopped handler waits until the handler continues, and wakes a handler of the Swift library.
+
+        [`examples/python/sleeper`](../examples/python/sleeper) and [`examples/c/sleeper.c`](../examples/c/sleeper.c) are handlers that
+        do this.
+
+        """
 }

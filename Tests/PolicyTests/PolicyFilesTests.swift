@@ -65,6 +65,14 @@ import UserFiles
         #expect(diagnostics.last?.reason == "can be changed by every user; run `chmod o-w \(path)`")
     }
 
+    @Test func fileThatIsSlowToCompareAllowsSandboxesNothing() throws {
+        let marks = "a" + String(repeating: "\u{301}\u{316}", count: 16_000)
+        try write("allow a from * # \(marks)\n", to: "etc/10.conf")
+        let (rules, diagnostics) = files.read()
+        #expect(rules.lines.map(\.text) == Self.refusals)
+        #expect(diagnostics.map(\.reason) == ["has more than 256 combining marks in a row"])
+    }
+
     @Test func directoryThatOthersMayChangeAllowsSandboxesNothing() throws {
         try write("allow a from *\n", to: "home/openurl/policy.conf")
         let directory = root.appending(path: "home/openurl").path
@@ -90,7 +98,7 @@ import UserFiles
             + Array(" from *\ndeny b from *\n".utf8)
         try Data(bytes).write(to: root.appending(path: "etc/10.conf"))
         let (rules, diagnostics) = files.read()
-        #expect(rules.lines.map(\.text) == ["deny a from *", "deny b from *"])
+        #expect(rules.lines.map(\.text) == ["deny a from *"] + Self.refusals + ["deny b from *"])
         #expect(diagnostics.count == 1)
     }
 

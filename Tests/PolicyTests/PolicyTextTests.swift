@@ -1,5 +1,6 @@
 import OpenURLBus
 import Policy
+import SchemeRegistry
 import Testing
 import UserFiles
 
@@ -52,10 +53,63 @@ import UserFiles
             "'' is not the name of a host: write letters, digits, '-', '_', '+', '.' and ':', at most 255 bytes"
         ),
     ])
-    func brokenLineIsADiagnosticAndNothingElse(_ line: String, _ reason: String) {
-        let (rules, problems) = read("allow tel from user\n\(line)\nask sms from user\n")
-        #expect(rules == ["1: allow tel from user", "3: ask sms from user"])
-        #expect(problems == ["\(Self.file): line 2: \(reason)"])
+    func brokenLineRefusesConfinedPrograms(_ line: String, _ reason: String) {
+        let (rules, problems) = read("allow tel from user\n\(line)\nask sms from user\ndeny x\n")
+        let refusals = ["sandboxed", "remote", "unknown"].map { "2: deny * from \($0)" }
+        #expect(rules == ["1: allow tel from user"] + refusals + ["3: ask sms from user"])
+        #expect(problems.count == 2)
+        #expect(problems.first == "\(Self.file): line 2: \(reason)\(Self.consequence)")
+    }
+
+    private static let consequence =
+        "; until the line is corrected, no rule allows sandboxes, other hosts and unknown programs anything"
+
+    @Test(arguments: [
+        "allow tel", "Allow 1 from user", "allow tel from users", "allow\ttel://a..b from com.acme.app",
+    ])
+    func brokenLineThatAllowsAllowsNothing(_ line: String) {
+        let (rules, problems) = read("\(line)\nask sms from user\n")
+        #expect(rules == ["2: ask sms from user"])
+        #expect(problems.count == 1)
+        #expect(problems.first?.hasSuffix(Self.consequence) == false)
+    }
+
+    /// The invisible characters that editors leave in a file.
+    @Test(arguments: [
+        "\u{FEFF}deny tel from com.acme.app", "Deny tel FROM com.acme.app\r", "DENY\tTEL:  from  com.acme.app",
+        "# x\rdeny tel from com.acme.app",
+    ])
+    func lineInAnotherSpellingCounts(_ text: String) throws {
+        let (rules, diagnostics) = PolicyText(text).rules(file: Self.file, isUsers: true)
+        #expect(rules.map(\.text) == ["deny tel from com.acme.app"])
+        #expect(diagnostics.isEmpty)
+    }
+
+    @Test func classesAndMarksMayBeInAnyCase() throws {
+        #expect(
+            read("deny tel from Sandboxed\nask x from HOST:Laptop\nallow x from App:Firefox").rules == [
+                "1: deny tel from sandboxed", "2: ask x from host:laptop", "3: allow x from app:Firefox",
+            ]
+        )
+    }
+
+    /// The line may have refused the application that a rule allows, so no rule allows it before the line is corrected.
+    @Test(arguments: [
+        "deny\u{A0}tel from com.acme.app", "deny tel\u{A0}from com.acme.app", "deny tel from com.acme.app\0",
+        "de\0ny tel from com.acme.app", "\u{200B}deny tel from com.acme.app", "dney tel from com.acme.app",
+        "deny tel from com.acme.app and others", "ask \u{301}tel from com.acme.app", "d\u{FFFD}",
+    ])
+    func unreadableLineDecidesBeforeRulesThatAllow(_ line: String) throws {
+        let text = PolicyText("allow * from com.acme.app\nallow tel from *\n\(line)\n")
+        let rules = PolicyRules(text.rules(file: Self.file, isUsers: true).rules)
+        let url = PolicyURL(scheme: try Scheme("tel"), host: nil)
+        for caller in [PolicyCaller(.sandboxed, name: "com.acme.app"), PolicyCaller(.unknown), PolicyCaller(.remote)] {
+            let rule = try #require(rules.rule(for: url, from: caller))
+            #expect(rule.decision == .deny)
+            #expect(rule.place == "because line 3 of \(Self.file) cannot be read")
+        }
+        #expect(rules.rule(for: url, from: PolicyCaller(.user))?.decision == .allow)
+        #expect(rules.ruleForUnknownCaller(of: url)?.decision == .deny)
     }
 
     @Test func rulesAndProblemsAreBounded() {
@@ -64,6 +118,7 @@ import UserFiles
         #expect(rules.rules.count == PolicyText.maximumRules + 3)
         #expect(rules.problems == ["\(Self.file): line 1001: is not used: a file has at most 1000 rules"])
         #expect(read(String(repeating: "x\n", count: 500)).problems.count == 21)
+        #expect(read(String(repeating: "x\n", count: 500)).rules.count == 3)
     }
 
     @Test func controlCharactersAreEscaped() {

@@ -5,6 +5,9 @@ import Synchronization
 /// A session bus for one test: a real `dbus-daemon` with private directories, so that a test never touches the user's
 /// bus.
 ///
+/// Neither the bus nor its programs find the services, the desktop entries and the settings of this machine, so a test has
+/// one result whatever packages are installed.
+///
 /// The bus ends with ``stop()``, with the test's process, or after ten minutes, whichever comes first. Every connected
 /// program loses its connection when the bus ends.
 public final class PrivateBus: Sendable {
@@ -18,54 +21,54 @@ public final class PrivateBus: Sendable {
     private let place: Place
     private let loops = Lock<[EventLoop]>([])
 
-    /// The environment for programs on this bus: the test's own environment, with the address and the directories of
-    /// this bus.
+    /// The environment for programs on this bus: the test's own environment without the variables of a desktop, with the
+    /// address and the directories of this bus.
     public var environment: [String: String] {
         Self.environment(in: directory).merging(["DBUS_SESSION_BUS_ADDRESS": address]) { $1 }
     }
 
     private static func environment(in directory: URL) -> [String: String] {
-        var environment = ProcessInfo.processInfo.environment
-        for name in ["XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"] {
-            environment[name] = directory.appending(path: name).path
+        var environment = ProcessInfo.processInfo.environment.filter { name, _ in
+            !desktopVariables.contains(name) && !desktopPrefixes.contains(where: name.hasPrefix)
         }
-        environment["XDG_DATA_DIRS"] = directory.appending(path: "XDG_DATA_DIRS").path
+        for name in directories { environment[name] = directory.appending(path: name).path }
         environment["HOME"] = directory.path
-        for name in ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "OPENURL_LAUNCH"] {
-            environment[name] = nil
-        }
         return environment
     }
+
+    /// The variables of the XDG Base Directory Specification; each directory has the name of its variable.
+    private static let directories = [
+        "XDG_DATA_HOME", "XDG_DATA_DIRS", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_CACHE_HOME", "XDG_STATE_HOME",
+        "XDG_RUNTIME_DIR",
+    ]
+    /// The variables by which programs of the desktop find their session, their settings and each other.
+    private static let desktopVariables: Set = ["BROWSER", "DESKTOP_SESSION", "DISPLAY", "WAYLAND_DISPLAY"]
+    private static let desktopPrefixes = ["DBUS_", "GNOME_", "GTK_", "KDE_", "MATE_", "OPENURL_", "QT_", "XDG_"]
 
     /// Starts a bus. The initializer waits while too many other buses run.
     ///
     /// - Parameters:
-    ///   - rules: Elements of the configuration (dbus-daemon(1)) for a bus that is not configured like a user's.
+    ///   - rules: Elements of the configuration (dbus-daemon(1)) that follow those of a user's bus.
     ///   - prepare: A closure that puts files in place before the bus reads them, such as service files.
-    public init(rules: String? = nil, prepare: (_ directory: URL) throws -> Void = { _ in }) async throws {
+    public init(rules: String = "", prepare: (_ directory: URL) throws -> Void = { _ in }) async throws {
         place = await Place.take()
         directory = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)")
-        for (name, path) in Self.environment(in: directory)
-        where name.hasPrefix("XDG_") && path.hasPrefix(directory.path) {
+        for name in Self.directories {
             try FileManager.default.createDirectory(
-                atPath: path,
+                at: directory.appending(path: name),
                 withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o700]
             )
         }
         try prepare(directory)
-        var configuration = "--session"
-        if let rules {
-            let file = directory.appending(path: "bus.conf")
-            try Data(Self.configuration(rules).utf8).write(to: file)
-            configuration = "--config-file=\(file.path)"
-        }
+        let configuration = directory.appending(path: "bus.conf")
+        try Data(Self.configuration(in: directory, rules).utf8).write(to: configuration)
         process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = [
             "timeout", "--signal=KILL", "600", "setpriv", "--pdeathsig", "KILL",
-            "dbus-daemon", configuration, "--address=unix:dir=\(directory.path)", "--nofork", "--nopidfile",
-            "--print-address=1", "--print-pid=1",
+            "dbus-daemon", "--config-file=\(configuration.path)", "--nofork", "--nopidfile", "--print-address=1",
+            "--print-pid=1",
         ]
         process.environment = Self.environment(in: directory)
         let output = Pipe()
@@ -83,12 +86,32 @@ public final class PrivateBus: Sendable {
         pid = Int32(lines[1]) ?? 0
     }
 
-    private static func configuration(_ rules: String) -> String {
-        """
-        <busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><auth>EXTERNAL</auth>
-        <policy context="default"><allow send_destination="*"/><allow eavesdrop="true"/><allow own="*"/></policy>
-        \(rules)</busconfig>
-        """
+    /// The configuration of a user's bus, `session.conf` of dbus-daemon, with other directories of services.
+    ///
+    /// The element `standard_session_servicedirs` of that file would add the directory of this machine, whatever
+    /// `XDG_DATA_DIRS` says.
+    private static func configuration(in directory: URL, _ rules: String) -> String {
+        let services = ["XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_DATA_DIRS"].map { name in
+            "<servicedir>\(directory.appending(path: name).path)/dbus-1/services</servicedir>"
+        }
+        let limits = [
+            "max_incoming_bytes": 1_000_000_000, "max_incoming_unix_fds": 250_000_000,
+            "max_outgoing_bytes": 1_000_000_000, "max_outgoing_unix_fds": 250_000_000,
+            "max_message_size": 1_000_000_000, "service_start_timeout": 120_000, "auth_timeout": 240_000,
+            "pending_fd_timeout": 150_000, "max_completed_connections": 100_000, "max_incomplete_connections": 10_000,
+            "max_connections_per_user": 100_000, "max_pending_service_starts": 10_000,
+            "max_names_per_connection": 50_000, "max_match_rules_per_connection": 50_000,
+            "max_replies_per_connection": 50_000,
+        ]
+        return """
+            <busconfig><type>session</type><keep_umask/><listen>unix:dir=\(directory.path)</listen><auth>EXTERNAL</auth>
+            \(services.joined())
+            <policy context="default">
+            <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
+            </policy>
+            \(limits.map { "<limit name='\($0)'>\($1)</limit>" }.joined())
+            \(rules)</busconfig>
+            """
     }
 
     /// Creates an event loop for a connection of the test. The loop ends with the bus.

@@ -1,18 +1,6 @@
 import Glibc
+import TestSupport
 import Testing
-
-/// A small generator with a known sequence (Steele, Lea, Flood 2014).
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
-    }
-}
 
 /// Generates random strings: URLs, near-URLs and noise.
 struct RandomURLs {
@@ -24,10 +12,10 @@ struct RandomURLs {
     /// failure can be repeated.
     static let seed = environment("RFC1808_SEED").flatMap { UInt64($0) } ?? UInt64.random(in: .min ... .max)
 
-    private var generator: SplitMix64
+    private var generator: SeededGenerator
 
     init(_ name: String) {
-        generator = SplitMix64(state: Self.seed)
+        generator = SeededGenerator(seed: Self.seed)
         print("\(name): \(Self.count) cases, RFC1808_SEED=\(Self.seed)")
     }
 

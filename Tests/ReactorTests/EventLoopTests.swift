@@ -1,6 +1,7 @@
 import Glibc
 import Reactor
 import SystemPackage
+import TestSupport
 import Testing
 
 /// Runs `body` on the loop's thread and waits until it calls `done` there.
@@ -59,7 +60,7 @@ private actor Counter {
         let loop = try EventLoop()
         let counter = Counter(loop)
         await counter.addAll(1000)
-        while await counter.order.count < 1000 { await Task.yield() }
+        try await eventually(await counter.order.count) { $0 == 1000 }
         #expect(await counter.order == Array(0..<1000))
         loop.stop()
     }
@@ -256,7 +257,7 @@ private actor Counter {
             loop.stop()
         }
         // The loop's thread holds the last reference to the loop and ends after this point.
-        while gone != nil { await Task.yield() }
+        try await eventually(gone == nil) { $0 }
         #expect(cancelled == nil)
         close(a)
         close(b)

@@ -2,6 +2,7 @@ import Glibc
 import Reactor
 import Synchronization
 import SystemPackage
+import TestSupport
 import Testing
 
 /// Work that must not keep the loop from its other work.
@@ -27,7 +28,7 @@ import Testing
             }
             loop.stop()
         }
-        while released != nil { await Task.yield() }
+        try await eventually(released == nil) { $0 }
     }
 
     @Test func runningLoopDoesNotStartOnAnotherThread() async throws {

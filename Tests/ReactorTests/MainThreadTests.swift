@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Reactor
@@ -67,7 +68,7 @@ private final class Gate: Sendable {
         let shared = try await SharedLoop(isRunning: isRunning)
         #expect(await shared.runMain { shared.isMainThread && shared.main.isIsolatingCurrentContext() == true })
         // The own thread may run the first jobs of the loop. It never comes back while nothing blocks.
-        while await shared.loop.run({ !shared.isMainThread }) {}
+        try await eventually(await shared.loop.run { shared.isMainThread }) { $0 }
         #expect(await shared.loop.run { shared.loop.isIsolatingCurrentContext() == true })
         #expect(await shared.loop.run { shared.main.isIsolatingCurrentContext() == false })
         #expect(await shared.runMain { shared.loop.isIsolatingCurrentContext() == false })
@@ -106,7 +107,7 @@ private final class Gate: Sendable {
             blocks.wait()
             // The main thread takes the loop back, although no event wakes the own thread.
             #expect(await shared.runMain { shared.isMainThread })
-            while await shared.loop.run({ !shared.isMainThread }) {}
+            try await eventually(await shared.loop.run { shared.isMainThread }) { $0 }
             close(one)
             close(other)
         }
@@ -169,7 +170,7 @@ private final class Gate: Sendable {
         let gate = try Gate()
         shared.loop.addMain(.closure { gate.wait() })
         // The job may come before the blocked one, on the thread that is not blocked yet.
-        while await shared.loop.run({ shared.isMainThread }) {}
+        try await eventually(await shared.loop.run { shared.isMainThread }) { !$0 }
         #expect(await shared.loop.run { !blocksSIGTERM() })
         gate.open()
     }
@@ -178,7 +179,7 @@ private final class Gate: Sendable {
         let shared = try await SharedLoop()
         shared.loop.stop()
         #expect(await shared.runMain { shared.isMainThread })
-        while await shared.loop.run({ !shared.isMainThread }) {}
+        try await eventually(await shared.loop.run { shared.isMainThread }) { $0 }
     }
 }
 

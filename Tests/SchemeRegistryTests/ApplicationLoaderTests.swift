@@ -1,5 +1,6 @@
 import Desktop
 import Glibc
+import TestSupport
 import Testing
 import UserFiles
 

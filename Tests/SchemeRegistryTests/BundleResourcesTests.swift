@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import UserFiles
 
@@ -57,6 +58,21 @@ struct BundleResourcesTests {
         #expect(resources.diagnostics.isEmpty)
         try write(#"CFBundleName = "Liste"; CFBundleDisplayName = "Aufgabenliste";"#, "de")
         #expect(try self.resources("de").name == "Aufgabenliste")
+    }
+
+    /// A text that D-Bus cannot pass on, and one that no list has room for, are no names.
+    @Test(arguments: [#"a\U0001b"#, String(repeating: "x", count: 1025), ""]) func unfitNameIsReported(_ name: String)
+        throws
+    {
+        try write(#""com.acme.todolist" = "\#(name)"; "com.acme.other" = "Andere";"#, "de")
+        let resources = try resources("de")
+        #expect(resources.urlNames == ["com.acme.other": "Andere"])
+        #expect(
+            problems(resources) == [
+                "Todo.app/de.lproj/InfoPlist.strings: com.acme.todolist: is empty, has a control character, or has more than "
+                    + "1024 bytes"
+            ]
+        )
     }
 
     @Test func everyLanguageHasAName() throws {

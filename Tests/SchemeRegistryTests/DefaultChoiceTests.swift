@@ -1,4 +1,5 @@
 import Desktop
+import TestSupport
 import Testing
 import UserFiles
 

@@ -1,5 +1,6 @@
 import Desktop
 import Glibc
+import TestSupport
 import Testing
 import UserFiles
 
@@ -13,11 +14,6 @@ extension TemporaryDirectory {
             "XDG_CONFIG_HOME": "\(path)/config", "XDG_CONFIG_DIRS": "\(path)/etc",
             "XDG_DATA_HOME": "\(path)/home", "XDG_DATA_DIRS": "\(path)/data1:\(path)/data2",
         ])
-    }
-
-    @discardableResult
-    func write(_ text: String, to name: String) throws -> String {
-        try write(Array(text.utf8), to: name)
     }
 
     /// Writes a program. An entry counts as installed only if its program exists.

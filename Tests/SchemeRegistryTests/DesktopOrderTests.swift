@@ -1,5 +1,6 @@
 import Desktop
 import Foundation
+import TestSupport
 import Testing
 
 @testable import SchemeRegistry
@@ -43,7 +44,7 @@ import Testing
 
     @Test func winnersAgreeWithGLib() throws {
         let root = try TemporaryDirectory()
-        var generator = SeededGenerator(state: 0x0DE5)
+        var generator = SeededGenerator(seed: 0x0DE5)
         let trees = try (0..<Self.treeCount).map { try makeTree("trees/\($0)", in: root, &generator) }
         var picks = 0
         var winners = (handlers: 0, applications: 0)

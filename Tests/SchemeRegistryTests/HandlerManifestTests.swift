@@ -28,7 +28,8 @@ struct HandlerManifestTests {
                     ],
                 ]
             ],
-            "UILaunchImageFile": "Launch", "UIBackgroundModes": ["audio"], "UIApplicationExitsOnSuspend": true,
+            "UILaunchImageFile": "Launch", "UIBackgroundModes": ["audio", "adio", "location"],
+            "UIApplicationExitsOnSuspend": true,
             "LSApplicationQueriesSchemes": ["HTTP"], "OULaunchTimeout": 2.5, "OUOpenTimeout": 20,
             "OUSuspendDelay": 0.001,
             "OUTransitionTimeout": 2,
@@ -76,7 +77,7 @@ struct HandlerManifestTests {
             FileClaim(.filenameExtension(try FilenameExtension("todo")), .owner),
         ]
         expected.launchImageFile = "Launch"
-        expected.backgroundModes = ["audio"]
+        expected.backgroundModes = [.audio, .location]
         expected.exitsOnSuspend = true
         expected.queriesSchemes = [try Scheme("http")]
         expected.launchTimeout = .milliseconds(2500)
@@ -196,6 +197,11 @@ struct HandlerManifestTests {
                         )
                     ]
                 ], "CFBundleDocumentTypes", "claims 600 types and extensions of"
+            ),
+            (
+                "CFBundleURLTypes",
+                [["CFBundleURLSchemes": .array((0...1024).map { .string("s\($0)") })]], "CFBundleURLTypes",
+                "has 1025 schemes; at most 1024 are allowed"
             ),
             ("UTExportedTypeDeclarations", [[:]], "UTExportedTypeDeclarations[0].UTTypeIdentifier", "is missing"),
             (

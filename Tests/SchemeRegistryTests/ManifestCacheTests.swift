@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import SQLite
+import TestSupport
 import Testing
 import UserFiles
 

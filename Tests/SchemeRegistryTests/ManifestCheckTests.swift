@@ -1,6 +1,7 @@
 import Desktop
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 import UserFiles
 
@@ -43,7 +44,7 @@ import UserFiles
                 claims + "<key>CFBundleName</key><string>App</string><key>LSMinimumSystemVersion</key><real>1</real>"
             ).isEmpty
         )
-        #expect(findings(claims + "<key>NSPrincipalClass</key><string/><key>CFBundleIconFiles</key><array/>").isEmpty)
+        #expect(findings(claims + "<key>NSPrincipalClass</key><string/><key>CFBundleIconName</key><string/>").isEmpty)
     }
 
     @Test(arguments: [
@@ -75,6 +76,44 @@ import UserFiles
         #expect(
             findings(inner)
                 == ["W m.plist:9: CFBundleURLTypes[0].OUAsk: is ignored here; it belongs in the manifest itself"]
+        )
+    }
+
+    @Test(arguments: ["CFBundleIcons", "CFBundleIconFiles"])
+    func keyForIconsIsAWarning(key: String) {
+        #expect(
+            findings(claims + "<key>\(key)</key><array/>") == [
+                "W m.plist:8: \(key): has no effect here; CFBundleIconFile names the icon"
+            ]
+        )
+    }
+
+    @Test func keysOfTheGuideWithoutEffectAreWarnings() {
+        let body = """
+
+            <key>UIRequiredDeviceCapabilities</key><array><string>wifi</string></array>
+            <key>CFBundleDocumentTypes</key><array><dict>
+            <key>CFBundleTypeIconFiles</key><array/>
+            </dict></array>
+            """
+        #expect(
+            findings(claims + body) == [
+                "W m.plist:9: UIRequiredDeviceCapabilities: has no effect here; "
+                    + "a handler runs on every machine that it is installed on",
+                "W m.plist:11: CFBundleDocumentTypes[0].CFBundleTypeIconFiles: has no effect here; "
+                    + "the desktop's theme has the icons of files",
+            ]
+        )
+    }
+
+    @Test func backgroundModesWithoutEffectAreWarnings() {
+        let modes = ["audio", "adio", "location", "jumping", "voip"].map { "<string>\($0)</string>\n" }.joined()
+        #expect(
+            findings(claims + "\n<key>UIBackgroundModes</key><array>\n\(modes)</array>") == [
+                "W m.plist:11: UIBackgroundModes[1]: is 'adio', which is not a mode and is ignored; is audio meant?",
+                "W m.plist:12: UIBackgroundModes[2]: is location, which has no effect here: the handler is suspended",
+                "W m.plist:13: UIBackgroundModes[3]: is 'jumping', which is not a mode and is ignored",
+            ]
         )
     }
 

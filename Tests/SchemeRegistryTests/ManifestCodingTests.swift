@@ -1,22 +1,12 @@
 import ByteCoding
 import Desktop
+import TestSupport
 import Testing
 import UserFiles
 
 @testable import SchemeRegistry
 
-/// Random numbers that are the same in every run (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
+extension SeededGenerator {
     mutating func count(_ limit: Int) -> Int { Int.random(in: 0...limit, using: &self) }
 
     mutating func text() -> String {
@@ -72,7 +62,7 @@ struct SeededGenerator: RandomNumberGenerator {
         manifest.fileClaims = manifest.resolvedFileClaims()
         manifest.launchImageFile = text()
         manifest.iconFile = maybe { $0.text() }
-        manifest.backgroundModes = list { $0.text() }
+        manifest.backgroundModes = BackgroundMode.allCases.filter { _ in Bool.random(using: &self) }
         manifest.exitsOnSuspend = Bool.random(using: &self)
         manifest.queriesSchemes = try list { try $0.scheme() }
         manifest.launchTimeout = maybe { .milliseconds($0.count(100_000)) }
@@ -115,7 +105,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 
     @Test func roundTripKeepsReadings() throws {
-        var generator = SeededGenerator(state: 1)
+        var generator = SeededGenerator(seed: 1)
         for _ in 0..<500 {
             let manifest = try generator.cached()
             #expect(decoded(manifest.encoded(path: "/p", writer: "w")) == manifest)
@@ -123,7 +113,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 
     @Test func alteredBytesAreRefused() throws {
-        var generator = SeededGenerator(state: 2)
+        var generator = SeededGenerator(seed: 2)
         for _ in 0..<20 {
             let bytes = try generator.cached().encoded(path: "/p", writer: "w")
             #expect(decoded(bytes, path: "/q") == nil)
@@ -140,7 +130,7 @@ struct SeededGenerator: RandomNumberGenerator {
 
     /// The reader checks every length and form, even after a correct checksum.
     @Test func randomBytesAreReadOrRefused() throws {
-        var generator = SeededGenerator(state: 3)
+        var generator = SeededGenerator(seed: 3)
         for _ in 0..<500 {
             var writer = ByteWriter()
             try generator.cached().reading.write(to: &writer)

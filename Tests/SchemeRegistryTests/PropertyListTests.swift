@@ -22,6 +22,33 @@ struct PropertyListTests {
         #expect(try PropertyListValue(bytes: [0xEF, 0xBB, 0xBF] + xml("<string>a</string>")) == "a")
     }
 
+    /// The decoder compares and hashes keys in a time that grows with the square of the marks in a row.
+    @Test func listThatIsSlowToDecodeIsRefused() throws {
+        let limit = PropertyListLimits.marks
+        let marks = String(repeating: "\u{301}\u{316}", count: limit / 2)
+        let references = String(repeating: "&#769;&#x316;", count: limit / 2)
+        let time = ContinuousClock().measure {
+            for text in [marks + "\u{301}", references + "\u{301}", references + "&#769;"] {
+                for list in [
+                    "<dict><key>a\(text)</key><true/></dict>", "<array><string><![CDATA[\(text)]]></string></array>",
+                ] {
+                    #expect(throws: PropertyListError.tooManyMarks) { try PropertyListValue(bytes: xml(list)) }
+                }
+            }
+            for list: PropertyListValue in [["a\(marks)\u{301}": true], [.string(marks), "\u{1D165}"]] {
+                #expect(throws: PropertyListError.tooManyMarks) { try PropertyListValue(bytes: list.encoded(.binary)) }
+            }
+            let read = try? PropertyListValue(bytes: xml("<dict><key>a\(marks)</key><string>x</string></dict>"))
+            #expect(read == ["a\(marks)": "x"])
+        }
+        #expect(time < .seconds(5))
+        // A text that is kept and sent has a smaller limit.
+        for format in [PropertyListDecoder.PropertyListFormat.xml, .binary] {
+            let list: PropertyListValue = [.string("a" + String(repeating: "\u{301}", count: 257)), "b"]
+            #expect(try PropertyListValue(bytes: list.encoded(format)) == [.unreadable, "b"])
+        }
+    }
+
     @Test(
         arguments: [
             ("", .unknownFormat), ("{ a = b; }", .unknownFormat), (#"{"a": 1}"#, .unknownFormat),

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import SchemeRegistry
@@ -55,8 +56,28 @@ import Testing
         }
     }
 
+    /// One handler after the other is added, or updated where it has to do with others.
+    @Test(arguments: 0..<20 as Range<UInt64>) func registryWithInsertedHandlersEqualsANewRegistry(
+        _ seed: UInt64
+    ) throws {
+        var generator = SeededGenerator(seed: seed)
+        var handlers: [Handler] = []
+        var registry = Registry(handlers: [])
+        var inserted = 0
+        for _ in 0..<12 {
+            let new = try Self.handler(&generator)
+            handlers.removeAll { $0.entry == new.entry }
+            handlers.append(new)
+            let before = registry
+            if registry.insert(new) { inserted += 1 } else { _ = registry.update(handlers: handlers, diagnostics: []) }
+            try expectEqual(registry, Registry(handlers: handlers))
+            #expect(before.handlers.count <= registry.handlers.count + 1)
+        }
+        #expect(inserted > 0)
+    }
+
     @Test(arguments: 0..<20 as Range<UInt64>) func updatedRegistryEqualsANewRegistry(_ seed: UInt64) throws {
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededGenerator(seed: seed)
         var handlers: [Handler] = []
         var registry = Registry(handlers: [])
         for _ in 0..<40 {
@@ -84,7 +105,7 @@ import Testing
     }
 
     @Test func unchangedHandlersCauseNoChange() throws {
-        var generator = SeededGenerator(state: 99)
+        var generator = SeededGenerator(seed: 99)
         let handlers = try (0..<30).map { _ in try Self.handler(&generator) }
         var registry = Registry(handlers: handlers)
         let unchanged = registry.update(handlers: handlers.reversed(), diagnostics: [])

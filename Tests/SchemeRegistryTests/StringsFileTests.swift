@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @testable import SchemeRegistry
@@ -15,6 +16,17 @@ struct StringsFileTests {
         } catch let error as StringsFile.ParseError {
             return error.description
         }
+    }
+
+    @Test func textThatIsSlowToCompareIsRefused() throws {
+        let marks = "a" + String(repeating: "\u{301}\u{316}", count: 100_000)
+        let time = try ContinuousClock().measure {
+            for text in ["\"\(marks)\" = \"b\";", "\"b\" = \"\(marks)\";"] {
+                let problem = try problem(Array(text.utf8))
+                #expect(problem == "line 1: expected at most 256 combining marks in a row")
+            }
+        }
+        #expect(time < .seconds(5))
     }
 
     private func utf16(_ text: String, isBigEndian: Bool, mark: Bool = true) -> [UInt8] {
@@ -46,7 +58,7 @@ struct StringsFileTests {
     @Test(
         arguments: [
             (#"\""#, "\""), (#"\\"#, "\\"), (#"\n\r\t"#, "\n\r\t"), (#"\'"#, "'"), (#"\Uu00e4"#, nil),
-            (#"\U00e4\u00E4"#, "ää"), (#"\U00412"#, "A2"), (#"\Uffff"#, "\u{FFFF}"), (#"\u0000"#, "\0"),
+            (#"\U00e4\u00E4"#, "ää"), (#"\U00412"#, "A2"), (#"\Uffff"#, "\u{FFFF}"),
             (#"\\n"#, #"\n"#), ("\\\n", "\n"),
         ]
     )
@@ -85,6 +97,10 @@ struct StringsFileTests {
             ("\"\\U12\" = b;", "line 1: expected four digits"), ("\"\\U12", "line 1: expected four digits"),
             ("\"\\UD83D\" = b;", "line 1: expected half of a surrogate pair is missing"),
             ("\"a\" = \"b\";\n\0", "line 2: expected a string"),
+            (#""a" = "x\U0000";"#, "line 1: expected a character other than U+0000"),
+            (#""x\u0000" = a;"#, "line 1: expected a character other than U+0000"),
+            ("\"a\" = \"x\0y\";", "line 1: expected a character other than U+0000"),
+            ("\"a\" = \"x\\\0y\";", "line 1: expected a character other than U+0000"),
         ]
     )
     func damageIsReported(_ text: String, _ message: String) throws {
@@ -94,6 +110,11 @@ struct StringsFileTests {
     @Test(arguments: [[0xFF], [0x22, 0xC3, 0x22], [0xEF, 0xBB, 0xBF, 0x80], [0xC0, 0x80]] as [[UInt8]])
     func bytesThatAreNotTextAreRefused(_ bytes: [UInt8]) throws {
         #expect(try problem(bytes) == "line 1: expected UTF-8 or UTF-16")
+    }
+
+    @Test func stringsOfPropertyListsHoldNoNUL() throws {
+        let list: PropertyListValue = ["a": "x\0y", "c\0": "d", "e": "f"]
+        #expect(try StringsFile(list.encoded(.binary)).strings == ["e": "f"])
     }
 
     @Test func propertyListsAreRead() throws {
@@ -107,7 +128,7 @@ struct StringsFileTests {
 
     /// Whatever bytes there are, they are read or refused, in time that grows with their number.
     @Test func randomBytesDoNotCrashTheReader() throws {
-        var generator = SeededGenerator(state: 7)
+        var generator = SeededGenerator(seed: 7)
         let pieces = ["\"", "\\", "/*", "*/", "//", "=", ";", "\n", "U", "12ab", "a", " ", "ü"].map { Array($0.utf8) }
         var (read, refused) = (0, 0)
         for _ in 0..<2000 {

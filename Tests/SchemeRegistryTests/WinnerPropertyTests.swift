@@ -1,4 +1,5 @@
 import Desktop
+import TestSupport
 import Testing
 
 @testable import SchemeRegistry
@@ -72,7 +73,7 @@ struct WinnerPropertyTests {
 
     @Test(arguments: 0..<150 as Range<UInt64>) func orderIsTotal(_ seed: UInt64) throws {
         let scheme = try Scheme("web")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededGenerator(seed: seed)
         let desktop = try desktop(&generator)
         let first = registry(desktop.handlers, desktop)
         let orders = Self.hosts.map { first.candidates(for: scheme, host: $0) }
@@ -125,7 +126,7 @@ struct WinnerPropertyTests {
     /// Without applications the rules for each pair of handlers determine the winner.
     @Test(arguments: 0..<40 as Range<UInt64>) func orderOfHandlersAgreesWithEachPair(_ seed: UInt64) throws {
         let scheme = try Scheme("web")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededGenerator(seed: seed)
         let handlers = try desktop(&generator).handlers
         for host in Self.hosts {
             let order = Registry(handlers: handlers).candidates(for: scheme, host: host).map(\.claimant.id)

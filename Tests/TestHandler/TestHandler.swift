@@ -25,6 +25,7 @@ import URLHandler
 /// - `fatal=HOST`: end with a fatal error of Swift on a URL with that host.
 /// - `throw=TEXT`: throw an error.
 /// - `forward=URL`: open another URL and answer with its outcome.
+/// - `forward-background=URL`: open another URL in the background and answer with its outcome.
 /// - `answer=KIND?QUERY`: open `x-KIND` of the URL with the query (x-callback-url), and reply with nothing.
 /// - `answer-with=COMMAND`: open it with this command and not through the router's interface.
 /// - `answer-later`: open it after the reply.
@@ -153,6 +154,11 @@ final class TestDelegate: ApplicationDelegate {
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
         if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }
         if let url = behaviour["forward"] { return try await forward(GenericURL(url)) }
+        if let url = behaviour["forward-background"] {
+            var options = OpenOptions()
+            options.inBackground = true
+            return try await forward(GenericURL(url), options)
+        }
         if behaviour["sources"] != nil { record("from \(sourceApplication ?? "no handler")") }
         if let next = behaviour["forward-once"], !hasForwarded {
             hasForwarded = true
@@ -235,11 +241,11 @@ final class TestDelegate: ApplicationDelegate {
         }
     }
 
-    private func forward(_ url: GenericURL) async throws -> OpenResponse {
+    private func forward(_ url: GenericURL, _ options: OpenOptions = OpenOptions()) async throws -> OpenResponse {
         let client = try await OpenURLClient()
         let response: OpenResponse
         do {
-            let result = try await client.open(url)
+            let result = try await client.open(url, options: options)
             response = .handled(reply: result.reply)
         } catch {
             if case .notOpened(let cause) = error as? OpenURLClientError {

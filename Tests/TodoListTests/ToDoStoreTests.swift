@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 import TodoList
 
@@ -132,20 +133,6 @@ import TodoList
         var status = stat()
         try #require(stat(path, &status) == 0)
         return status.st_mode & 0o777
-    }
-}
-
-/// A directory that is removed at the end of its test.
-final class TemporaryDirectory: Sendable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appending(path: "todolist-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-    }
-
-    deinit {
-        do { try FileManager.default.removeItem(atPath: path) } catch { Issue.record(error) }
     }
 }
 

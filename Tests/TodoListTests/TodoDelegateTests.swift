@@ -1,5 +1,6 @@
 import DBus
 import OpenURLBus
+import TestSupport
 import Testing
 import TodoList
 import URLHandler

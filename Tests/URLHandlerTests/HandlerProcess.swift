@@ -1,3 +1,4 @@
+import CLinux
 import DBus
 import Foundation
 import OpenURLBus
@@ -131,6 +132,7 @@ final class HandlerProcess: Sendable {
     func makeLifeline() -> UnixFD {
         var ends: [CInt] = [-1, -1]
         #expect(pipe(&ends) == 0)
+        #expect(signal_process(pid, SIGCONT, ends[0]) == 0)
         // The handler's process must not inherit the router's end: it is not started by way of this pipe.
         let routerEnd = UnixFD(owning: ends[1])
         lifeline.withLock { $0 = routerEnd }

@@ -2,6 +2,7 @@ import DBus
 import Glibc
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// The main thread of a handler, which runs the main actor, libdispatch's main queue and the event loop.
@@ -22,7 +23,7 @@ import Testing
         let handler = try await HandlerProcess(on: try await PrivateBus(), ["hang=open"] + behaviour)
         defer { handler.stop() }
         let answer = Task { try await handler.open("app:1") }
-        while try await handler.call(HandlerInterface.progress, Empty()).values.0 != "open" {}
+        try await eventually(await handler.call(HandlerInterface.progress, Empty()).values.0) { $0 == "open" }
         // Each call arrives at a loop that sleeps.
         for _ in 0..<100 {
             let (phase, microseconds) = try await handler.call(HandlerInterface.progress, Empty()).values

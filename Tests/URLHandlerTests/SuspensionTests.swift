@@ -3,6 +3,7 @@ import Foundation
 import OpenURLBus
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 /// The behaviour of a handler's process around its suspension.
@@ -65,7 +66,7 @@ import Testing
         var context = OpenContext()
         context.inBackground = true
         let opening = Task { [context] in try await handler.open("app:x", context) }
-        while try !handler.log().contains("open app:x") { await Task.yield() }
+        try await eventually(handler.log()) { $0.contains("open app:x") }
         // The main actor of the handler is blocked, but its event loop answers.
         #expect(try await !handler.suspend())
         let (phase, microseconds) = try await handler.call(HandlerInterface.progress, Empty()).values
@@ -78,7 +79,7 @@ import Testing
         let handler = try await HandlerProcess("stall=open")
         defer { handler.stop() }
         let opening = Task { try await handler.open("app:x") }
-        while try !handler.log().contains("open app:x") { await Task.yield() }
+        try await eventually(handler.log()) { $0.contains("open app:x") }
         _ = try await handler.call(HandlerInterface.check, Empty())
         #expect(try await handler.call(HandlerInterface.progress, Empty()).values.0 == "open")
         opening.cancel()
@@ -88,7 +89,7 @@ import Testing
         let handler = try await HandlerProcess("hang=open")
         defer { handler.stop() }
         let opening = Task { try await handler.open("app:x") }
-        while try !handler.log().contains("open app:x") { await Task.yield() }
+        try await eventually(handler.log()) { $0.contains("open app:x") }
         await #expect(throws: CallError.timedOut) {
             try await handler.router.call(
                 HandlerInterface.check,
@@ -196,7 +197,7 @@ import Testing
             let isReady = try await answer
             #expect(wasTaken || isReady)
             kill(handler.pid, SIGCONT)
-            while try await handler.router.owner(of: HandlerProcess.id) == nil {}
+            try await eventually(await handler.router.owner(of: HandlerProcess.id)) { $0 != nil }
         }
     }
 
@@ -230,7 +231,7 @@ import Testing
         defer { handler.stop() }
         try await handler.enterBackground()
         let opening = Task { try await handler.open("app:x") }
-        while try !handler.log().contains("open app:x") { await Task.yield() }
+        try await eventually(handler.log()) { $0.contains("open app:x") }
         _ = try await handler.call(HandlerInterface.expireBackgroundTasks, Empty())
         #expect(try handler.log().last == "expired upload")
         opening.cancel()
@@ -282,7 +283,7 @@ import Testing
         for launch in 1...2 {
             let next = try await HandlerProcess(on: first.bus, ["hang=didDecodeRestorableState"])
             let opening = Task { try await next.open("app:x") }
-            while try next.log().count(where: { $0 == "didDecodeRestorableState" }) < launch { await Task.yield() }
+            try await eventually(next.log()) { $0.count { $0 == "didDecodeRestorableState" } >= launch }
             kill(next.pid, SIGKILL)
             #expect(try await next.status() == 128 + SIGKILL)
             await #expect(throws: CallError.self) { try await opening.value }

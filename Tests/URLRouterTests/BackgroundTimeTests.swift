@@ -34,13 +34,4 @@ import Testing
         time.setRunning(true, at: start)
         #expect(left(time, after: 200) == .zero)
     }
-
-    @Test func newStayHasTheWholeTime() {
-        let process = HandlerProcess()
-        process.backgroundTime.setRunning(true, at: start)
-        process.isExpiring = true
-        process.beginStay()
-        #expect(left(process.backgroundTime, after: 900) == .seconds(180))
-        #expect(!process.isExpiring)
-    }
 }

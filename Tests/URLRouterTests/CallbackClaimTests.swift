@@ -139,6 +139,6 @@ extension CallbackClaims {
     /// Returns the claim that a URL belongs to if every receiver may get the URL.
     fileprivate func claim(for url: GenericURL, from source: OpenContext.Source) throws(OpenURLError) -> CallbackClaim?
     {
-        try claim(for: url, from: source) { _ in true }
+        try claim(for: url, from: source, among: claims(on: url))
     }
 }

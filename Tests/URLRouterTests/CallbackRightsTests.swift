@@ -4,6 +4,7 @@ import OpenURLBus
 import Policy
 import Reactor
 import SchemeRegistry
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -46,7 +47,7 @@ import Testing
     @Test func sandboxWithoutAnIdentifierAndUnknownProgramClaimNothing() async throws {
         let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
         defer { sandboxed.end() }
-        await sandboxed.waitUntilItRuns()
+        try await sandboxed.waitUntilItRuns()
         let bus = try FakeHandlers([:], processes: [Self.sandbox: sandboxed.pid, Self.unknown: .max])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         #expect(await router.callerClass(Self.sandbox) == .sandboxed)
@@ -160,7 +161,7 @@ import Testing
     @Test func sandboxGetsOneAnswer() async throws {
         let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
         defer { sandboxed.end() }
-        await sandboxed.waitUntilItRuns()
+        try await sandboxed.waitUntilItRuns()
         let bus = try FakeHandlers([:], processes: [Self.sandbox: sandboxed.pid])
         let fixed = try Handler.test("org.openurl.system.web", program: nil, scheme: "web", scope: .system) {
             $0.isFixed = true
@@ -179,7 +180,7 @@ import Testing
     @Test func sandboxDoesNotLearnThatAProgramWaits() async throws {
         let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
         defer { sandboxed.end() }
-        await sandboxed.waitUntilItRuns()
+        try await sandboxed.waitUntilItRuns()
         let bus = try FakeHandlers([ownConnection: ownConnection], processes: [Self.sandbox: sandboxed.pid])
         let router = URLRouter([], on: bus)
         var options = CallbackOptions()
@@ -192,6 +193,10 @@ import Testing
             answers.insert(error.map { "\($0.code) \($0.message)" } ?? "")
         }
         #expect(answers.count == 1, "\(answers)")
+        // The program that waits learns it, and once for all.
+        _ = await failure { () async throws(OpenURLError) in try await router.open("bank://auth", from: Self.sandbox) }
+        let refused = OpenURLError.Code.notAllowed.errorName
+        #expect(bus.count(of: .refused(error: refused, to: ownConnection)) == 1)
         #expect(try await router.open("bank://auth?state=s1", from: Self.sandbox).way == .callback)
     }
 }

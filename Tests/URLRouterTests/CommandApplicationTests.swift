@@ -69,6 +69,20 @@ import Testing
         #expect(await failure { () throws(OpenURLError) in try await router.open("bad:x") } == expected)
     }
 
+    /// The person learns why an application refuses, and where it says more.
+    @Test(arguments: [
+        ("exit 7", OpenURLError.Code.declined, "bad.desktop exited with status 7 when it had the URL"),
+        ("kill -TERM $$", .handlerCrashed, "bad.desktop was ended by signal 15 (Terminated) when it had the URL"),
+    ])
+    func outputOfAnApplicationThatRefusesIsNamed(end: String, code: OpenURLError.Code, words: String) async throws {
+        try desktop.addCommand("bad", "echo first; echo 'no display' >&2; \(end)")
+        let (router, _) = try router()
+        let error = await failure { () throws(OpenURLError) in try await router.open("bad:x") }
+        #expect(error?.code == code)
+        let message = try #require(error?.message)
+        #expect(message.hasPrefix("\(words); it wrote: no display; its output is in /"), "\(message)")
+    }
+
     /// A command has the URL after the settle time, or after the sender's time limit if that is shorter.
     @Test(
         arguments: [(Duration.zero, nil), (.seconds(3600), .milliseconds(1)), (.seconds(3600), .zero)]

@@ -42,13 +42,23 @@ import Testing
         ("[Application]\nname=first\nname=second\n", "first"),
     ])
     func flatpakNamesItsApplication(text: String, application: String?) {
-        #expect(FlatpakInstance.application(in: text) == application)
+        #expect(FlatpakInstance(text)?.application == application)
+    }
+
+    /// A process that makes its own sandbox chooses the text.
+    @Test func flatpakTextThatIsSlowToCompareNamesNoApplication() {
+        let marks = "a" + String(repeating: "\u{301}\u{316}", count: 1 << 17)
+        let time = ContinuousClock().measure {
+            #expect(FlatpakInstance("[\(marks)]\n[Application]\nname=org.example.App\n") == nil)
+        }
+        #expect(time < .seconds(2))
     }
 
     /// A package's update replaces the file of a running proxy, and a proxy of the user's own serves sandboxes, too.
     @Test(arguments: [
         ("/usr/bin/xdg-dbus-proxy", true), ("/opt/flatpak/bin/xdg-dbus-proxy", true),
-        ("/usr/bin/xdg-dbus-proxy (deleted)", true), ("/usr/bin/bash", false), ("/xdg-dbus-proxy/bash", false),
+        ("/usr/bin/xdg-dbus-proxy (deleted)", true), ("/usr/bin/bwrap", true), ("/usr/bin/bash", false),
+        ("/xdg-dbus-proxy/bash", false),
     ])
     func proxyIsRecognisedWhereverItIs(path: String, isProxy: Bool) {
         #expect(URLOrigin.isProxy(path) == isProxy)

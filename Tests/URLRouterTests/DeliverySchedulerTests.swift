@@ -4,6 +4,7 @@ import OpenURLBus
 import Reactor
 import SQLite
 import SchemeRegistry
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -59,7 +60,7 @@ import Testing
     @Test func confinedProgramNamesNoRequest() async throws {
         let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
         defer { sandboxed.end() }
-        await sandboxed.waitUntilItRuns()
+        try await sandboxed.waitUntilItRuns()
         let bus = try FakeHandlers([handler: owner], processes: [":1.82": sandboxed.pid])
         let router = try router(on: bus)
         await router.startDeliveries()
@@ -135,7 +136,7 @@ import Testing
             waits.append(Task { try await router.outcome(ofQueued: id, caller: ownConnection) })
         }
         // Whether a wait has begun or not, a dropped URL has no other outcome.
-        while await router.waits < 3 { await Task.yield() }
+        try await eventually(await router.waits) { $0 == 3 }
         try await router.dropQueued("\(ids[0])", caller: ownConnection)
         let dropped = OpenURLError(.cancelled, "the URL \(ids[0]) was removed from the queue")
         await #expect(throws: dropped) { try await waits[0].value }
@@ -154,7 +155,7 @@ import Testing
         let router = try router(on: bus)
         let id = try number(try await router.open("app:1", queued, caller: ownConnection))
         let wait = Task { try await router.outcome(ofQueued: id, caller: ownConnection) }
-        while await router.waits < 1 { await Task.yield() }
+        try await eventually(await router.waits) { $0 == 1 }
         bus.setOwner(of: ownConnection, to: nil)
         await #expect(throws: OpenURLError(.cancelled, "the caller has left")) { try await wait.value }
         #expect(await router.waits == 0)
@@ -469,5 +470,20 @@ import Testing
         options.fallback = ["app:instead"]
         #expect(try await router.open("nobody:x", options, caller: nil).way == .queued)
         #expect(try await router.queuedURLs(caller: ownConnection).map(\.url) == ["app:instead"])
+    }
+
+    @Test func fallbackIsChosenBeforeTheURLIsStored() async throws {
+        let other: BusName = "com.example.other"
+        let bus = try FakeHandlers([handler: owner, other: ":1.2"])
+        let router = try router(on: bus, [.test("com.example.app"), .test(other.rawValue)])
+        var options = queued
+        options.fallback = ["other:instead"]
+        let id = try #require(try await router.open("app:x", options, caller: nil).id)
+        let rest = Registry(handlers: [try .test(other.rawValue)])
+        _ = await router.use(RegistrySnapshot(number: 1, registry: rest))
+        await router.startDeliveries()
+        await bus.wait(for: .announcedQueued(id, .waiting))
+        #expect(bus.opened == [])
+        await router.stopDeliveries()
     }
 }

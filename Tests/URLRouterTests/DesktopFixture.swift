@@ -2,32 +2,25 @@ import Desktop
 import FoundationEssentials
 import Glibc
 import SchemeRegistry
+import TestSupport
 import Testing
 
 /// A temporary desktop: a directory with entries and programs that exists as long as this object.
 final class DesktopFixture {
     /// The directory, with all links resolved.
-    let path: String
+    var path: String { directory.path }
+    private let directory: TemporaryDirectory
     /// The descriptors of the pipes, by name.
     private var pipes: [String: CInt] = [:]
 
     init() throws {
-        var template = Array("/tmp/openurl-desktop.XXXXXX\0".utf8CString)
-        let made = try #require(mkdtemp(&template))
-        let resolved = try #require(realpath(made, nil))
-        defer { free(resolved) }
-        path = String(cString: resolved)
+        directory = try TemporaryDirectory()
         for name in ["bin", "data", "data/applications", "home"] { try #require(mkdir("\(path)/\(name)", 0o700) == 0) }
         try addLink("sh", to: "/bin/sh")
     }
 
     deinit {
         for descriptor in pipes.values { close(descriptor) }
-        do {
-            try FileManager.default.removeItem(atPath: path)
-        } catch {
-            Issue.record(error)
-        }
     }
 
     /// The applications that are installed now.

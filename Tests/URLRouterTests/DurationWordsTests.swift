@@ -1,3 +1,4 @@
+import OpenURLBus
 import Testing
 
 @testable import URLRouter
@@ -15,6 +16,6 @@ import Testing
         ] as [(Duration, String)]
     )
     func timeIsRounded(time: Duration, words: String) {
-        #expect(time.inWords == words)
+        #expect(time.inWords.description == words)
     }
 }

@@ -11,7 +11,7 @@ import Testing
 
 /// A bus that the test plays. The fake reports the owners of names and answers for the handlers when the test asks for
 /// an answer.
-final class FakeHandlers: HandlerBus {
+final class FakeHandlers: RouterBus {
     /// A request of the router.
     enum Event: Hashable {
         case askedForOwner(BusName)
@@ -28,6 +28,7 @@ final class FakeHandlers: HandlerBus {
         case cancelled(String, at: BusName)
         case reported(ProgressReport, to: BusName)
         case completed(CallbackEnd, String, error: ErrorName?, to: BusName)
+        case refused(error: ErrorName?, to: BusName)
         case checked(BusName)
         case warnedOfMemory(BusName)
         case expired(BusName)
@@ -58,6 +59,8 @@ final class FakeHandlers: HandlerBus {
         var states: [BusName: HandlerState] = [:]
         /// The connections that are reached over the lane.
         var attached: Set<BusName> = []
+        /// The handlers' ends of the pipes that came with the requests to prepare for a stop.
+        var lifelines: [UnixFD] = []
         /// The error of every request to prepare for a stop.
         var suspendError: CallError?
         /// The error of every request to cancel.
@@ -373,6 +376,9 @@ final class FakeHandlers: HandlerBus {
         record(.askedToSuspend(id))
         await waitUntilReleased(id)
         if let error = content.withLock({ $0.suspendError }) { throw error }
+        // A handler keeps the descriptor that it gets.
+        let kept = UnixFD(owning: fcntl(lifeline.rawValue, F_DUPFD_CLOEXEC, 3))
+        content.withLock { $0.lifelines.append(kept) }
         return true
     }
 
@@ -411,6 +417,10 @@ final class FakeHandlers: HandlerBus {
         to owner: BusName
     ) {
         record(.completed(code, url, error: details.error?.name, to: owner))
+    }
+
+    func refuse(_ details: CallbackDetails, from handle: ObjectPath, to owner: BusName) {
+        record(.refused(error: details.error?.name, to: owner))
     }
 
     func setSubscribers(_ names: [BusName]) {}

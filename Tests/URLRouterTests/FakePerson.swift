@@ -1,4 +1,6 @@
 import Synchronization
+import TestSupport
+import Testing
 
 @testable import URLRouter
 
@@ -7,7 +9,6 @@ final class FakePerson: PersonAsking {
     private struct Content {
         var asked: [PolicyDialog] = []
         var reply: CheckedContinuation<PersonReply?, Never>?
-        var waiter: (count: Int, continuation: CheckedContinuation<Void, Never>)?
         /// The replies to all questions, without a wait for the test.
         var standing: PersonReply??
     }
@@ -33,7 +34,6 @@ final class FakePerson: PersonAsking {
                     if content.standing == nil { content.reply = continuation }
                     return content.standing
                 }
-                waiterInTime()?.resume()
                 if let standing { continuation.resume(returning: standing) }
             }
         } onCancel: {
@@ -41,24 +41,9 @@ final class FakePerson: PersonAsking {
         }
     }
 
-    private func waiterInTime() -> CheckedContinuation<Void, Never>? {
-        content.withLock { content in
-            guard let waiter = content.waiter, waiter.count <= content.asked.count else { return nil }
-            content.waiter = nil
-            return waiter.continuation
-        }
-    }
-
     /// Returns when there were as many questions.
-    func wait(forQuestions count: Int) async {
-        await withCheckedContinuation { continuation in
-            let isThere = content.withLock { content in
-                if content.asked.count >= count { return true }
-                content.waiter = (count, continuation)
-                return false
-            }
-            if isThere { continuation.resume() }
-        }
+    func wait(forQuestions count: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        try await eventually(asked, sourceLocation: sourceLocation) { $0.count >= count }
     }
 
     /// Replies to the question that is asked.

@@ -2,6 +2,7 @@ import Desktop
 import Glibc
 import OpenURLBus
 import SchemeRegistry
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -38,11 +39,8 @@ struct FileKindTests {
     }
 
     private func temporary(_ body: (String) async throws -> Void) async throws {
-        var template = Array("/tmp/kinds.XXXXXX\0".utf8CString)
-        let path = String(cString: try #require(mkdtemp(&template)))
-        try await body(path)
-        for name in ["picture", "fifo.png"] { unlink("\(path)/\(name)") }
-        rmdir(path)
+        let directory = try TemporaryDirectory()
+        try await body(directory.path)
     }
 
     @Test func fileGoesToTheHandlerOfItsType() async throws {

@@ -34,7 +34,8 @@ import Testing
             endTimedOut
         case delivers, deliversInBackground, firstSaysBackground, secondSaysBackground, firstSaysActive
         case losesForeground, firstReachesBackground, secondReachesBackground, released
-        case backgroundTimeIsOver, firstIsReady, firstIsBusy, secondIsReady, timeOver, nameTimeOver, terminated, purged
+        case backgroundTimeIsOver, firstIsReady, firstIsBusy, secondIsReady, firstCannotBeStopped, timeOver,
+            nameTimeOver, terminated, purged
 
         var event: HandlerStateMachine.Event {
             switch self {
@@ -65,6 +66,7 @@ import Testing
             case .released: .released
             case .backgroundTimeIsOver: .backgroundTimeIsOver
             case .firstIsReady: .suspendAnswered(owner: first, isReady: true)
+            case .firstCannotBeStopped: .cannotBeStopped(owner: first)
             case .firstIsBusy: .suspendAnswered(owner: first, isReady: false)
             case .secondIsReady: .suspendAnswered(owner: second, isReady: true)
             case .timeOver: .timeOver
@@ -206,7 +208,8 @@ import Testing
             switch state {
             case .running(_, .background) where place.isWoken: return running(.background, [.scheduleSuspension])
             case .running, .suspending: return nothing
-            case .suspended, .waking: return running(.background, [.scheduleSuspension, .deliver])
+            case .suspended: return running(.background, [.resume, .scheduleSuspension, .deliver])
+            case .waking: return running(.background, [.scheduleSuspension, .deliver])
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .ending: return running(first)
             }
         case .nameIsTheSeconds:
@@ -288,7 +291,7 @@ import Testing
             }
         case .firstSaysActive:
             switch state {
-            case .running(_, .inactive): return running(.foreground, [])
+            case .running(_, .inactive): return running(.foreground, [.takeForeground])
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
                 .ending:
                 return nothing
@@ -332,6 +335,12 @@ import Testing
         case .firstIsReady:
             switch state {
             case .suspending: return Outcome(state: .suspended(owner: first), effects: [.stop, .wakeIfWaiting])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspended, .waking, .ending:
+                return nothing
+            }
+        case .firstCannotBeStopped:
+            switch state {
+            case .suspending: return Outcome(state: .waking(owner: first), effects: [.resume, .startTimer])
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspended, .waking, .ending:
                 return nothing
             }

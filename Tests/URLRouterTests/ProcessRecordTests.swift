@@ -3,6 +3,7 @@ import Glibc
 import OpenURLBus
 import Reactor
 import SchemeRegistry
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -51,6 +52,26 @@ import Testing
         var status = stat()
         #expect(stat(file, &status) == 0 && status.st_mode & 0o777 == 0o600)
         #expect(stat("\(directory.path)/openurl/processes", &status) == 0 && status.st_mode & 0o777 == 0o700)
+        #expect(log.lines == [])
+    }
+
+    @Test func laterRouterFindsTheTasks() throws {
+        let process = try #require(ProcessIdentity(pid: pid))
+        let tasks: [UInt32: String] = [7: "upload", .max: "", 0: "line 1\nline 2 é"]
+        try records().add(getpid(), of: id)
+        #expect(try records().tasks(of: id, process) == [:])
+        try records().put(tasks, of: id, process)
+        #expect(try records().tasks(of: id, process) == tasks)
+        #expect(try records().contain(pid, of: id))
+        let other = ProcessIdentity(pid: pid, startTime: process.startTime + 1)
+        #expect(try records().tasks(of: id, other) == [:])
+        let most = Dictionary(
+            uniqueKeysWithValues: (0..<1024).map { (UInt32.max - $0, String(repeating: "n", count: 256)) }
+        )
+        try records().put(most, of: id, process)
+        #expect(try records().tasks(of: id, process) == most)
+        try records().put([:], of: id, process)
+        #expect(try records().tasks(of: id, process) == [:])
         #expect(log.lines == [])
     }
 

@@ -6,6 +6,7 @@ import OpenURLBus
 import Policy
 import Reactor
 import SchemeRegistry
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -128,7 +129,7 @@ import Testing
     @Test func refusalThatComesDuringTheQuestionCounts() async throws {
         let router = try await router("ask target from user\n")
         let request = open("target:x", router)
-        await person.wait(forQuestions: 1)
+        try await person.wait(forQuestions: 1)
         try await router.setRule(try PolicyPattern(urls: "target", source: "user"), .deny)
         person.reply(.once)
         #expect(try await failure(request).code == .notAllowed)
@@ -172,7 +173,7 @@ import Testing
     @Test func questionDoesNotHoldThePlaceInTheQueue() async throws {
         let router = try await router("ask target://slow from user\n")
         let slow = open("target://slow", router)
-        await person.wait(forQuestions: 1)
+        try await person.wait(forQuestions: 1)
         try await opened("target:next", open("target:next", router))
         #expect(await router.waiting(for: "com.example.target") == 0)
         person.reply(.once)
@@ -180,7 +181,7 @@ import Testing
         #expect(await router.hasAnsweredAll)
         // The next one is asked about again.
         let again = open("target://slow", router)
-        await person.wait(forQuestions: 2)
+        try await person.wait(forQuestions: 2)
         person.reply(.no)
         #expect(
             try await failure(again)
@@ -192,12 +193,12 @@ import Testing
     @Test func answerIsForTheURLThatThePersonHasSeen() async throws {
         let router = try await router("", { $0.asks = true })
         let first = open("target://a/1", router)
-        await person.wait(forQuestions: 1)
+        try await person.wait(forQuestions: 1)
         let second = open("target://a/2", router, from: Self.other)
         await router.wait { $0.questions.count == 2 }
         person.reply(.once)
         try await opened("target://a/1", first)
-        await person.wait(forQuestions: 2)
+        try await person.wait(forQuestions: 2)
         #expect(person.asked.map(\.url) == ["target://a/1", "target://a/2"])
         person.reply(.no)
         #expect(try await failure(second).code == .notAllowed)
@@ -206,7 +207,7 @@ import Testing
     @Test func answerForLaterHoldsForTheQuestionsThatWait() async throws {
         let router = try await router("", { $0.asks = true })
         let first = open("target://a/1", router)
-        await person.wait(forQuestions: 1)
+        try await person.wait(forQuestions: 1)
         let second = open("target://a/2", router, from: Self.other)
         await router.wait { $0.questions.count == 2 }
         person.reply(.always)
@@ -281,7 +282,7 @@ import Testing
             }
         )
         let request = open("target:x", router)
-        await person.wait(forQuestions: 1)
+        try await person.wait(forQuestions: 1)
         let dialog = try #require(person.asked.first)
         let text = DialogProgram.zenity.arguments(dialog, .seconds(1)).joined(separator: " ")
         #expect(text.replacing(#"\\"#, with: "").contains("\\") == false)
@@ -293,13 +294,13 @@ import Testing
     @Test func unknownCallersShareOnlyAnswersAboutOneURL() async throws {
         let router = try await router("ask * from unknown\n")
         let first = open("target://a/1", router, from: Self.gone)
-        await person.wait(forQuestions: 1)
+        try await person.wait(forQuestions: 1)
         let second = open("target://a/2", router, from: ":1.98")
         await router.wait { $0.callers.unanswered.total == 2 }
         #expect(person.asked.first?.isMemorable == false)
         person.reply(.always)
         try await opened("target://a/1", first)
-        await person.wait(forQuestions: 2)
+        try await person.wait(forQuestions: 2)
         person.reply(.no)
         _ = try await failure(second)
         #expect(await router.policyAnswers() == [])
@@ -309,7 +310,7 @@ import Testing
     @Test func rememberedAnswerDecidesUntilItIsForgotten() async throws {
         let router = try await router("ask target from user\n")
         let first = open("target://a", router)
-        await person.wait(forQuestions: 1)
+        try await person.wait(forQuestions: 1)
         person.reply(.always)
         try await opened("target://a", first)
         try await opened("target://a/2", open("target://a/2", router))
@@ -325,7 +326,7 @@ import Testing
         #expect(await router.forgetAnswers(try PolicyPattern(urls: "*", source: "sandboxed")) == 0)
         #expect(await router.forgetAnswers(try PolicyPattern(urls: "target", source: "*")) == 1)
         let again = open("target://a", router)
-        await person.wait(forQuestions: 2)
+        try await person.wait(forQuestions: 2)
         person.reply(.never)
         _ = try await failure(again)
         let error = try await failure(open("target://a", router))
@@ -339,7 +340,7 @@ import Testing
     @Test func answerAboutAHostWithoutAPatternIsNotRemembered() async throws {
         let router = try await router("ask target from user\n")
         let first = open("target://[::1]/a", router)
-        await person.wait(forQuestions: 1)
+        try await person.wait(forQuestions: 1)
         #expect(person.asked.first?.isMemorable == false)
         person.reply(.always)
         try await opened("target://[::1]/a", first)
@@ -350,7 +351,7 @@ import Testing
     @Test func ruleIsStrongerThanAnAnswer() async throws {
         let router = try await router("ask target from user\n")
         let first = open("target:a", router)
-        await person.wait(forQuestions: 1)
+        try await person.wait(forQuestions: 1)
         person.reply(.always)
         try await opened("target:a", first)
         try await router.setRule(try PolicyPattern(urls: "target", source: "user"), .deny)
@@ -381,18 +382,18 @@ import Testing
         var options = OpenOptions()
         options.handleToken = HandleToken(rawValue: "t")
         let request = Task { [options] in try await router.openURL("target://a", options, caller: Self.user) }
-        await person.wait(forQuestions: 1)
+        try await person.wait(forQuestions: 1)
         // Another request waits for its own question.
         let other = open("target://b", router, from: Self.other)
         await router.wait { $0.questions.count == 2 }
         try await router.cancelRequest(at: "/org/openurl/Router1/request/1_60/t", caller: Self.user)
         #expect(try await failure(request).code == .cancelled)
-        await person.wait(forQuestions: 2)
+        try await person.wait(forQuestions: 2)
         person.reply(.once)
         try await opened("target://b", other)
         // The first question has no answer, so the URL is asked about again.
         let again = open("target://a", router)
-        await person.wait(forQuestions: 3)
+        try await person.wait(forQuestions: 3)
         person.reply(.once)
         try await opened("target://a", again)
     }
@@ -402,7 +403,7 @@ import Testing
         var options = OpenOptions()
         options.handleToken = HandleToken(rawValue: "t")
         let request = Task { [options] in try await router.openURL("target://a", options, caller: Self.user) }
-        await person.wait(forQuestions: 1)
+        try await person.wait(forQuestions: 1)
         let same = open("target://a", router)
         await router.wait { $0.questions.waitingRequests == 2 }
         try await router.cancelRequest(at: "/org/openurl/Router1/request/1_60/t", caller: Self.user)
@@ -416,7 +417,7 @@ import Testing
         let router = try await router("", { $0.asks = true })
         let requests = (0..<2).map { open("target://h\($0)", router) }
         await router.wait { $0.callers.unanswered.total == 2 }
-        await person.wait(forQuestions: 1)
+        try await person.wait(forQuestions: 1)
         await router.wait { $0.questions.count == 2 }
         #expect(try await failure(open("target://h9", router, from: Self.other)).code == .limitsExceeded)
         await router.stopDeliveries()
@@ -539,6 +540,9 @@ extension URLRouter {
 
     /// Remembers an answer to the question about a URL, if an answer can be remembered.
     fileprivate func remember(_ url: String, _ isAllowed: Bool, from source: OpenContext.Source) async throws {
-        permissions.remember(PolicyDialog(try await destination(url, OpenOptions(), nil), from: source), isAllowed)
+        permissions.remember(
+            PolicyDialog(try await explainer.destination(url, OpenOptions(), nil), from: source),
+            isAllowed
+        )
     }
 }

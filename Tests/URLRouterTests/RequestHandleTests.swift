@@ -59,13 +59,21 @@ import Testing
         #expect(handle.isCancelled)
     }
 
-    @Test func stageAfterTheCancelDoesNotBegin() async throws {
+    @Test func cancelHoldsForEveryRequestOfTheHandle() throws {
         let handle = try handles.make(token, for: Self.caller)
         let stop = Stop(handle) {}
+        let first = OpenRequest("a:x", OpenOptions(), from: .caller(Self.caller), named: "1", stop: stop, observed: nil)
+        let second = OpenRequest(
+            "b:x",
+            OpenOptions(),
+            from: .caller(Self.caller),
+            named: "2",
+            stop: stop,
+            observed: nil
+        )
+        #expect(!first.isCancelled && !second.isCancelled)
         handle.cancel()
-        await #expect(throws: OpenURLError.withdrawn) {
-            try await stop.during({ Issue.record("the stage has not begun") }) { Issue.record("the stage has begun") }
-        }
+        #expect(first.isCancelled && second.isCancelled)
     }
 
     @Test func namesOfTheRouterDiffer() {

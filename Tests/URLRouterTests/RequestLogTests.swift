@@ -56,6 +56,18 @@ import Testing
         #expect(await times(log) { $0.limit = 1 } == [count + 1])
     }
 
+    /// A router counts only its own entries at first, and then all of them.
+    @Test func entriesOfAnotherRouterCountSoon() async throws {
+        let (log, other) = (open(capacity: 10), open(capacity: 10))
+        await log.add([entry(1)], at: 1)
+        await other.add((2...9).map { entry($0) }, at: 9)
+        await log.add((10...18).map { entry($0) }, at: 18)
+        #expect(await times(log).count == 18)
+        await log.add([entry(19)], at: 19)
+        await log.add([entry(20)], at: 20)
+        #expect(await times(log) == (11...20).reversed())
+    }
+
     @Test func entriesGoAfterThirtyDays() async throws {
         let log = open()
         let now = 100 * Self.day

@@ -39,7 +39,7 @@ import Testing
     @Test func pendingRequestsOfAProgramAreLimited() async throws {
         let other = try RunningProcess()
         defer { other.end() }
-        await other.waitUntilItRuns()
+        try await other.waitUntilItRuns()
         let bus = try connections(other)
         var limits = RouterLimits()
         limits.requests = 4
@@ -77,7 +77,7 @@ import Testing
     @Test func bytesOfAProgramsRequestsAreLimitedUntilTheirAnswer() async throws {
         let other = try RunningProcess()
         defer { other.end() }
-        await other.waitUntilItRuns()
+        try await other.waitUntilItRuns()
         let bus = try connections(other)
         var limits = RouterLimits()
         limits.requestBytes = 100
@@ -103,7 +103,7 @@ import Testing
     @Test func requestsOfAProgramForOneHandlerAreLimitedUntilTheirAnswer() async throws {
         let program = try RunningProcess()
         defer { program.end() }
-        await program.waitUntilItRuns()
+        try await program.waitUntilItRuns()
         let bus = try connections(program)
         var limits = RouterLimits()
         limits.waitingPerHandler = 4
@@ -133,7 +133,7 @@ import Testing
     @Test func programWithManyRequestsLetsOthersPass() async throws {
         let program = try RunningProcess()
         defer { program.end() }
-        await program.waitUntilItRuns()
+        try await program.waitUntilItRuns()
         let bus = try connections(program)
         var limits = RouterLimits()
         limits.manyRequests = 3

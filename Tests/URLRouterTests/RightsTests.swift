@@ -21,7 +21,7 @@ import Testing
         init() async throws {
             let child = try RunningProcess()
             let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
-            await sandboxed.waitUntilItRuns()
+            try await sandboxed.waitUntilItRuns()
             let bus = try FakeHandlers(
                 ["com.example.app": Self.handler],
                 processes: [Self.handler: child.pid, Self.sandbox: sandboxed.pid, Self.unknown: .max]

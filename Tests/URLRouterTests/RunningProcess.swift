@@ -1,5 +1,7 @@
 import Foundation
 import SchemeRegistry
+import TestSupport
+import Testing
 
 @testable import URLRouter
 
@@ -32,12 +34,9 @@ final class RunningProcess {
     }
 
     /// Returns when the process executes its own program, with its own environment.
-    func waitUntilItRuns() async {
-        while ProcessProgram.path(pid: pid).map(Handler.Program.path) != program
-            || ProcessFiles.bytes("environ", pid: pid) == nil
-        {
-            await Task.yield()
-        }
+    func waitUntilItRuns() async throws {
+        try await eventually(ProcessProgram.path(pid: pid)) { $0.map(Handler.Program.path) == program }
+        try await eventually(ProcessFiles.bytes("environ", pid: pid)) { $0 != nil }
     }
 
     /// Stops the process, and returns when the kernel has stopped it.

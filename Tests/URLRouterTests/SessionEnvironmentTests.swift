@@ -4,6 +4,7 @@ import OpenURLBus
 import PrivateBus
 import Reactor
 import SchemeRegistry
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -63,11 +64,15 @@ import Testing
             on: connection.loop,
             log: RecordedLog().logger
         )
-        while await !environment.isMissing { await environment.startUpdate()?.value }
+        func isMissingAfterUpdate() async -> Bool {
+            await environment.startUpdate()?.value
+            return await environment.isMissing
+        }
+        try await eventually(await isMissingAfterUpdate()) { $0 }
         #expect(await environment.variables == ["HOME": "/h"])
         let manager = try await Manager(bus, on: connection.loop)
         await manager.set(["HOME=/h", "DISPLAY=:7"])
-        while await environment.isMissing { await Task.yield() }
+        try await eventually(await environment.isMissing) { !$0 }
         await environment.startUpdate()?.value
         #expect(await environment.variables == ["HOME": "/h", "DISPLAY": ":7"])
     }
@@ -114,7 +119,11 @@ import Testing
         #expect(log.lines == ["warning : systemd does not tell the session's environment: no answer came in time"])
         held.signal()
         // A launch does not wait for a manager that was silent, so the answer comes after one of these.
-        while await environment.variables.isEmpty { await environment.startUpdate()?.value }
+        func variablesAfterUpdate() async -> [String: String] {
+            await environment.startUpdate()?.value
+            return await environment.variables
+        }
+        try await eventually(await variablesAfterUpdate()) { !$0.isEmpty }
         #expect(await environment.variables == ["DISPLAY": ":7"])
     }
 
@@ -157,7 +166,7 @@ import Testing
     @Test func sessionWithoutDisplayGetsThatOfTheCaller() async throws {
         let caller = try RunningProcess(["DISPLAY": ":9", "XAUTHORITY": "/x", "LD_PRELOAD": "", "HOME": "/other"])
         defer { caller.end() }
-        await caller.waitUntilItRuns()
+        try await caller.waitUntilItRuns()
         #expect(
             CallerDisplay.complete(["HOME": "/home/u"], from: caller.pid)
                 == ["HOME": "/home/u", "DISPLAY": ":9", "XAUTHORITY": "/x"]
@@ -169,11 +178,27 @@ import Testing
         #expect(CallerDisplay.complete([:], from: 0x7FFF_FFF0) == [:])
     }
 
+    @Test func callersVariablesDelayNothing() async throws {
+        // One argument of a program has at most 128 KiB.
+        let marks = "a" + String(repeating: "\u{301}\u{316}", count: 28_000)
+        let caller = try RunningProcess(
+            ["DISPLAY": ":9"],
+            wrapper: ["/usr/bin/env", "\(marks)=value", "name=\(marks)"]
+        )
+        defer { caller.end() }
+        try await caller.waitUntilItRuns()
+        let time = ContinuousClock().measure {
+            #expect(CallerDisplay.complete([:], from: caller.pid) == ["DISPLAY": ":9"])
+        }
+        // Each comparison takes 0.6 seconds otherwise.
+        #expect(time < .seconds(1))
+    }
+
     @Test func confinedCallerChoosesNoDisplay() async throws {
         // The process has a view of the users of its own, as in a sandbox.
         let caller = try RunningProcess(["DISPLAY": ":9"], wrapper: ["/usr/bin/unshare", "--user"])
         defer { caller.end() }
-        await caller.waitUntilItRuns()
+        try await caller.waitUntilItRuns()
         #expect(CallerDisplay.complete([:], from: caller.pid) == [:])
     }
 

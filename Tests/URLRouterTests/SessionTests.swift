@@ -1,6 +1,7 @@
 import Glibc
 import OpenURLBus
 import SchemeRegistry
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -61,7 +62,7 @@ import Testing
         }
         let router = URLRouter([handler], on: bus, limits: limits, log: log.logger)
         let request = Task { await failure { () throws(OpenURLError) in try await router.open("app:x") } }
-        await log.wait(for: "started")
+        try await log.wait(for: "started")
         let pid = try #require(log.pid(of: "com.example.app"))
         for name in others { bus.setProcess(of: name, to: pid) }
         if let slow { bus.hold(slow) }
@@ -116,7 +117,7 @@ import Testing
             #expect(try await request.value.way == .active)
         }
         // The jobs of the request release the router on the loop's thread.
-        while released != nil { await Task.yield() }
+        try await eventually(released == nil) { $0 }
     }
 
     /// A handler that runs `openurl` has its own rights there, and its openings count as a chain.
@@ -131,17 +132,16 @@ import Testing
         let request = Task { await failure { () throws(OpenURLError) in try await router.open("app:x") } }
         await router.wait { $0.pid(of: Self.id) != nil }
         let pid = try #require(await router.pid(of: Self.id))
-        var child: UInt32?
-        while child == nil {
-            let children = ProcessFiles.bytes("task/\(pid)/children", pid: UInt32(pid)) ?? []
-            child = String(decoding: children, as: UTF8.self).split(separator: " ").first.flatMap { UInt32($0) }
-            await Task.yield()
+        func children() -> [UInt32] {
+            let list = ProcessFiles.bytes("task/\(pid)/children", pid: UInt32(pid)) ?? []
+            return String(decoding: list, as: UTF8.self).split(separator: " ").compactMap { UInt32($0) }
         }
-        bus.setProcess(of: ":1.70", to: try #require(child))
+        let child = try await eventually(children()) { !$0.isEmpty }[0]
+        bus.setProcess(of: ":1.70", to: child)
         #expect(await router.callerClass(":1.70") == .handler)
         #expect(await router.callerClass(ownConnection) == .user)
         kill(pid, SIGKILL)
-        kill(CInt(try #require(child)), SIGKILL)
+        kill(CInt(child), SIGKILL)
         #expect(await request.value != nil)
     }
 
@@ -182,22 +182,27 @@ import Testing
         return (router, bus)
     }
 
-    @Test func lookingTakesNoHandlerOutOfTheForeground() async throws {
+    @Test func handlerThatWasStartedByHandTakesTheForeground() async throws {
         let (router, bus) = try await routerWithTwoHandlers()
-        // The user has started the other handler by hand.
-        #expect(await router.status().map(\.state) == [.known(.active), .known(.active)])
+        _ = await router.status()
+        await bus.wait(for: .sentToBackground(Self.id))
+        #expect(bus.count(of: .sentToBackground("com.example.other")) == 0)
+        // Another look changes nothing.
+        _ = await router.status()
         #expect(bus.count(of: .sentToBackground(Self.id)) == 0)
         #expect(bus.count(of: .sentToBackground("com.example.other")) == 0)
     }
 
     @Test func urlTakesAllOtherHandlersOutOfTheForeground() async throws {
         let (router, bus) = try await routerWithTwoHandlers()
+        // The other handler was started by hand.
         _ = await router.status()
+        await bus.wait(for: .sentToBackground(Self.id))
         let request = Task { try await router.open("app:y") }
         await bus.wait(for: .sentToBackground("com.example.other"))
         await bus.wait(for: .opened("app:y", at: Self.owner))
         bus.answer("app:y")
-        #expect(try await request.value.way == .active)
+        #expect(try await request.value.way == .background)
         #expect(bus.count(of: .sentToBackground(Self.id)) == 0)
     }
 

@@ -2,6 +2,7 @@ import DBus
 import Foundation
 import OpenURLBus
 import SchemeRegistry
+import TestSupport
 import Testing
 
 @testable import URLRouter
@@ -20,11 +21,8 @@ import Testing
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         let (setLease, writing): (CInt, CInt) = (1024, 1)
         // A process that another test is starting may have the copy's descriptor until its program begins.
-        while fcntl(descriptor, setLease, writing) != 0 {
-            try #require(errno == EAGAIN)
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        let failure = try await eventually(fcntl(descriptor, setLease, writing) == 0 ? 0 : errno) { $0 != EAGAIN }
+        try #require(failure == 0)
         return (path, descriptor)
     }
 

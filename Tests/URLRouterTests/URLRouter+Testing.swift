@@ -46,26 +46,27 @@ extension URLRouter {
         examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)? = ownProgramOrAnother,
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) {
-        self.init(
+        var parts = RouterParts(
             registry: Registry(handlers: handlers, applications: applications),
             bus: bus,
             loop: bus.loop,
             environment: environment,
             limits: limits,
-            deliveries: deliveries,
-            policy: policy,
-            requests: requests,
-            person: { _ in person },
-            examine: examine,
             log: log
         )
+        parts.deliveries = deliveries
+        parts.policy = policy
+        parts.requests = requests
+        parts.person = { _ in person }
+        parts.examine = examine
+        self.init(parts)
     }
 
     func state(of id: BusName) -> HandlerStateMachine.State? { sessions[id]?.machine.state }
 
     /// The decision of the policy about a URL.
     func decision(on url: String, from source: OpenContext.Source) async throws(OpenURLError) -> PolicyDecision {
-        let destination = try await destination(url, OpenOptions(), nil)
+        let destination = try await explainer.destination(url, OpenOptions(), nil)
         return permissions.verdict(on: destination, from: source).decision
     }
 
@@ -83,10 +84,14 @@ extension URLRouter {
     var hasAnsweredAll: Bool { callers.unanswered.isEmpty }
 
     /// Returns when a condition holds that has no event.
-    func wait(until condition: @Sendable (isolated URLRouter) -> Bool) async {
+    func wait(
+        sourceLocation: SourceLocation = #_sourceLocation,
+        until condition: @Sendable (isolated URLRouter) -> Bool
+    ) async {
+        let end = ContinuousClock.now + .seconds(240)
         while !condition(self) {
-            guard !Task.isCancelled else {
-                Issue.record("the condition does not hold")
+            guard !Task.isCancelled, .now < end else {
+                Issue.record("the condition does not hold", sourceLocation: sourceLocation)
                 return
             }
             await loop.run {}
@@ -96,6 +101,16 @@ extension URLRouter {
     /// Opens a URL without options.
     func open(_ url: String, from caller: BusName = ownConnection) async throws(OpenURLError) -> OpenResult {
         try await open(url, OpenOptions(), caller: caller)
+    }
+
+    /// Opens a URL for a caller.
+    func open(
+        _ url: String,
+        _ options: OpenOptions,
+        caller: BusName?,
+        bytes: Int? = nil
+    ) async throws(OpenURLError) -> OpenResult {
+        try await opener.open(opener.request(url, options, of: caller, bytes: bytes))
     }
 }
 

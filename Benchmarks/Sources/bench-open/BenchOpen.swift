@@ -9,7 +9,8 @@ import Reactor
 /// Compares the times of opening URLs with minimal C programs, in the same run on the same bus. Usage:
 /// `dbus-run-session -- bench-open DIRECTORY [ROUNDS]`, where the directory holds openurl's programs.
 ///
-/// Each round measures every program once, so that other load on the machine affects all of them.
+/// Each round measures every program once, so that other load on the machine affects all of them. With 64 calls in flight, the
+/// processor time of each program is measured too.
 @main
 struct BenchOpen {
     @MainActor
@@ -29,12 +30,14 @@ struct BenchOpen {
         let commands = Commands(openurl: "\(programs)/openurl")
 
         var table = Table()
+        var times = ProcessorTable()
         for number in 1...rounds {
             print("round \(number) of \(rounds)")
             fflush(nil)
-            table.add(try await round(bus, lane, floors, commands))
+            table.add(try await round(bus, lane, floors, commands, &times))
         }
         table.print()
+        times.print()
         let megabytes = [memory, try router.residentMegabytes()].map { Int($0.rounded()) }
         print("\nthe router's resident memory: at first \(megabytes[0]) MB, in the end \(megabytes[1]) MB")
         for id in [Handlers.swift, Handlers.other, Handlers.c, Handlers.sleeper] { try await bus.terminate(id) }
@@ -48,11 +51,12 @@ struct BenchOpen {
         _ bus: Opener,
         _ lane: Opener,
         _ floors: Floors,
-        _ commands: Commands
+        _ commands: Commands,
+        _ times: inout ProcessorTable
     ) async throws -> [Figure: Double] {
         var round: [Figure: Double] = [:]
-        (round[.echo], round[.echoRate]) = try floors.echo(calls: 1000)
-        (round[.routed], round[.routedRate]) = try floors.routed(calls: 1000)
+        round[.echo] = try floors.time(Floors.service, calls: 1000)
+        round[.routed] = try floors.time(Floors.router, calls: 1000)
         round[.lane] = try await lane.time(by: [Handlers.swift], calls: 1000)
         round[.laneC] = try await lane.time(by: [Handlers.c], calls: 1000)
         round[.open] = try floors.open(Handlers.swift, calls: 1000).microseconds
@@ -62,18 +66,58 @@ struct BenchOpen {
         round[.wake] = try await bus.wake(Handlers.sleeper, times: 15)
         round[.longLane] = try await lane.timeOfLongURL(Handlers.swift, calls: 300)
         round[.long] = try floors.open(Handlers.swift, calls: 300, bytes: Handlers.longBytes).microseconds
-        round[.laneRate] = try await lane.rate(Handlers.swift, calls: 3200)
-        round[.openRate] = try floors.open(Handlers.swift, calls: 3200, window: 64).rate
-        round[.openRateC] = try floors.open(Handlers.c, calls: 3200, window: 64).rate
+        try await inFlight(bus, lane, floors, &round, &times)
         round[.callersRate] = try floors.open(Handlers.swift, calls: 3200, window: 100, callers: 100).rate
         round[.callersRateC] = try floors.open(Handlers.c, calls: 3200, window: 100, callers: 100).rate
-        round[.manyEchoRate] = try floors.echoRate(calls: 10_240, window: 1024)
+        round[.manyEchoRate] = try floors.rate(Floors.service, calls: 10_240, window: 1024)
         round[.manyLaneRate] = try await lane.rate(Handlers.swift, calls: 10_240, window: 1024)
         round[.manyOpenRate] = try floors.open(Handlers.swift, calls: 10_240, window: 1024).rate
         round[.manyOpenRateC] = try floors.open(Handlers.c, calls: 10_240, window: 1024).rate
         round[.burstInC] = try floors.burst(1000)
         round[.burst] = try await bus.burst(1000)
         return round.merging(try await commands.times(bus, runs: 10)) { $1 }
+    }
+
+    /// Measures the rates and the processor times with 64 calls in flight.
+    @MainActor
+    private static func inFlight(
+        _ bus: Opener,
+        _ lane: Opener,
+        _ floors: Floors,
+        _ round: inout [Figure: Double],
+        _ times: inout ProcessorTable
+    ) async throws {
+        let calls = 3200
+        let router = RouterService.name
+        var measured: [Figure: (result: Double, time: ProcessorTime)] = [:]
+        measured[.echoRate] = try await bus.connection.measure(calls: calls, handler: Floors.service) {
+            try floors.rate(Floors.service, calls: calls)
+        }
+        measured[.routedRate] = try await bus.connection.measure(
+            calls: calls,
+            router: Floors.router,
+            handler: Floors.service
+        ) {
+            try floors.rate(Floors.router, calls: calls)
+        }
+        measured[.laneRate] = try await bus.connection.measure(
+            calls: calls,
+            router: router,
+            handler: Handlers.busName(Handlers.swift)
+        ) {
+            try await lane.rate(Handlers.swift, calls: calls)
+        }
+        for (figure, id) in [(Figure.openRate, Handlers.swift), (.openRateC, Handlers.c)] {
+            measured[figure] = try await bus.connection.measure(
+                calls: calls,
+                router: router,
+                handler: Handlers.busName(id)
+            ) {
+                try floors.open(id, calls: calls, window: 64).rate
+            }
+        }
+        round.merge(measured.mapValues(\.result)) { $1 }
+        times.add(measured.mapValues(\.time))
     }
 
     /// Returns the median in microseconds for a program whose code runs on the main actor and whose client has its own

@@ -1,17 +1,18 @@
+import DBus
 import Programs
 
 /// The C programs that the results are compared with.
 struct Floors {
     static let program = Program.path(besideThis: "open-floor")
     private static let client = Program.path(besideThis: "dbus-floor")
-    private static let service = "org.openurl.BenchService"
-    private static let router = "org.openurl.BenchRouter"
+    static let service: BusName = "org.openurl.BenchService"
+    static let router: BusName = "org.openurl.BenchRouter"
     private let running: [Program]
 
     init() throws {
         running = [
-            try Program(Self.client, ["service", Self.service]),
-            try Program(Self.program, ["router", Self.router, Self.service]),
+            try Program(Self.client, ["service", Self.service.rawValue]),
+            try Program(Self.program, ["router", Self.router.rawValue, Self.service.rawValue]),
         ]
         for program in running { _ = try program.readLine() }
     }
@@ -20,14 +21,14 @@ struct Floors {
         for program in running { program.end() }
     }
 
-    /// Measures calls of the service, one at a time and with 64 in flight.
-    func echo(calls: Int) throws -> (microseconds: Double, rate: Double) {
-        (try time(Self.service, calls), try rate(Self.service, calls, window: 64))
+    /// Returns the median in microseconds of a call of the service or of the router, one at a time.
+    func time(_ name: BusName, calls: Int) throws -> Double {
+        try Program(Self.client, ["client", name.rawValue, "\(calls)", "1"]).numbers(2)[0] / 1e3
     }
 
-    /// Measures the same calls through the router.
-    func routed(calls: Int) throws -> (microseconds: Double, rate: Double) {
-        (try time(Self.router, calls), try rate(Self.router, calls, window: 64))
+    /// Returns the calls per second of the service or of the router, with some in flight at a time.
+    func rate(_ name: BusName, calls: Int, window: Int = 64) throws -> Double {
+        try Program(Self.client, ["client", name.rawValue, "\(calls)", "\(window)"]).numbers(2)[1]
     }
 
     /// Opens a URL with a client in C, over connections to the bus.
@@ -45,19 +46,8 @@ struct Floors {
         return (numbers[0] / 1e3, numbers[1])
     }
 
-    /// The rate of calls of the service with many in flight.
-    func echoRate(calls: Int, window: Int) throws -> Double { try rate(Self.service, calls, window: window) }
-
     /// Returns the milliseconds that the router takes for `count` calls at once.
     func burst(_ count: Int) throws -> Double {
-        Double(count) / (try rate(Self.router, count, window: count)) * 1e3
-    }
-
-    private func time(_ name: String, _ calls: Int) throws -> Double {
-        try Program(Self.client, ["client", name, "\(calls)", "1"]).numbers(2)[0] / 1e3
-    }
-
-    private func rate(_ name: String, _ calls: Int, window: Int) throws -> Double {
-        try Program(Self.client, ["client", name, "\(calls)", "\(window)"]).numbers(2)[1]
+        Double(count) / (try rate(Self.router, calls: count, window: count)) * 1e3
     }
 }

@@ -1,3 +1,4 @@
+import DBus
 import Programs
 
 /// The handlers of the opened URLs. Each handler claims the scheme at the end of its identifier.
@@ -16,6 +17,12 @@ enum Handlers {
         for id in [c, coldC] { try directory.addHandler(id, Floors.program, ["handler", id]) }
         try directory.addHandler(sleeper, program, [sleeper], times: ["OUSuspendDelay": 0.01])
         try directory.addHandler(burst, program, [burst, "count"])
+    }
+
+    /// The name of a handler on the bus.
+    static func busName(_ id: String) throws -> BusName {
+        guard let name = BusName(id) else { throw BenchmarkError("\(id) is not a bus name") }
+        return name
     }
 
     /// The bytes of a long URL.

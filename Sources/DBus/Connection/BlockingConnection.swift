@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// A connection for a program that makes a call and ends. Everything happens on the calling thread.
@@ -24,8 +25,8 @@ public final class BlockingConnection {
     private var calledNames = CalledNames()
     /// The names that the bus is asked about, by the serials of the questions.
     private var questions: [UInt32: BusName] = [:]
-    /// Takes the signals of ``receive(_:from:_:)``.
-    private var signalHandler: ((Message) -> Void)?
+    /// Take the signals of ``receive(_:from:_:)``, by the name of the signal.
+    private var signalHandlers: [MemberName: (Message) -> Void] = [:]
 
     /// Connects to a bus and blocks the thread meanwhile.
     ///
@@ -117,7 +118,7 @@ public final class BlockingConnection {
     }
 
     /// The credentials of the process at the other end of the socket: the bus, or the program that listens. Nil if there is no
-    /// socket. The process is nil if it has gone.
+    /// socket. The process is nil if it has exited.
     public var peerCredentials: Credentials? { socket.flatMap { Credentials(of: $0)?.withProcess(of: $0) } }
 
     private init(_ authenticated: AuthenticatedSocket, isOnBus: Bool, _ limit: Int) {
@@ -231,14 +232,15 @@ public final class BlockingConnection {
     /// Calls `handler` for each signal of a kind that an object sends to this connection, while a call waits for its answer.
     ///
     /// The destination of the object is a name that this connection is calling; a signal of another connection is left out, and
-    /// so is a signal whose values have other types. A later handler takes the place of an earlier one.
+    /// so is a signal whose values have other types. A later handler takes the place of an earlier one for a
+    /// signal of the same name.
     public func receive<Body: MessageBody>(
         _ signal: Signal<Body>,
         from object: RemoteObject,
         _ handler: @escaping (Body) -> Void
     ) {
         let limit = ConnectionLimits().bodyBytes
-        signalHandler = { [unowned self] message in
+        signalHandlers[signal.name] = { [unowned self] message in
             guard message.isSignal(signal), message.path == object.path,
                 !isOnBus || calledNames.isAnswer(message, to: object.destination)
             else { return }
@@ -290,7 +292,7 @@ public final class BlockingConnection {
     ///   - watches: As for ``answer(to:timeout:noticeAfter:notice:watching:)``. The closure is asked again before each wait.
     ///   - isDone: The condition, which the closures of the descriptors and the handler of the signal may make true.
     /// - Returns: Whether the condition holds; false at the time limit.
-    /// - Throws: The error `NoReply` if the owner of the name has gone, and ``CallError/disconnected``.
+    /// - Throws: The error `NoReply` if the owner of the name has exited, and ``CallError/disconnected``.
     public func wait(
         forSignalsOf name: BusName,
         timeout: Duration,
@@ -471,7 +473,7 @@ public final class BlockingConnection {
         case .methodReturn, .error: takeAnswer(message)
         case .methodCall: refuse(message)
         case .signal:
-            signalHandler?(message)
+            for handler in signalHandlers.values { handler(message) }
             if let change = BusDriver.ownerChange(message) { calledNames.setOwner(of: change.name, change.new) }
         case nil: break
         }

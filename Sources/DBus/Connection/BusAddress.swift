@@ -1,4 +1,5 @@
 internal import CDBus
+internal import CLinux
 internal import Glibc
 
 /// The address of a bus.

@@ -190,7 +190,7 @@ extension Connection {
     /// Without a bus, the only name that changes is that of the other end (``peerName``), which has no owner after the end.
     ///
     /// Changes and messages arrive in the order in which the bus sent them: the answers of an owner come before the
-    /// news that the owner has gone. Watch a name before asking for its owner, so that no change is missed.
+    /// news that the owner has exited. Watch a name before asking for its owner, so that no change is missed.
     public func watchName(_ name: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
     {
         let id = nameWatches.add(name, handler)
@@ -218,6 +218,8 @@ extension Connection {
             if let newest = newestConnection, let number = ConnectionNumber(name) {
                 newestConnection = max(newest, number)
             }
+        } else {
+            followedNames?(name, new)
         }
         // A handler may end any watch, including its own, so each handler is looked up when its turn comes.
         for id in nameWatches.ids(of: name) { nameWatches.handler(id)?(old, new) }

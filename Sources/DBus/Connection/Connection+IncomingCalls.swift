@@ -46,8 +46,13 @@ extension Connection {
     ///
     /// The calls of a sender that leaves the bus give back what they use, and ``newestConnection`` is known. Each connection of
     /// any program then wakes this program twice, so only a service with many callers follows them. Does nothing without a bus.
-    public func followConnections() async throws(CallError) {
+    ///
+    /// - Parameter ownerChanged: Called on the event loop each time a well-known name gets, changes or loses its owner.
+    public func followConnections(
+        _ ownerChanged: (@Sendable (_ name: BusName, _ new: BusName?) -> Void)? = nil
+    ) async throws(CallError) {
         guard let uniqueName, newestConnection == nil else { return }
+        followedNames = ownerChanged
         newestConnection = ConnectionNumber(uniqueName)
         try await addMatch(BusDriver.connectionRule)
     }
@@ -73,6 +78,9 @@ extension Connection {
         let address = ReplyAddress(ofCall: message, from: sender)
         if let call = PeerInterface.Call(message) {
             return answerInTurn(address) { $0.answer(address, call) }
+        }
+        if message.interface == PeerInterface.name {
+            return refuse(address, RemoteError(.unknownMethod, "\(PeerInterface.name) has no method \(member)"))
         }
         let method: ExportedMethod
         switch objects.method(path, message.interface, member) {

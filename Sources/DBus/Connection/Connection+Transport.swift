@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 internal import Reactor
 
@@ -22,6 +23,26 @@ extension Connection {
         input = InputBuffer(limit: 0, descriptors: 0)
         Glibc.close(socket)
     }
+
+    // MARK: Signals
+
+    /// Makes the kernel send a signal to this process for each message that arrives from now on. `SIGCONT` continues a process that
+    /// is stopped.
+    ///
+    /// - Returns: False if a message has arrived that this connection has not handled yet, or if the kernel refuses.
+    public func startSignalling(_ signal: CInt) -> Bool {
+        guard state == .open, !messagesAreLeft, signal_process(getpid(), signal, socket) == 0 else { return false }
+        var input = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        return poll(&input, 1, 0) == 0
+    }
+
+    /// Ends the signals of ``startSignalling(_:)``.
+    public func stopSignalling() {
+        // Only a descriptor that is closed refuses this, and it has no signals.
+        if state == .open || state == .closing { _ = signal_no_process(socket) }
+    }
+
+    // MARK: Input
 
     /// The number of messages that are handled before other jobs of the loop get their turn.
     private static let messagesPerTurn = 64

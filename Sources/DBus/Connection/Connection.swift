@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 public import Reactor
 
@@ -37,7 +38,7 @@ public actor Connection {
 
     /// The bytes that have arrived and were not handled yet.
     var input: InputBuffer
-    /// Whether the other end has gone. Messages before that may wait in the input.
+    /// Whether the other end has closed. Messages before that may wait in the input.
     var hasEnded = false
     /// Whether whole messages may be left in the input.
     var messagesAreLeft = true
@@ -62,8 +63,10 @@ public actor Connection {
     var incomingCalls: IncomingCalls
     /// Whether the bus tells what its connections have not read, as far as is known.
     var tellsUnread = true
-    /// The newest connection of the bus, as far as this connection has been told; nil before ``followConnections()``.
+    /// The newest connection of the bus, as far as this connection has been told; nil before ``followConnections(_:)``.
     public internal(set) var newestConnection: ConnectionNumber?
+    /// Learns of each change of a well-known name's owner, from ``followConnections(_:)`` on.
+    var followedNames: (@Sendable (_ name: BusName, _ new: BusName?) -> Void)?
     /// The match rules by their bytes: the bus compares bytes, but Swift's `String` compares canonical equivalence.
     var matches: [[UInt8]: Match] = [:]
     var nameWatches = NameWatches()
@@ -73,7 +76,7 @@ public actor Connection {
         case open
         /// ``Connection/close()`` was called, and earlier messages are still being written.
         case closing
-        /// The other end is gone, or everything has been written. The socket still exists.
+        /// The other end has closed, or everything has been written. The socket still exists.
         case disconnected
         case released
     }
@@ -105,7 +108,7 @@ public actor Connection {
 
     /// Ends the connection. Every call in flight fails at once, and the bus takes the names back.
     ///
-    /// The method returns when earlier messages have been written, the other end is gone, or five seconds have passed.
+    /// The method returns when earlier messages have been written, the other end has closed, or five seconds have passed.
     /// If the task is cancelled, the method returns at once, and the connection still ends. This program no longer
     /// answers calls that arrive from now on. A bus answers such calls itself when the connection is gone.
     public func close() async {

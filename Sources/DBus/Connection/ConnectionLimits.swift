@@ -8,7 +8,8 @@ public struct ConnectionLimits: Sendable, Hashable {
     ///
     /// One account (``Connection/setAccount(_:of:)``) gets at most half of what is left. The same applies to
     /// ``argumentBytes`` and ``descriptors``. On a connection without a bus, the other end is the only account. Everything
-    /// that is counted is given back when the call has its answer, or when its sender leaves the bus.
+    /// that is counted is given back when the call has its answer, or when its sender leaves the bus. The time limit of the caller
+    /// gives nothing back, because a service does not learn of it.
     public var calls = 16_384
     /// The bytes of values in the arguments of one call.
     public var bodyBytes = 1 << 20 {
@@ -63,7 +64,7 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// dbus-daemon counts these bytes to the sender too: above its own limit, usually 1 GB, dbus-daemon no longer reads from the
     /// sender. One account leaves at most half of what is left unread: then its calls do not start, and signals to its
     /// connections are dropped, until it reads or leaves. The limit applies to a connection that follows the others
-    /// (``Connection/followConnections()``) on a bus that tells its statistics; dbus-broker has a limit of its own.
+    /// (``Connection/followConnections(_:)``) on a bus that tells its statistics; dbus-broker has a limit of its own.
     public var unreadAnswerBytes = 64 << 20
 
     /// The smallest limit that has room for any message without a body.

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import DequeModule
 internal import Glibc
 
@@ -16,7 +17,7 @@ struct OutputBuffer {
         case written
         /// The socket takes nothing now.
         case full
-        /// The other end has gone.
+        /// The other end has closed.
         case ended
         case failed
     }

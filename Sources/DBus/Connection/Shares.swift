@@ -1,8 +1,10 @@
 /// The amounts of a limited resource that accounts hold.
 ///
 /// An account gets at most half of what is left: its own amount is never more than the room that stays free. One account
-/// therefore cannot use up the resource, and there is room for every further account. dbus-broker divides its limits by
-/// the same rule.
+/// therefore cannot use up the resource, and there is room for every further account.
+///
+/// dbus-broker's quota for another user is the same while that user is the only one. It then divides by the number of users
+/// and one more, where this type always divides by two.
 ///
 /// The methods are inlinable, because they run many times for each URL, and code that knows the type of the accounts is much faster.
 public struct Shares<Account: Hashable & Sendable>: Sendable {

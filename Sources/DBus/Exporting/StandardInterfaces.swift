@@ -86,17 +86,20 @@ enum StandardInterfaces {
     }
 
     /// Returns the interface with `Get`, `GetAll` and `Set` for an object with these interfaces.
+    ///
+    /// A call may leave out the interface. Of properties with the same name, that of the interface which was exported first is meant.
     static func properties(of interfaces: [ExportedInterface]) -> ExportedInterface {
-        @Sendable func interface(_ name: String) throws -> ExportedInterface {
-            guard let interface = interfaces.first(where: { $0.name.rawValue == name }) else {
-                throw RemoteError(.unknownInterface, "there is no interface \(name) here")
-            }
-            return interface
+        @Sendable func named(_ name: String) throws -> [ExportedInterface] {
+            if name.isEmpty { return interfaces }
+            let found = InterfaceName(name).map { name in interfaces.filter { $0.name == name } } ?? []
+            if found.isEmpty { throw RemoteError(.unknownInterface, "there is no interface \(name) here") }
+            return found
         }
         @Sendable func property(_ interfaceName: String, _ name: String) throws -> ExportedProperty {
-            let properties = try interface(interfaceName).properties
-            guard let property = MemberName(name).flatMap({ properties[$0] }) else {
-                throw RemoteError(.unknownProperty, "\(interfaceName) has no property \(name)")
+            let interfaces = try named(interfaceName)
+            let found = MemberName(name).flatMap { name in interfaces.lazy.compactMap { $0.properties[name] }.first }
+            guard let property = found else {
+                throw RemoteError(.unknownProperty, "there is no property \(name) here")
             }
             return property
         }
@@ -106,7 +109,11 @@ enum StandardInterfaces {
                 .method(get) { _, input in try property(input.values.0, input.values.1).read() },
                 .method(getAll) { _, name in
                     var values: [String: PropertyValue] = [:]
-                    for (name, property) in try interface(name).properties { values[name.rawValue] = property.read() }
+                    for interface in try named(name) {
+                        for (name, property) in interface.properties where values[name.rawValue] == nil {
+                            values[name.rawValue] = property.read()
+                        }
+                    }
                     return values
                 },
                 .method(set) { _, input in

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The bytes of a message, by "Marshaling (Wire Format)" in the D-Bus specification.

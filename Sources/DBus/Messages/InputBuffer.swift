@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The bytes and descriptors that have arrived on a socket, and that were not taken yet.
@@ -6,17 +7,25 @@ struct InputBuffer: ~Copyable {
         case read
         /// Nothing has arrived.
         case empty
-        /// The other end has gone.
+        /// The other end has closed.
         case ended
         case failed
+    }
+
+    /// The descriptors that have arrived with some bytes.
+    private struct Arrival {
+        /// The descriptors; nil if they were lost.
+        var descriptors: [UnixFD]?
+        /// The place behind the bytes.
+        var end: Int
     }
 
     private var bytes = ByteBuffer(capacity: 0)
     /// The place of the first byte that was not taken.
     private var start = 0
-    /// The descriptors of each message that has some; nil if they were lost. A sender passes all descriptors of a message with its
-    /// first byte.
-    private var descriptors: [[UnixFD]?] = []
+    /// The descriptors that have arrived and belong to no message yet, by system calls of the sender. A sender passes those of a
+    /// message together with any of its bytes ("Header Fields", D-Bus specification).
+    private var arrivals: [Arrival] = []
     /// The largest message, in bytes.
     var limit: Int
     /// Whether the bytes are messages, and not yet lines of the authentication.
@@ -61,6 +70,7 @@ struct InputBuffer: ~Copyable {
     /// Reads what has arrived, as far as one system call takes it. No whole message may be left.
     mutating func read(from socket: CInt) throws(MalformedMessage) -> Progress {
         bytes.removeFirst(start)
+        for index in arrivals.indices { arrivals[index].end -= start }
         start = 0
         var room = Self.readBytes
         // A large message does not share its memory with others, so the memory can go with the message.
@@ -75,7 +85,8 @@ struct InputBuffer: ~Copyable {
             receive(from: socket, room, $0)
         }
         // Before, a part of one message was left at most, and the rest of that message may be followed by one with descriptors.
-        guard descriptors.count <= 2, descriptors.allSatisfy({ $0?.count ?? 0 <= maximumDescriptors }) else {
+        let held = arrivals.reduce(0) { $0 + max($1.descriptors?.count ?? 0, 1) }
+        guard held <= 2 * maximumDescriptors, arrivals.last?.descriptors?.count ?? 0 <= maximumDescriptors else {
             throw MalformedMessage()
         }
         return progress
@@ -104,7 +115,9 @@ struct InputBuffer: ~Copyable {
         let arrived = Self.descriptors(in: UnsafeRawBufferPointer(rebasing: control[..<header.msg_controllen]))
         // Without a free descriptor in this process, the kernel drops some. The message is told that none has arrived.
         let areLost = header.msg_flags & CInt(MSG_CTRUNC) != 0
-        if areLost || !arrived.isEmpty { descriptors.append(areLost ? nil : arrived) }
+        if areLost || !arrived.isEmpty {
+            arrivals.append(Arrival(descriptors: areLost ? nil : arrived, end: bytes.count))
+        }
         return count == 0 ? .ended : .read
     }
 
@@ -133,21 +146,39 @@ struct InputBuffer: ~Copyable {
     mutating func nextMessage() throws(MalformedMessage) -> Message? {
         guard let size = try firstSize, bytes.count - start >= size else { return nil }
         var message = ByteBuffer(capacity: 0)
+        let end = start + size
         if size > Self.readBytes {
             swap(&message, &bytes)
         } else {
-            message = ByteBuffer(UnsafeRawBufferPointer(rebasing: bytes.contents[start..<start + size]))
-            start += size
+            message = ByteBuffer(UnsafeRawBufferPointer(rebasing: bytes.contents[start..<end]))
+            start = end
         }
-        let taken = try Message(message) { count throws(MalformedMessage) in try takeDescriptors(count) }
-        guard start != bytes.count || descriptors.isEmpty else { throw MalformedMessage() }
+        let taken = try Message(message) { count throws(MalformedMessage) in
+            try takeDescriptors(count, ofMessageBefore: end)
+        }
+        guard start != bytes.count || arrivals.isEmpty else { throw MalformedMessage() }
         return taken
     }
 
-    private mutating func takeDescriptors(_ count: Int) throws(MalformedMessage) -> [UnixFD] {
-        guard let first = descriptors.first, first == nil || first?.count == count else { throw MalformedMessage() }
-        descriptors.removeFirst()
-        return first ?? []
+    /// Takes the descriptors of a message: the first ones that have arrived. A message that has lost some of them gets none.
+    private mutating func takeDescriptors(
+        _ count: Int,
+        ofMessageBefore end: Int
+    ) throws(MalformedMessage) -> [UnixFD] {
+        guard count <= maximumDescriptors else { throw MalformedMessage() }
+        var taken: [UnixFD] = []
+        while taken.count < count {
+            guard let arrival = arrivals.first else { throw MalformedMessage() }
+            guard let descriptors = arrival.descriptors else {
+                arrivals.removeFirst()
+                arrivals.removeAll { $0.end <= end }
+                return []
+            }
+            let left = descriptors.dropFirst(count - taken.count)
+            taken += descriptors.prefix(count - taken.count)
+            if left.isEmpty { arrivals.removeFirst() } else { arrivals[0].descriptors = Array(left) }
+        }
+        return taken
     }
 
     /// Takes the first byte; nil if nothing is left.

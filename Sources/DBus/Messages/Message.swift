@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The bytes are not a message, by "Message Protocol" in the D-Bus specification, and the next message cannot be found.
@@ -50,7 +51,11 @@ final class Message: @unchecked Sendable {
         body = sizes.body
         self.bytes = bytes
         let count = try readFields(upTo: sizes.fieldsEnd)
-        if !hasNeededFields || serial == 0 || signature.isEmpty != (body == sizes.message) { isValid = false }
+        if !hasNeededFields || serial == 0 || signature.isEmpty != (body == sizes.message)
+            || !isPadding(sizes.fieldsEnd..<body)
+        {
+            isValid = false
+        }
         if count > 0 { self.descriptors = try descriptors(count) }
     }
 
@@ -94,8 +99,10 @@ final class Message: @unchecked Sendable {
         var place = MessageHeader.fieldsPlace
         var found: UInt16 = 0
         while place < end {
-            place = (place + 7) & ~7
-            guard place + 4 <= end else { throw MalformedMessage() }
+            let fieldStart = (place + 7) & ~7
+            guard fieldStart + 4 <= end else { throw MalformedMessage() }
+            if !isPadding(place..<fieldStart) { isValid = false }
+            place = fieldStart
             let field = MessageHeader.Field(rawValue: bytes[place])
             guard let field else {
                 place = try skipField(at: place, upTo: end)
@@ -131,6 +138,8 @@ final class Message: @unchecked Sendable {
         return Int(descriptors)
     }
 
+    private func isPadding(_ range: Range<Int>) -> Bool { range.allSatisfy { bytes[$0] == 0 } }
+
     /// Returns whether the bytes of a name or a path are valid.
     private func take(_ field: MessageHeader.Field, at place: Int, _ length: Int) -> Bool {
         // The bytes end with a NUL.
@@ -138,11 +147,11 @@ final class Message: @unchecked Sendable {
         guard let text = String(validatingCString: bytes), text.utf8.count == length else { return false }
         switch field {
         case .path:
-            path = text == MessageHeader.reservedPath ? nil : ObjectPath(rawValue: text)
-            return path != nil
+            path = ObjectPath(rawValue: text)
+            return path != nil && path != MessageHeader.reservedPath
         case .interface:
-            interface = text == MessageHeader.reservedInterface ? nil : InterfaceName(rawValue: text)
-            return interface != nil
+            interface = InterfaceName(rawValue: text)
+            return interface != nil && interface != MessageHeader.reservedInterface
         case .member:
             member = MemberName(rawValue: text)
             return member != nil

@@ -30,8 +30,8 @@ struct MessageHeader: ~Copyable {
     }
 
     /// The names that a program uses within itself, and that no message has.
-    static let reservedPath = "/org/freedesktop/DBus/Local"
-    static let reservedInterface = "org.freedesktop.DBus.Local"
+    static let reservedPath: ObjectPath = "/org/freedesktop/DBus/Local"
+    static let reservedInterface: InterfaceName = "org.freedesktop.DBus.Local"
 
     private(set) var bytes: ByteBuffer
     /// The bytes of the path, which alone has no limit of its own.

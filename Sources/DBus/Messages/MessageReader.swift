@@ -1,3 +1,5 @@
+internal import ByteCoding
+internal import CLinux
 internal import Glibc
 
 /// The reason why a message's body cannot be read.
@@ -6,7 +8,7 @@ public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvert
     case wrongType(expected: Signature, found: String)
     /// The values hold more bytes than the limit.
     case tooLarge(limit: Int)
-    /// Containers are nested deeper than ``MessageWriter/maximumDepth``.
+    /// Containers are nested deeper than ``MessageReader/maximumDepth``.
     case tooDeep
     /// A value has the right type but breaks a rule of the type.
     case invalidValue(String)
@@ -17,7 +19,7 @@ public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvert
         case .wrongType(let expected, let found):
             "expected \(Self.name(expected.rawValue)), found \(Self.name(found))"
         case .tooLarge(let limit): "the message holds more than \(limit) bytes"
-        case .tooDeep: "values are nested more than \(MessageWriter.maximumDepth) deep"
+        case .tooDeep: "values are nested more than \(MessageReader.maximumDepth) deep"
         case .invalidValue(let reason): reason
         }
     }
@@ -29,9 +31,16 @@ public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvert
 
 /// Reads the values of a message's body in order.
 ///
-/// The reader checks each value that it reads. A value lies within the message, a string is UTF-8 without a NUL, and a path or a
-/// signature is valid.
+/// The reader checks each value that it reads. A value lies within the message, a string is UTF-8 without a NUL, a path or a
+/// signature is valid, and padding is zero.
+///
+/// Two rules go beyond those of D-Bus. A string with more than 256 combining marks in a row is an error, because Swift takes a time
+/// that grows with the square of their number to compare it with any other string. So are two equal keys in a dictionary, of which
+/// Swift could keep one only.
 public struct MessageReader: ~Copyable {
+    /// The largest depth of nested containers, including variants, by "Message Protocol" in the D-Bus specification.
+    public static let maximumDepth = 64
+
     private let message: Message
     private let bytes: UnsafeRawPointer
     private let isSwapped: Bool
@@ -157,7 +166,8 @@ public struct MessageReader: ~Copyable {
         _ type: Number.Type = Number.self
     ) throws(MessageDecodingError) -> Number {
         let size = MemoryLayout<Number>.size
-        let start = (position + size - 1) & ~(size - 1)
+        try pad(to: size)
+        let start = position
         guard start + size <= place.end else { throw Self.endedTooSoon }
         position = start + size
         let number = bytes.load(fromByteOffset: start, as: Number.self)
@@ -165,8 +175,12 @@ public struct MessageReader: ~Copyable {
     }
 
     private mutating func pad(to alignment: Int) throws(MessageDecodingError) {
-        position = (position + alignment - 1) & ~(alignment - 1)
-        guard position <= place.end else { throw Self.endedTooSoon }
+        let end = (position + alignment - 1) & ~(alignment - 1)
+        guard end <= place.end else { throw Self.endedTooSoon }
+        while position < end {
+            guard byte(at: position) == 0 else { throw .invalidValue("padding is not zero") }
+            position += 1
+        }
     }
 
     /// The valid signature whose length is at a place.
@@ -202,6 +216,7 @@ public struct MessageReader: ~Copyable {
             let text = String(validatingCString: (bytes + position).assumingMemoryBound(to: CChar.self)),
             text.utf8.count == length
         else { throw .invalidValue("a string is not UTF-8 without a NUL") }
+        guard !text.hasTooManyMarks else { throw Self.tooManyMarks }
         position += length + 1
         takeType(1)
         return text
@@ -253,6 +268,11 @@ public struct MessageReader: ~Copyable {
     public mutating func readUnixFD() throws(MessageDecodingError) -> UnixFD { try UnixFD(from: &self) }
 
     static let keyIsNotANumber = MessageDecodingError.invalidValue("the key of an entry is not a number")
+    /// The error of a dictionary in which a key arrives twice.
+    package static let repeatedKey = MessageDecodingError.invalidValue("two keys of a dictionary are equal")
+    static let tooManyMarks = MessageDecodingError.invalidValue(
+        "a string has more than \(String.maximumMarks) combining marks in a row"
+    )
     static let missingDescriptor = MessageDecodingError.invalidValue("a file descriptor did not arrive")
 
     mutating func readDescriptor() throws(MessageDecodingError) -> CInt {
@@ -398,7 +418,7 @@ public struct MessageReader: ~Copyable {
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Result
     ) throws(MessageDecodingError) -> Result {
         let outer = place
-        guard depth < MessageWriter.maximumDepth else { throw .tooDeep }
+        guard depth < Self.maximumDepth else { throw .tooDeep }
         depth += 1
         defer { depth -= 1 }
         do throws(MessageDecodingError) {
@@ -544,7 +564,7 @@ public struct MessageReader: ~Copyable {
                 let key = try reader.readValue()
                 // Such a key does not equal itself, and a dictionary searches all such keys for each of them.
                 if case .double(let number) = key, number.isNaN { throw Self.keyIsNotANumber }
-                entries[key] = try reader.readValue()
+                guard entries.updateValue(try reader.readValue(), forKey: key) == nil else { throw Self.repeatedKey }
             }
         }
         return .dictionary(entries, key: key, value: value)

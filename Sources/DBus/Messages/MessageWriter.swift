@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The reason why a value cannot be written into a message.
@@ -18,8 +19,6 @@ public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvert
     case descriptorNotPassed
     /// libdbus reserves the path or the interface.
     case reservedName(String)
-    /// There is no memory left.
-    case outOfMemory
 
     /// The reason in words.
     public var description: String {
@@ -30,7 +29,6 @@ public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvert
         case .inconsistentValue: "a value is of another type than its signature says"
         case .descriptorNotPassed: "a file descriptor cannot be passed"
         case .reservedName(let name): "\(name) is reserved"
-        case .outOfMemory: "out of memory"
         }
     }
 }

@@ -70,8 +70,8 @@ struct WrittenMessage {
     }
 
     private static func check(_ path: ObjectPath, _ interface: InterfaceName) throws(MessageEncodingError) {
-        if path.rawValue == MessageHeader.reservedPath { throw .reservedName(path.rawValue) }
-        if interface.rawValue == MessageHeader.reservedInterface { throw .reservedName(interface.rawValue) }
+        if path == MessageHeader.reservedPath { throw .reservedName(path.rawValue) }
+        if interface == MessageHeader.reservedInterface { throw .reservedName(interface.rawValue) }
     }
 
     /// The upper bound of a header's size without its path: at most seven names, each of at most 255 bytes.

@@ -29,21 +29,22 @@ public struct Signature: ValidatedName {
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.count <= maximumLength else { return false }
         var text = String(bytes)
-        return text.withUTF8 { areTypes($0, maximumNesting) }
+        return text.withUTF8 { areTypes($0, entriesAreStructures: true) }
     }
 
     /// Whether the bytes of a message are a valid signature.
     ///
-    /// The nesting has no limit, because buses count it in different ways. The reader has a limit of its own.
+    /// sd-bus counts the entries of dictionaries as structures, and libdbus does not. A signature that is sent follows both rules,
+    /// and one that arrives follows that of libdbus.
     static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count <= maximumLength else { return false }
-        return bytes.withMemoryRebound(to: UInt8.self) { areTypes($0, maximumLength) }
+        return bytes.withMemoryRebound(to: UInt8.self) { areTypes($0, entriesAreStructures: false) }
     }
 
-    private static func areTypes(_ bytes: UnsafeBufferPointer<UInt8>, _ nesting: Int) -> Bool {
+    private static func areTypes(_ bytes: UnsafeBufferPointer<UInt8>, entriesAreStructures: Bool) -> Bool {
         // Most values are of a type that is one byte.
         if bytes.count == 1 { return Scanner.isComplete(bytes[0]) }
-        var scanner = Scanner(bytes, nesting)
+        var scanner = Scanner(bytes, entriesAreStructures: entriesAreStructures)
         while scanner.hasMore {
             guard scanner.skipCompleteType() else { return false }
         }
@@ -80,7 +81,7 @@ public struct Signature: ValidatedName {
     private static func scan<Result>(_ text: String, _ body: (inout Scanner) -> Result) -> Result {
         var text = text
         return text.withUTF8 { bytes in
-            var scanner = Scanner(bytes, maximumNesting)
+            var scanner = Scanner(bytes, entriesAreStructures: true)
             return body(&scanner)
         }
     }
@@ -91,11 +92,12 @@ public struct Signature: ValidatedName {
         private var arrays = 0
         private var structures = 0
 
-        private let maximumNesting: Int
+        /// Whether an entry of a dictionary counts as a structure, or not at all: it is within an array, which counts.
+        private let entriesAreStructures: Bool
 
-        init(_ bytes: UnsafeBufferPointer<UInt8>, _ maximumNesting: Int) {
+        init(_ bytes: UnsafeBufferPointer<UInt8>, entriesAreStructures: Bool) {
             self.bytes = bytes
-            self.maximumNesting = maximumNesting
+            self.entriesAreStructures = entriesAreStructures
         }
 
         var hasMore: Bool { position != bytes.count }
@@ -132,8 +134,9 @@ public struct Signature: ValidatedName {
         static func isComplete(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "v") || isBasic(byte) }
 
         private mutating func skipDictionaryEntry() -> Bool {
-            structures += 1
-            defer { structures -= 1 }
+            let level = entriesAreStructures ? 1 : 0
+            structures += level
+            defer { structures -= level }
             guard structures <= maximumNesting, next() == UInt8(ascii: "{"), let key = next(), Self.isBasic(key) else {
                 return false
             }

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The authentication by this program, whose answer ``PeerAuthentication`` gives.

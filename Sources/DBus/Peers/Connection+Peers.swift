@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 public import Reactor
 
@@ -72,7 +73,7 @@ extension Connection {
     /// Gives the other end of a connection without a bus a name, as a bus would.
     ///
     /// The name is the ``IncomingCall/sender`` of the other end's calls. It has to be a name that no bus gives. The other end is
-    /// then treated as a connection to a bus is: its calls continue when it has gone, and ``watchName(_:_:)`` tells its end.
+    /// then treated as a connection to a bus is: its calls continue when it has exited, and ``watchName(_:_:)`` tells its end.
     public func namePeer(_ name: BusName) {
         guard uniqueName == nil else { return }
         peerName = name
@@ -84,7 +85,7 @@ extension Connection {
         objects = other.assumeIsolated { $0.objects }
     }
 
-    /// Notes that the other end has gone. Its calls continue, and those that have not started start in their turn.
+    /// Notes that the other end has closed. Its calls continue, and those that have not started start in their turn.
     func leave(_ name: BusName) {
         incomingCalls.leave(name)
         startLeftCalls()
@@ -123,7 +124,7 @@ extension Connection {
     /// kernel recorded the credentials when the socket was connected. Nil after the connection has ended, and if there
     /// is no socket.
     ///
-    /// The process is nil if it has gone. The number of a process that goes later may belong to another process:
+    /// The process is nil if it has exited. The number of a process that goes later may belong to another process:
     /// ``Credentials/processDescriptor`` rules that out, from Linux 6.5 on.
     public var peerCredentials: Credentials? {
         guard state == .open else { return nil }
@@ -156,7 +157,7 @@ extension Credentials {
     /// `SO_PEERPIDFD`, which the Glibc module does not have.
     private static let peerDescriptor: CInt = 77
 
-    /// The credentials with a descriptor of the process, if the kernel gives one. Without a process if it has gone.
+    /// The credentials with a descriptor of the process, if the kernel gives one. Without a process if it has exited.
     func withProcess(of socket: CInt) -> Credentials {
         var process: CInt = -1
         var size = socklen_t(MemoryLayout.size(ofValue: process))

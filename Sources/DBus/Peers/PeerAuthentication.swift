@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The authentication of a program that has connected, by "Authentication Protocol" in the D-Bus specification.
@@ -22,6 +23,7 @@ struct PeerAuthentication {
     /// The number of refusals after which the connection ends.
     private static let maximumRefusals = 8
     private static let refusal = "REJECTED EXTERNAL\r\n"
+    private static let error = "ERROR\r\n"
 
     /// - Parameter id: The identifier of the listening socket, 32 hexadecimal digits.
     init(id: String) {
@@ -34,7 +36,7 @@ struct PeerAuthentication {
     /// Takes the next line.
     ///
     /// - Returns: The answer; nil if a part of the line is missing, or messages follow.
-    /// - Throws: ``MalformedMessage`` if the other end does not follow the protocol.
+    /// - Throws: ``MalformedMessage`` if the other end begins before it is accepted, or is refused too often.
     mutating func answer(from input: inout InputBuffer) throws(MalformedMessage) -> String? {
         if state == .waitingForNUL {
             guard let byte = input.nextByte() else { return nil }
@@ -49,6 +51,7 @@ struct PeerAuthentication {
             return "DATA\r\n"
         case (.waitingForMechanism, "AUTH") where words.count == 3 && words[1] == "EXTERNAL":
             return try answer(to: words[2])
+        case (.waitingForMechanism, "AUTH"): return try refuse()
         case (.waitingForData, "DATA") where words.count <= 2:
             return try answer(to: words.count == 2 ? words[1] : "")
         case (.waitingForBegin, "NEGOTIATE_UNIX_FD") where !passesDescriptors:
@@ -57,16 +60,17 @@ struct PeerAuthentication {
         case (.waitingForBegin, "BEGIN"):
             state = .done
             return nil
-        case (_, "AUTH"), (_, "CANCEL"), (_, "ERROR"): return try refuse()
+        case (.waitingForData, "CANCEL"), (.waitingForBegin, "CANCEL"), (_, "ERROR"): return try refuse()
         case (_, "BEGIN"): throw MalformedMessage()
-        default:
-            try countRefusal()
-            return "ERROR\r\n"
+        default: return try answerError()
         }
     }
 
     /// Answers the name of a user: the decimal number in hexadecimal digits, or nothing for the user of the socket.
     private mutating func answer(to name: Substring) throws(MalformedMessage) -> String {
+        guard name.utf8.count.isMultiple(of: 2), name.utf8.allSatisfy(Self.isHexadecimal) else {
+            return try answerError()
+        }
         guard name.isEmpty || name == AuthenticationRequest.user else { return try refuse() }
         state = .waitingForBegin
         return "OK \(id)\r\n"
@@ -77,6 +81,21 @@ struct PeerAuthentication {
         state = .waitingForMechanism
         passesDescriptors = false
         return Self.refusal
+    }
+
+    /// Answers a line that the protocol does not have in this state. The state stays.
+    private mutating func answerError() throws(MalformedMessage) -> String {
+        try countRefusal()
+        return Self.error
+    }
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "F"),
+            UInt8(ascii: "a")...UInt8(ascii: "f"):
+            true
+        default: false
+        }
     }
 
     private mutating func countRefusal() throws(MalformedMessage) {

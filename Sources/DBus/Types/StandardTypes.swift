@@ -155,11 +155,11 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
         Signature(trusted: "a{\(Key.signature.rawValue)\(Value.signature.rawValue)}")
     }
 
-    /// Reads the entries. If entries have the same key, the last entry stays.
+    /// Reads the entries. Two equal keys are an error, as the D-Bus specification allows ("Marshaling (Wire Format)").
     ///
     /// A key that is not a number, in the sense of IEEE 754, is an error: such a key does not equal itself.
     ///
-    /// Two strings are the same key if Swift considers them equal. Their bytes may differ, such as those of `é` as one
+    /// Two strings are equal keys if Swift considers them equal. Their bytes may differ, such as those of `é` as one
     /// scalar or as two.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         self = [:]
@@ -167,7 +167,7 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
             try reader.readEntry { (reader) throws(MessageDecodingError) in
                 let key = try Key(from: &reader)
                 guard key == key else { throw MessageReader.keyIsNotANumber }
-                self[key] = try Value(from: &reader)
+                guard updateValue(try Value(from: &reader), forKey: key) == nil else { throw MessageReader.repeatedKey }
             }
         }
     }

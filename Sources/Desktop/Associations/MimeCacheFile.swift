@@ -1,3 +1,4 @@
+internal import ByteCoding
 internal import Glibc
 internal import UserFiles
 
@@ -101,6 +102,7 @@ final class MimeCacheFile {
             let type = line.prefix { $0 != sign }
             for element in elements(of: line) {
                 let name = String(decoding: element, as: UTF8.self)
+                guard !name.hasTooManyMarks else { return false }
                 if let position = positions[name] {
                     let count = counts[position]
                     guard count < claims[position].count, claims[position][count].utf8.elementsEqual(type) else {

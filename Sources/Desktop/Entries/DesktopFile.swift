@@ -1,3 +1,4 @@
+internal import ByteCoding
 public import UserFiles
 
 /// The content of one desktop entry file.
@@ -102,6 +103,9 @@ private struct DesktopFileReader {
 
     fileprivate static let groupName = "Desktop Entry"
 
+    /// The number of MIME types of one entry. The largest entries of media players have about 300.
+    private static let maximumTypes = 4096
+
     init(_ bytes: [UInt8], _ location: DesktopFile.Location, _ languages: [String]) {
         self.bytes = bytes
         self.location = location
@@ -202,7 +206,10 @@ private struct DesktopFileReader {
     /// Returns the valid MIME types as the entry spells them.
     private mutating func mimeTypes() throws(Unusable) -> [String] {
         let types = try value("MimeType") { value throws(KeyFileValue.Invalid) in try value.strings() } ?? []
-        return types.filter { text in
+        if types.count > Self.maximumTypes {
+            problems.add(.warning, "MimeType", "has \(types.count) types; only the first \(Self.maximumTypes) count")
+        }
+        return types.prefix(Self.maximumTypes).filter { text in
             let isValid = validMimeType(text) != nil
             if !isValid {
                 problems.add(.warning, "MimeType", "holds '\(printable(text))', which is not a MIME type")
@@ -263,7 +270,8 @@ extension DesktopFile {
         let group = DesktopFileReader.groupName
         do throws(FileError) {
             let file = KeyFile(try contents(ofFile: path, limit: limit, followingLinks: true), groups: [group])
-            return file.values(of: key, in: group).last.map { String(decoding: $0.bytes, as: UTF8.self) }
+            let text = file.values(of: key, in: group).last.map { String(decoding: $0.bytes, as: UTF8.self) }
+            return text?.hasTooManyMarks == true ? nil : text
         } catch {
             return nil
         }

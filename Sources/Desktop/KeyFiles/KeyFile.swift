@@ -1,3 +1,5 @@
+internal import ByteCoding
+
 /// Selected groups of a key file, whose values are still in their written form.
 struct KeyFile {
     /// A problem with a line or a key.
@@ -107,7 +109,7 @@ struct KeyFileValue {
     /// in GLib.
     func boolean() throws(Invalid) -> Bool {
         let end = bytes.lastIndex { $0 != 0x20 && $0 != 0x09 }.map { $0 + 1 } ?? bytes.startIndex
-        switch String(decoding: bytes[..<end], as: UTF8.self) {
+        switch try text(bytes[..<end]) {
         case "true", "1": return true
         case "false", "0": return false
         default: throw Invalid(reason: "is neither true nor false")
@@ -141,6 +143,9 @@ struct KeyFileValue {
 
     private func text(_ bytes: ArraySlice<UInt8>) throws(Invalid) -> String {
         guard let text = String(validating: bytes, as: UTF8.self) else { throw Invalid(reason: "is not UTF-8") }
+        guard !text.hasTooManyMarks else {
+            throw Invalid(reason: "has more than \(String.maximumMarks) combining marks in a row")
+        }
         return text
     }
 }

@@ -92,7 +92,9 @@ struct KeyFileEditor {
                 case .group(let name):
                     isInGroup = buffer[name].elementsEqual(group.utf8)
                 case .entry(let found, let value) where isInGroup:
-                    if asciiLowercased(String(decoding: buffer[found], as: UTF8.self)) == asciiLowercased(key) {
+                    if asciiLowercased(String(decoding: buffer[found], as: UTF8.self)).utf8
+                        .elementsEqual(asciiLowercased(key).utf8)
+                    {
                         place.lines.append(line.range)
                         place.value = value
                     }

@@ -38,7 +38,7 @@ package struct FieldList<Root: Sendable>: Sendable {
         return root
     }
 
-    /// Reads the entries of an `a{sv}`. The last entry counts where a key arrives twice.
+    /// Reads the entries of an `a{sv}`. A known key that arrives twice is an error, and unknown keys are ignored.
     func read(_ reader: inout MessageReader) throws(MessageDecodingError) -> Root {
         var root = initial
         var present = Present()
@@ -49,6 +49,7 @@ package struct FieldList<Root: Sendable>: Sendable {
                     _ = try reader.readVariant()
                     return
                 }
+                guard !present.contains(index) else { throw MessageReader.repeatedKey }
                 try all[index].read(&root, &reader)
                 present.insert(index)
             }

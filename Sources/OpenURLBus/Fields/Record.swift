@@ -25,7 +25,7 @@ extension Record {
         try self.init { key in entries[.string(key)]?.unwrapped }
     }
 
-    init(_ entries: Entries) throws(MessageDecodingError) {
+    init(_ entries: [String: Value]) throws(MessageDecodingError) {
         try self.init { key in entries[key] }
     }
 

@@ -15,13 +15,14 @@ final class CallbackOperation {
     private var lines: PastedLines?
     private var interrupt: Interrupt?
     private var outcome: Result<ReceivedCallback, CommandFailure>?
+    private var hasReportedRefusal = false
 
     init(_ plan: CallbackPlan, opens: Bool, timeout: Duration, _ invocation: Invocation) {
         self.plan = plan
         self.opens = opens
         self.timeout = timeout
         self.invocation = invocation
-        router = RouterClient(for: invocation)
+        router = RouterClient(on: invocation)
     }
 
     /// Returns the callback when it has come.
@@ -63,7 +64,11 @@ final class CallbackOperation {
         guard let served = plan.served else { return plan.url }
         let server: LoopbackServer
         do throws(LoopbackError) {
-            server = try LoopbackServer(served) { [plan] url in plan.hasState(of: url) }
+            server = try LoopbackServer(served) { [unowned self] url in
+                let isExpected = plan.hasState(of: url)
+                if !isExpected { reportRefusal("it has no state=, or a wrong one") }
+                return isExpected
+            }
         } catch {
             throw CommandFailure(OpenURLError(.launchFailed, error.description))
         }
@@ -94,6 +99,9 @@ final class CallbackOperation {
             let (code, url, details) = body.values
             complete(CallbackEnd(rawValue: code), url, details)
         }
+        bus.receive(CallbackHandleInterface.refused, from: handle) { [unowned self] details in
+            reportRefusal(details.error?.message ?? "the router gives no reason")
+        }
         var options = CallbackOptions()
         options.handleToken = token
         options.state = plan.state
@@ -103,6 +111,13 @@ final class CallbackOperation {
             CallbackInterface.request,
             Arguments(opens ? url.description : "", pattern.description, options)
         )
+    }
+
+    /// Tells the person once that a callback was refused, without the callback, which may hold a secret.
+    private func reportRefusal(_ reason: String) {
+        guard outcome == nil, !hasReportedRefusal else { return }
+        hasReportedRefusal = true
+        invocation.errors.print("a callback was refused, and the wait goes on: \(reason)")
     }
 
     private func complete(_ code: CallbackEnd?, _ url: String, _ details: CallbackDetails) {

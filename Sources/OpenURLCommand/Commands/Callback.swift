@@ -57,7 +57,7 @@ struct Callback: Command {
 
     func validate() throws {
         if let timeout, timeout.duration > CallbackOptions.maximumTimeout {
-            throw ValidationError("a callback is waited for a day at most")
+            throw ValidationError("--timeout is at most one day")
         }
     }
 

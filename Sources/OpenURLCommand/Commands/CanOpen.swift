@@ -15,7 +15,7 @@ struct CanOpen: Command {
     var urls: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = RouterClient(for: invocation)
+        let router = RouterClient(on: invocation)
         var table = Table(header: ["URL", "CAN OPEN"])
         let batch = Batch(key: "url", printsJSON: outputOptions.json, invocation: invocation)
         var canOpenAll = true

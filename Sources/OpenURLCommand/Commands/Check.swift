@@ -23,7 +23,7 @@ struct Check: Command {
     var handlers: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = RouterClient(for: invocation)
+        let router = RouterClient(on: invocation)
         let batch = Batch(key: "file", printsJSON: outputOptions.json, invocation: invocation)
         var status: Int32 = 0
         let failure = batch.perform(handlers, name: \.shown) { (handler) throws(CommandFailure) in

@@ -50,6 +50,11 @@ struct CommandLineInterface: ParsableCommand {
         guard let first = arguments.first else {
             return invocation.usageError("usage: openurl [open] <url> ..., or openurl <command> ...", "openurl --help")
         }
+        if first == Completions.command {
+            for line in Completions(of: Array(arguments.dropFirst())).lines { invocation.output.print(line) }
+            return 0
+        }
+        if let script = CompletionScript(requestedBy: arguments) { return script.print(invocation) }
         if first == "help", arguments.count > 1, !isCommand(arguments[1]) {
             return invocation.usageError(
                 "'\(arguments[1])' is not a command\(advice(on: arguments[1]))",
@@ -85,7 +90,7 @@ struct CommandLineInterface: ParsableCommand {
                 let help = isCommand(arguments[0]) ? "openurl \(arguments[0]) --help" : "openurl --help"
                 return invocation.usageError(message(for: error), help)
             }
-            // The parser reports a request for help, the version or a shell's completions as an error too.
+            // The parser reports a request for help or the version as an error too.
             invocation.output.print(wrappingUsage(in: fullMessage(for: error)))
             return 0
         }
@@ -115,7 +120,6 @@ struct CommandLineInterface: ParsableCommand {
 
     private static func isRootArgument(_ argument: String) -> Bool {
         ["help", "--help", "-h", "--version"].contains(argument) || isCommand(argument)
-            || argument == "---completion" || argument.hasPrefix("--generate-completion-script")
             || argument.hasPrefix("--experimental-")
     }
 

@@ -40,7 +40,7 @@ struct Default: Command {
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let router = RouterClient(for: invocation)
+        let router = RouterClient(on: invocation)
         if reset || id != nil {
             let input = Arguments(scheme, id ?? "")
             do throws(CommandFailure) {

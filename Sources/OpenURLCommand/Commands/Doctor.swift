@@ -9,7 +9,7 @@ struct Doctor: Command {
         abstract: "Find out why a link does nothing.",
         discussion: """
             Checks the bus, the router, the handlers, the desktop's entries and its defaults, and says who would open the URLs. \
-            Each line is ok, warn, fail or skip, with the file and the command that mends the fault.
+            Each line is ok, warn, fail or skip, with the file and the command that fixes the fault.
             The exit status is 0, or 1 if a check failed.
             """
     )
@@ -17,7 +17,7 @@ struct Doctor: Command {
     @Flag(help: "Send a URL through the bus, xdg-open, gio and the portal, and print which arrived.")
     var probe = false
 
-    @Flag(help: "Mend the faults that concern nobody but you, and check again.")
+    @Flag(help: "Fix the problems that affect only you, then check again.")
     var fix = false
 
     @Flag(help: "Print a JSON array with an object for each line.")
@@ -28,6 +28,7 @@ struct Doctor: Command {
             "Check for a scheme, a URL, or the identifier of a handler or application.",
             valueName: "scheme, url or id"
         ),
+        completion: .schemesAndHandlers,
         transform: CommandLineArgument.requiredText
     )
     var topic: String?

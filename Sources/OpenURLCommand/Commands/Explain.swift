@@ -33,7 +33,7 @@ struct Explain: Command {
         var options = OpenOptions()
         options.handler = handler
         options.desktopEntry = desktopEntry
-        let router = RouterClient(for: invocation)
+        let router = RouterClient(on: invocation)
         let explanation = try router.call(
             RouterInterface.explain,
             Arguments(url.urlText(passedBy: desktopEntry), options)

@@ -9,7 +9,7 @@ struct Activate: LifecycleCommand {
         abstract: "Start or wake a handler without a URL.",
         discussion: """
             Returns when the handler is ready.
-            A handler that crashes too often is not started for a while; --reset starts it at once.
+            A handler that crashes too often is temporarily not started; --reset starts it at once.
             """
     )
 
@@ -84,7 +84,7 @@ struct HandlerArguments: ParsableArguments {
 extension LifecycleCommand {
     /// Calls the methods for the handlers in order. A handler that fails does not stop the rest.
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = RouterClient(for: invocation)
+        let router = RouterClient(on: invocation)
         let printsJSON = handlers.outputOptions.json
         let batch = Batch(key: "id", printsJSON: printsJSON, invocation: invocation)
         return batch.perform(handlers.ids, name: \.self) { (id) throws(CommandFailure) in

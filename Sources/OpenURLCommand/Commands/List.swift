@@ -15,7 +15,7 @@ struct List: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let router = RouterClient(for: invocation)
+        let router = RouterClient(on: invocation)
         if schemes {
             let schemes = try router.call(RegistryInterface.listSchemes, Empty()).sorted { $0.key < $1.key }
             if outputOptions.json {
@@ -40,7 +40,8 @@ struct List: Command {
                 }
                 Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH", "REACH", "TYPES"], rows: rows)
                     .print(to: invocation.output)
-                let notes = handlers.compactMap { $0.temporary.sentence(about: $0.id) }
+                let cut = handlers.filter(\.isCut).map { "\($0.id): \($0.warnings.joined(separator: "; "))" }
+                let notes = handlers.compactMap { $0.temporary.sentence(about: $0.id) } + cut
                 if !notes.isEmpty { invocation.output.print("") }
                 Table(rows: notes.map { [$0] }).print(to: invocation.output)
             }

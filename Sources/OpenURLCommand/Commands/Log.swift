@@ -44,7 +44,7 @@ struct Log: Command {
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         var filter = filter.filter
         filter.since = since.map { $0.microseconds(before: WallClock.microseconds) }
-        let entries = try RouterClient(for: invocation).loggedRequests(filter, limit: limit ?? .max)
+        let entries = try RouterClient(on: invocation).loggedRequests(filter, limit: limit ?? .max)
         if graph {
             RequestGraph(entries).print(to: invocation.output)
         } else {

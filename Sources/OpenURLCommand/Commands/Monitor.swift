@@ -36,17 +36,19 @@ struct Monitor: Command {
 
 /// The options that select requests.
 struct MonitorFilterOptions: ParsableArguments {
-    @Option(help: "Select URLs of this scheme.", transform: CommandLineArgument.requiredText)
+    @Option(help: "Select URLs of this scheme.", completion: .schemes, transform: CommandLineArgument.requiredText)
     var scheme: String?
 
     @Option(
         help: .init("Select requests for this handler or application.", valueName: "id"),
+        completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var handler: String?
 
     @Option(
         help: .init("Select requests of this program: its identifier, path or name.", valueName: "id"),
+        completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var source: String?

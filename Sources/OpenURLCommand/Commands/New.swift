@@ -29,6 +29,7 @@ struct New: Command {
         help: .init(
             "The directory to write; a new one named after the last element of the identifier if it is not given."
         ),
+        completion: .directory,
         transform: CommandLineArgument.requiredText
     )
     var directory: String?
@@ -38,6 +39,7 @@ struct New: Command {
             "The clone of openurl that a handler in Swift is built with; the one of this program if it runs from a clone.",
             valueName: "path"
         ),
+        completion: .directory,
         transform: CommandLineArgument.requiredText
     )
     var package: String?

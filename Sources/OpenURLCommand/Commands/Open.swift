@@ -70,6 +70,7 @@ struct Open: Command {
             "Write the steps in the Trace Event Format, which Perfetto draws; '-' is standard output.",
             valueName: "file"
         ),
+        completion: .file(),
         transform: CommandLineArgument.requiredText
     )
     var trace: String?

@@ -38,6 +38,10 @@ struct PolicyList: Command {
             Table(header: ["DECISION", "URLS", "SOURCE", "FILE"], rows: rules.map(\.row)).print(to: invocation.output)
         }
         for problem in problems { invocation.errors.print(problem) }
+        let restricting = rules.filter { $0.decision != .allow }
+        if let application = restricting.lazy.compactMap({ application(inSource: $0.source) }).first {
+            invocation.errors.print(blindSpot(ofRuleFor: application))
+        }
         return 0
     }
 }
@@ -72,9 +76,29 @@ extension PolicySetting {
         let input = Arguments(source, scheme, host, decision.rawValue)
         _ = try RouterClient(on: invocation).call(PolicyInterface.set, input, refusal: ExitStatus.failure)
         pattern.report([("decision", .string(decision.rawValue))], invocation)
+        if let application = application(inSource: source) {
+            let urls = shellWord(scheme + (host.isEmpty ? "" : "://\(host)"))
+            let advice = "; 'openurl policy \(decision.rawValue) --source sandboxed \(urls)' holds for all of them"
+            invocation.errors.print(blindSpot(ofRuleFor: application) + (decision == .allow ? "" : advice))
+        }
         return 0
     }
 }
+
+/// The application, or the prefix of applications, that a source names; nil for every other source.
+private func application(inSource source: String) -> String? {
+    guard source != "*", CallerClass(rawValue: source) == nil, !source.hasPrefix("host:") else { return nil }
+    return source.hasPrefix("app:") ? String(source.dropFirst("app:".count)) : source
+}
+
+/// The URLs that a rule for an application does not see, as a message.
+private func blindSpot(ofRuleFor application: String) -> String {
+    "if \(application) runs in a sandbox, a rule for it does not hold for the URLs that it opens through the portal, as "
+        + "'xdg-open' does in a Flatpak: the portal does not say which sandbox a URL comes from"
+}
+
+/// A scheme, a host or a pattern of them as a word of a shell.
+private func shellWord(_ text: String) -> String { text.contains("*") ? "\"\(text)\"" : text }
 
 struct PolicyReset: Command {
     static let configuration = CommandConfiguration(

@@ -12,11 +12,16 @@ struct Publish: Command {
             """
     )
 
-    @Option(help: .init("The data directory.", valueName: "directory"), transform: Publish.absolutePath)
+    @Option(
+        help: .init("The data directory.", valueName: "directory"),
+        completion: .directory,
+        transform: Publish.absolutePath
+    )
     var system: String
 
     @Option(
         help: .init("The directory that takes the place of / while a package is built.", valueName: "directory"),
+        completion: .directory,
         transform: { try $0.isEmpty ? "" : Publish.absolutePath($0) }
     )
     var root = ""

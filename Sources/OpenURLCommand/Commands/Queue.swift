@@ -28,7 +28,7 @@ struct QueueList: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let urls = try RouterClient(for: invocation).queuedURLs().map { showQueries ? $0 : $0.redacted }
+        let urls = try RouterClient(on: invocation).queuedURLs().map { showQueries ? $0 : $0.redacted }
         if outputOptions.json {
             for url in urls { invocation.output.print(JSON(url).text) }
         } else {
@@ -62,7 +62,7 @@ struct QueueWait: Command {
     var ids: [String]
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let router = RouterClient(for: invocation)
+        let router = RouterClient(on: invocation)
         let batch = Batch(key: "id", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
             guard let number = UInt64(id) else {
@@ -146,7 +146,7 @@ struct QueuedURLArguments: ParsableArguments {
         _ options: OutputOptions,
         _ invocation: Invocation
     ) throws(CommandFailure) -> Int32 {
-        let router = RouterClient(for: invocation)
+        let router = RouterClient(on: invocation)
         let ids = all ? try router.queuedURLs().map(\.id) : ids
         let batch = Batch(key: "id", printsJSON: options.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in

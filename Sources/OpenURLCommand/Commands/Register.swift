@@ -31,7 +31,7 @@ struct Register: Command {
     }
 
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = RouterClient(for: invocation)
+        let router = RouterClient(on: invocation)
         var table = Table(header: ["ID", "CLAIMS", "PATH"])
         let method =
             ephemeral

@@ -35,7 +35,8 @@ struct Run: Command {
 
     @Argument(
         parsing: .postTerminator,
-        help: .init("The program and its arguments, after --.", valueName: "program")
+        help: .init("The program and its arguments, after --.", valueName: "program"),
+        completion: .file()
     )
     var command: [CommandLineArgument] = []
 

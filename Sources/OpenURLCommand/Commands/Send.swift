@@ -36,7 +36,7 @@ struct Send: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("A file to send.", valueName: "file"))
+    @Argument(help: .init("A file to send.", valueName: "file"), completion: .file())
     var files: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
@@ -47,7 +47,7 @@ struct Send: Command {
         options.isQueued = queue
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
         options.desktopStartupID = invocation.environment("DESKTOP_STARTUP_ID")
-        let router = RouterClient(for: invocation)
+        let router = RouterClient(on: invocation)
         let batch = Batch(key: "file", printsJSON: outputOptions.json, invocation: invocation)
         var status: Int32 = 0
         var rest = files[...]

@@ -19,7 +19,7 @@ struct Status: Command {
     var id: String?
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let router = RouterClient(for: invocation)
+        let router = RouterClient(on: invocation)
         var handlers = try router.call(LifecycleInterface.list, Empty())
         if let id {
             handlers = handlers.filter { $0.id == id }
@@ -50,12 +50,12 @@ struct Status: Command {
 }
 
 extension Reported<TemporaryRegistration> {
-    /// The sentence about a handler that is there for a while; nil for any other.
+    /// The sentence about a handler that is there temporarily; nil for any other.
     func sentence(about id: String) -> String? {
         switch self {
         case .known(.registration): "\(id) is registered until the router ends"
         case .known(.claim): "\(id) has claimed its schemes while its program runs"
-        case .unknown(let word): word.isEmpty ? nil : "\(id) is there for a while only (\(word))"
+        case .unknown(let word): word.isEmpty ? nil : "\(id) is there only temporarily (\(word))"
         }
     }
 }
@@ -70,13 +70,13 @@ extension HandlerStatus {
         ]
     }
 
-    /// The sentence about a process whose handler is registered no more; nil for any other.
+    /// The sentence about a process whose handler is no longer registered; nil for any other.
     var unregistered: String? {
         isRegistered
-            ? nil : "\(id) is registered no more, and its process still runs; 'openurl terminate \(id)' ends it"
+            ? nil : "\(id) is no longer registered, but its process is still running; 'openurl terminate \(id)' ends it"
     }
 
-    /// The sentence about a handler that is there for a while; nil for any other.
+    /// The sentence about a handler that is there temporarily; nil for any other.
     var lifetime: String? { temporary.sentence(about: id) }
 
     /// The sentence about a process that no router has started; nil for any other.

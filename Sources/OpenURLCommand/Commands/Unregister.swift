@@ -19,7 +19,7 @@ struct Unregister: Command {
     var ids: [String]
 
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = RouterClient(for: invocation)
+        let router = RouterClient(on: invocation)
         let batch = Batch(key: "id", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
             do throws(CommandFailure) {
@@ -34,7 +34,7 @@ struct Unregister: Command {
             } else if let running {
                 let process = running.pid.map { "its process \($0)" } ?? "its process"
                 invocation.errors.print(
-                    "\(id) is registered no more, and \(process) still runs; 'openurl terminate \(id)' ends it"
+                    "\(id) is no longer registered, but \(process) is still running; 'openurl terminate \(id)' ends it"
                 )
             }
         }

@@ -26,7 +26,7 @@ final class MonitorOperation {
         self.options = options
         self.count = count
         self.invocation = invocation
-        router = RouterClient(for: invocation)
+        router = RouterClient(on: invocation)
         view = RequestView(display, invocation)
     }
 

@@ -27,7 +27,7 @@ final class RunOperation {
         self.handler = handler
         self.command = command
         self.invocation = invocation
-        router = RouterClient(for: invocation)
+        router = RouterClient(on: invocation)
     }
 
     /// Claims the schemes, and runs the program; returns its exit status as a shell does.

@@ -43,9 +43,17 @@ public struct BundleResources: Sendable, Hashable {
         } catch {
             diagnostics.append(Diagnostic(severity: .warning, file: directory, reason: error.reason))
         }
-        let strings = strings(languages)
+        let (file, strings) = strings(languages)
         name = Self.name(in: strings)
-        for abstract in handler.manifest.urlTypes.compactMap(\.name) { urlNames[abstract] = strings[abstract] }
+        for abstract in handler.manifest.urlTypes.compactMap(\.name) {
+            guard let name = strings[abstract] else { continue }
+            if Self.isName(name) {
+                urlNames[abstract] = name
+            } else {
+                let reason = "is empty, has a control character, or has more than \(Self.maximumNameLength) bytes"
+                diagnostics.append(Diagnostic(severity: .warning, file: file, key: printable(abstract), reason: reason))
+            }
+        }
     }
 
     /// Returns the path of the image to show while the handler is launched for a URL of a scheme (guide, "Providing
@@ -83,9 +91,12 @@ public struct BundleResources: Sendable, Hashable {
 
     /// Returns the first name that fits into a list of applications.
     private static func name(in strings: [String: String]) -> String? {
-        [strings["CFBundleDisplayName"], strings["CFBundleName"]].compactMap { $0 }.first { name in
-            !name.isEmpty && name.utf8.count <= maximumNameLength && !name.unicodeScalars.contains(where: isControl)
-        }
+        [strings["CFBundleDisplayName"], strings["CFBundleName"]].compactMap { $0 }.first(where: isName)
+    }
+
+    /// Whether a text can stand for something in a list that a person reads.
+    private static func isName(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= maximumNameLength && !text.unicodeScalars.contains(where: isControl)
     }
 
     /// Reads a file of strings in the bundle.
@@ -95,7 +106,8 @@ public struct BundleResources: Sendable, Hashable {
         return try StringsFile(try contents(ofFile: resolved, limit: StringsFile.limit)).strings
     }
 
-    private mutating func strings(_ languages: [String]) -> [String: String] {
+    /// Reads the strings of the first of some languages that can be read.
+    private mutating func strings(_ languages: [String]) -> (file: String, strings: [String: String]) {
         let spellings = languages.flatMap { [$0, $0.split(separator: "_").joined(separator: "-")] } + ["en", "Base"]
         var seen: Set<String> = []
         for language in spellings where seen.insert(language).inserted {
@@ -106,12 +118,12 @@ public struct BundleResources: Sendable, Hashable {
                 continue
             }
             do {
-                return try strings(in: file)
+                return (file, try strings(in: file))
             } catch {
                 diagnostics.append(Diagnostic(severity: .warning, file: file, reason: String(describing: error)))
             }
         }
-        return [:]
+        return (directory, [:])
     }
 }
 

@@ -1,3 +1,4 @@
+internal import ByteCoding
 internal import UserFiles
 
 /// A file of localised strings (`InfoPlist.strings`): a property list, or lines of the form `"key" = "value";`.
@@ -17,11 +18,14 @@ struct StringsFile {
     }
 
     /// Reads a property list of either format, or the older syntax in UTF-8 or UTF-16.
+    ///
+    /// No string holds U+0000, which D-Bus and the calls of the system cannot pass on.
     init(_ bytes: [UInt8]) throws {
         if bytes.starts(with: "bplist".utf8) || bytes.starts(with: "<?xml".utf8) || bytes.starts(with: "<plist".utf8) {
             guard case .dictionary(let entries) = try PropertyListValue(bytes: bytes) else { return }
             for (key, value) in entries {
-                if case .string(let text) = value { strings[key] = text }
+                guard case .string(let text) = value, !key.utf8.contains(0), !text.utf8.contains(0) else { continue }
+                strings[key] = text
             }
         } else {
             var scanner = Scanner(try Self.text(bytes))
@@ -119,8 +123,13 @@ private struct Scanner {
             text.append(scalar == "\\" ? try escaped() : scalar)
         }
         guard next != nil else { throw error("the end of a string") }
+        guard !text.contains("\0") else { throw error("a character other than U+0000") }
+        let result = String(text)
+        guard !result.hasTooManyMarks else {
+            throw error("at most \(String.maximumMarks) combining marks in a row")
+        }
         advance()
-        return String(text)
+        return result
     }
 
     private mutating func escaped() throws(StringsFile.ParseError) -> Unicode.Scalar {

@@ -47,7 +47,7 @@ extension HandlerManifest {
         writer.write(typeDeclarations) { $1.write(to: &$0) }
         writer.write(fileClaims) { $1.write(to: &$0) }
         writer.write(launchImageFile)
-        writer.write(backgroundModes) { $0.write($1) }
+        writer.write(backgroundModes) { $0.write($1.rawValue) }
         writer.write(exitsOnSuspend)
         writer.write(queriesSchemes) { $0.write($1.rawValue) }
         for time in [launchTimeout, openTimeout, suspendDelay, transitionTimeout, backgroundTime] {
@@ -92,7 +92,10 @@ extension HandlerManifest {
         typeDeclarations = try reader.list(TypeDeclaration.init(from:))
         fileClaims = try reader.list(FileClaim.init(from:))
         launchImageFile = try reader.string()
-        backgroundModes = try reader.list(string)
+        backgroundModes = try reader.list { reader throws(ByteReader.Mismatch) in
+            guard let mode = BackgroundMode(rawValue: try reader.string()) else { throw ByteReader.Mismatch() }
+            return mode
+        }
         exitsOnSuspend = try reader.flag()
         queriesSchemes = try reader.list(scheme)
         launchTimeout = try reader.optional(duration)

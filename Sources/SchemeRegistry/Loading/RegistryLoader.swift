@@ -10,7 +10,7 @@ public struct RegistryLoader: Sendable {
     ///
     /// An ``update()`` is needed only after a change at one of these paths, or of a directory or link on the way to one
     /// of them.
-    public private(set) var paths: Set<String>
+    public var paths: Set<String> { Set(directories.all.map(\.path) + found.flatMap(\.dependencies)) }
 
     private let directories: RegistryDirectories
     private var files: ManifestFiles
@@ -28,7 +28,6 @@ public struct RegistryLoader: Sendable {
     public init(_ directories: RegistryDirectories, services: DBusServiceNames = DBusServiceNames()) {
         self.directories = directories
         files = ManifestFiles(services: services)
-        paths = Set(directories.all.map(\.path))
         found = directories.all.map { _ in DirectoryContents() }
     }
 
@@ -118,12 +117,23 @@ public struct RegistryLoader: Sendable {
         forgetTrust()
         let changes = found[0].look(again: id, saying: manifests, in: place, files: &files, now: currentTime())
         guard let (removed, added) = changes else { return false }
+        if removed.isEmpty, added.count == 1, insert(added[0]) { return true }
         var handlers = loaded.handlers
         handlers.removeAll { removed.contains($0) }
         for new in added {
             handlers.insert(new, at: handlers.firstIndex { Handler.precedes(new, $0) } ?? handlers.endIndex)
         }
         return take(handlers)
+    }
+
+    /// Adds a handler that changes no other handler, without a look at the others.
+    ///
+    /// - Returns: false if the handler may change others, or other files have problems than before.
+    private mutating func insert(_ new: Handler) -> Bool {
+        guard found.flatMap(\.diagnostics) == loaded.diagnostics, registry.insert(new) else { return false }
+        loaded.handlers.insert(new, at: loaded.handlers.firstPlace { Handler.precedes(new, $0) })
+        changedHandlers = [new]
+        return true
     }
 
     /// The owner and the mode of a file are checked again in each update.
@@ -139,7 +149,6 @@ public struct RegistryLoader: Sendable {
     ///
     /// - Parameter handlers: the handlers of all directories, in the registry's order.
     private mutating func take(_ handlers: [Handler]) -> Bool {
-        paths = Set(directories.all.map(\.path) + found.flatMap(\.dependencies))
         let diagnostics = found.flatMap(\.diagnostics)
         guard handlers != loaded.handlers || diagnostics != loaded.diagnostics else { return false }
         loaded = (handlers, diagnostics)

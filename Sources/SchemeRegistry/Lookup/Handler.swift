@@ -105,7 +105,7 @@ public struct Handler: Sendable, Hashable {
         )
     }
 
-    /// Whether no directory declares the handler: a router has the handler in memory for a while.
+    /// Whether no directory declares the handler: a router has the handler in memory temporarily.
     public var isTemporary: Bool { scope == .memory }
 
     /// The handler's id, which is also its bus name.

@@ -33,12 +33,7 @@ struct HandlerIndex: Sendable {
             slots[Int(slot)] = nil
             freeSlots.append(slot)
         }
-        for handler in added {
-            let slot = freeSlots.popLast() ?? Slot(slots.count)
-            if Int(slot) == slots.count { slots.append(nil) }
-            slots[Int(slot)] = handler
-            slotsByID[handler.id] = slot
-        }
+        for handler in added { addSlot(for: handler) }
         ranks = Array(repeating: 0, count: slots.count)
         for (rank, handler) in handlers.enumerated() {
             if let slot = slotsByID[handler.id] { ranks[Int(slot)] = rank }
@@ -46,14 +41,35 @@ struct HandlerIndex: Sendable {
         if claims.isEmpty {
             claims.reserveCapacity(added.reduce(0) { $0 + $1.claims.reduce(0) { $0 + $1.schemes.count } })
         }
-        for handler in added {
-            guard let slot = slotsByID[handler.id] else { continue }
-            for claim in handler.claims {
-                for scheme in claim.schemes { insert(slot, scheme, claim.hosts) }
-            }
-            for claim in handler.fileClaims { fileClaims[claim.key, default: []].append((slot, claim.rank)) }
-        }
+        for handler in added { addClaims(of: handler) }
         return removed + added
+    }
+
+    /// Adds a handler whose id no other handler has.
+    mutating func insert(_ handler: Handler) {
+        let place = handlers.firstPlace { Handler.precedes(handler, $0) }
+        handlers.insert(handler, at: place)
+        addSlot(for: handler)
+        ranks += Array(repeating: 0, count: slots.count - ranks.count)
+        for rank in place..<handlers.count {
+            if let slot = slotsByID[handlers[rank].id] { ranks[Int(slot)] = rank }
+        }
+        addClaims(of: handler)
+    }
+
+    private mutating func addSlot(for handler: Handler) {
+        let slot = freeSlots.popLast() ?? Slot(slots.count)
+        if Int(slot) == slots.count { slots.append(nil) }
+        slots[Int(slot)] = handler
+        slotsByID[handler.id] = slot
+    }
+
+    private mutating func addClaims(of handler: Handler) {
+        guard let slot = slotsByID[handler.id] else { return }
+        for claim in handler.claims {
+            for scheme in claim.schemes { insert(slot, scheme, claim.hosts) }
+        }
+        for claim in handler.fileClaims { fileClaims[claim.key, default: []].append((slot, claim.rank)) }
     }
 
     private mutating func insert(_ slot: Slot, _ scheme: Scheme, _ hosts: [HostPattern]?) {
@@ -130,4 +146,16 @@ func differences(from old: [Handler], to new: [Handler]) -> (removed: [Handler],
         }
     }
     return (removed + old, added + new)
+}
+
+extension [Handler] {
+    /// The place of the first handler that a condition holds for, which then holds for all that follow; the end if it holds for none.
+    func firstPlace(where isBehind: (Handler) -> Bool) -> Int {
+        var (low, high) = (startIndex, endIndex)
+        while low < high {
+            let middle = (low + high) / 2
+            if isBehind(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
 }

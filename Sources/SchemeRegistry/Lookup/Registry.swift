@@ -77,6 +77,18 @@ public struct Registry: Sendable {
         return index.update(handlers)
     }
 
+    /// Adds a handler, if no other handler and no fixed scheme has anything to do with it. The cost grows with the number of its
+    /// schemes, and of the handlers behind it.
+    ///
+    /// - Returns: whether the handler was added; otherwise ``update(handlers:diagnostics:)`` adds it.
+    mutating func insert(_ handler: Handler) -> Bool {
+        guard !handler.isFixed, index[handler.id] == nil, !handler.schemes.contains(where: { fixed[$0] != nil }) else {
+            return false
+        }
+        index.insert(handler)
+        return true
+    }
+
     /// Returns this registry with the handlers that a router has in memory.
     ///
     /// A handler takes the place of the one with the same id that a file declares. A scheme that belongs to a fixed handler stays

@@ -1,14 +1,14 @@
 internal import UserFiles
 
-/// A handler that a router has in memory for a while, and that no file of the registry declares.
+/// A handler that a router has in memory temporarily, and that no file of the registry declares.
 public struct TemporaryHandler: Sendable, Hashable {
     /// The handler. It comes after all others where it has not ``claimed`` a scheme, is not published to the desktop, and opens no
     /// files.
     public let handler: Handler
-    /// The schemes whose URLs all go to the handler, because it runs now; empty for a handler that is only registered for a while.
+    /// The schemes whose URLs all go to the handler, because it runs now; empty for a handler that is only registered temporarily.
     public let claimed: Set<Scheme>
 
-    /// Creates a handler that is registered for a while.
+    /// Creates a handler that is registered temporarily.
     public init(registering handler: Handler) {
         self.handler = Handler(temporary: handler, claiming: handler.claims, program: handler.program)
         claimed = []

@@ -2,6 +2,9 @@ internal import Desktop
 internal import UserFiles
 
 extension HandlerManifest {
+    /// The number of schemes of one handler.
+    private static let maximumSchemes = 1024
+
     /// Decodes a manifest from a property list.
     ///
     /// All errors are reported, not only the first one, in the order in which the keys are declared.
@@ -35,12 +38,16 @@ extension HandlerManifest {
         let version = reader.optional("CFBundleVersion") { try $0.string() }
         let iconFile = reader.optional("CFBundleIconFile") { try $0.icon() }
         let urlTypes = reader.dictionaries("CFBundleURLTypes", URLType.decode)
+        let schemeCount = urlTypes.lazy.map(\.schemes.count).reduce(0, +)
+        if schemeCount > maximumSchemes {
+            reader.report("CFBundleURLTypes", "has \(schemeCount) schemes; at most \(maximumSchemes) are allowed")
+        }
         let documentTypes = reader.dictionaries("CFBundleDocumentTypes", DocumentType.decode)
         let typeDeclarations = ["UTExportedTypeDeclarations", "UTImportedTypeDeclarations"].flatMap {
             reader.dictionaries($0, TypeDeclaration.decode).compactMap(\.self)
         }
         let launchImageFile = reader.optional("UILaunchImageFile") { try $0.fileName() }
-        let backgroundModes = reader.list("UIBackgroundModes") { try $0.string() }
+        let backgroundModes = reader.list("UIBackgroundModes") { BackgroundMode(rawValue: try $0.string()) }
         let exitsOnSuspend = reader.optional("UIApplicationExitsOnSuspend") { try $0.boolean() }
         let queriesSchemes = reader.list("LSApplicationQueriesSchemes") { try Scheme($0.string()) }
         let launchTimeout = reader.optional("OULaunchTimeout") { try $0.seconds() }
@@ -70,7 +77,7 @@ extension HandlerManifest {
         manifest.typeDeclarations = typeDeclarations
         manifest.fileClaims = manifest.resolvedFileClaims()
         manifest.launchImageFile = launchImageFile ?? defaultLaunchImageFile
-        manifest.backgroundModes = backgroundModes ?? []
+        manifest.backgroundModes = backgroundModes?.compactMap(\.self) ?? []
         manifest.exitsOnSuspend = exitsOnSuspend ?? false
         manifest.queriesSchemes = queriesSchemes ?? []
         manifest.launchTimeout = launchTimeout

@@ -35,9 +35,8 @@ public struct HandlerManifest: Sendable, Hashable {
     public var fileClaims: [FileClaim] = []
     /// `UILaunchImageFile`: the base name of the launch images; `Default` if the key is missing.
     public var launchImageFile: String = HandlerManifest.defaultLaunchImageFile
-    /// `UIBackgroundModes`: the handler's activities in the background. A handler with at least one mode is not
-    /// suspended.
-    public var backgroundModes: [String] = []
+    /// `UIBackgroundModes`: the handler's activities in the background, without the words that are no modes.
+    public var backgroundModes: [BackgroundMode] = []
     /// `UIApplicationExitsOnSuspend`: whether the handler ends instead of entering the background.
     public var exitsOnSuspend: Bool = false
     /// `LSApplicationQueriesSchemes`: the schemes for which the handler may ask whether a URL can be opened.

@@ -10,7 +10,8 @@ public enum ManifestCheck {
     /// Returns the findings about the contents of a manifest, in the order of their lines.
     ///
     /// An error keeps the handler from being registered. A warning names a key that is ignored and that is near to a known key,
-    /// stands in the wrong dictionary or begins with `OU`; or the handler claims nothing. Other keys may be Apple's.
+    /// stands in the wrong dictionary or begins with `OU`; a key or a background mode of the app programming guide that has no
+    /// effect here; or the handler claims nothing. Other keys may be Apple's.
     ///
     /// - Parameter file: the path of the manifest, for the findings alone. The function reads no file.
     public static func findings(in bytes: [UInt8], of file: String) -> [Diagnostic] {
@@ -26,7 +27,9 @@ public enum ManifestCheck {
         }
         let (manifest, problems) = HandlerManifest.decode(list)
         var findings = problems.map { diagnostic(.error, $0.key, $0.reason) }
-        findings += ignoredKeys(of: list, as: .manifest).map { diagnostic(.warning, $0.key, $0.reason) }
+        findings += (ignoredKeys(of: list, as: .manifest) + ignoredModes(of: list)).map {
+            diagnostic(.warning, $0.key, $0.reason)
+        }
         if let manifest {
             findings += manifest.unknownContentTypes.map { key, type in
                 diagnostic(.warning, key, HandlerManifest.reason(ofUnknown: type))
@@ -141,12 +144,37 @@ public enum ManifestCheck {
 
     /// The reason for a warning about a key that has no meaning in a dictionary; nil for a key that may be Apple's.
     private static func reason(ofIgnored key: String, in keys: ManifestKeys) -> String? {
+        if let advice = keys.withoutEffect[key] { return "has no effect here; \(advice)" }
         if let place = ManifestKeys.place(of: key) {
             let destination = place == .manifest ? "the manifest itself" : "an entry of \(place.rawValue)"
             return "is ignored here; it belongs in \(place == .tags ? place.rawValue : destination)"
         }
         if let near = key.nearest(in: keys.known) { return "is not a known key and is ignored; is \(near) meant?" }
         return key.hasPrefix("OU") ? "is not a known key and is ignored" : nil
+    }
+
+    // MARK: Modes
+
+    /// The background modes that have no effect. The reading of the manifest reports long texts, and elements that are no strings.
+    private static func ignoredModes(of value: PropertyListValue) -> [ManifestProblem] {
+        guard case .dictionary(let members) = value, case .array(let modes)? = members["UIBackgroundModes"] else {
+            return []
+        }
+        return modes.enumerated().compactMap { index, mode in
+            guard case .string(let text) = mode, text.utf8.count <= 1024, let reason = reason(ofIgnoredMode: text)
+            else { return nil }
+            return ManifestProblem(key: "UIBackgroundModes[\(index)]", reason: reason)
+        }
+    }
+
+    /// The reason for a warning about a background mode; nil for a mode that prevents the suspension.
+    private static func reason(ofIgnoredMode text: String) -> String? {
+        if let mode = BackgroundMode(rawValue: text) {
+            return mode.preventsSuspension
+                ? nil : "is \(mode.rawValue), which has no effect here: the handler is suspended"
+        }
+        let reason = "is '\(printable(text))', which is not a mode and is ignored"
+        return text.nearest(in: BackgroundMode.allCases.map(\.rawValue)).map { "\(reason); is \($0) meant?" } ?? reason
     }
 }
 

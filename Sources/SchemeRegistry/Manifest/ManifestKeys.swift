@@ -41,10 +41,23 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
     /// Apple's keys that have no meaning here and look like keys that have one.
     var foreign: Set<String> {
         switch self {
-        case .manifest: ["CFBundleIconFiles"]
         case .urlType: ["CFBundleTypeRole", "CFBundleURLIconFile"]
         case .documentType: ["CFBundleTypeOSTypes"]
-        case .exportedType, .importedType, .tags: []
+        case .manifest, .exportedType, .importedType, .tags: []
+        }
+    }
+
+    /// The keys of the app programming guide that have no effect here, each with the reason or the key to use.
+    var withoutEffect: [String: String] {
+        switch self {
+        case .manifest:
+            [
+                "CFBundleIcons": "CFBundleIconFile names the icon",
+                "CFBundleIconFiles": "CFBundleIconFile names the icon",
+                "UIRequiredDeviceCapabilities": "a handler runs on every machine that it is installed on",
+            ]
+        case .documentType: ["CFBundleTypeIconFiles": "the desktop's theme has the icons of files"]
+        case .urlType, .exportedType, .importedType, .tags: [:]
         }
     }
 

@@ -116,7 +116,8 @@ final class ManifestReader {
         }
     }
 
-    private func report(_ key: String, _ reason: String) {
+    /// Records a problem of a key.
+    func report(_ key: String, _ reason: String) {
         problems.append(ManifestProblem(key: path + key, reason: reason))
     }
 }

@@ -1,3 +1,5 @@
+internal import ByteCoding
+
 /// Checks that a binary property list cannot harm the decoder.
 ///
 /// The check follows every reference from the top object, as the decoder does, but without recursion and within
@@ -39,11 +41,17 @@ struct BinaryPropertyListGuard {
         var containers = 0
         var values = 1
         var payload = 0
+        var marks = 0
         while let object = pending.popLast() {
             switch try content(of: object) {
             case .bytes(let count):
                 payload += count
                 guard payload <= PropertyListLimits.payload else { throw .tooLarge }
+            case .text(let range):
+                payload += range.count
+                guard payload <= PropertyListLimits.payload else { throw .tooLarge }
+                marks += self.marks(in: range)
+                guard marks <= PropertyListLimits.marks else { throw .tooManyMarks }
             case .references(let range):
                 containers += 1
                 guard containers <= PropertyListLimits.containers else { throw .tooManyContainers }
@@ -59,6 +67,8 @@ struct BinaryPropertyListGuard {
     private enum Content {
         /// The number of bytes of the object itself.
         case bytes(Int)
+        /// A text in UTF-16, in this range of the file.
+        case text(Range<Int>)
         /// References to other objects, in this range of the file.
         case references(Range<Int>)
     }
@@ -73,13 +83,16 @@ struct BinaryPropertyListGuard {
         var next = start + 1
         let length: Int
         var isReferences = false
+        var isText = false
         switch (bytes[start] >> 4, low) {
         case (0x0, 0x0), (0x0, 0x8), (0x0, 0x9): length = 0
         case (0x1, 0...4): length = 1 << low
         case (0x2, 2...3): length = 1 << low
         case (0x3, 0x3): length = 8
         case (0x4, _), (0x5, _): length = try count(low, at: &next)
-        case (0x6, _): length = try count(low, at: &next) * 2
+        case (0x6, _):
+            length = try count(low, at: &next) * 2
+            isText = true
         case (0x8, 0...7): length = low + 1
         case (0xA, _), (0xC, _):
             length = try count(low, at: &next) * referenceSize
@@ -90,7 +103,16 @@ struct BinaryPropertyListGuard {
         default: throw .corrupt("it has an object of unknown type")
         }
         guard length <= offsetTable - next else { throw .corrupt("an object ends after the objects' end") }
-        return isReferences ? .references(next..<next + length) : .bytes(length)
+        let range = next..<next + length
+        return isReferences ? .references(range) : isText ? .text(range) : .bytes(length)
+    }
+
+    /// The number of combining marks in a text.
+    private func marks(in range: Range<Int>) -> Int {
+        let units = stride(from: range.lowerBound, to: range.upperBound, by: 2).map { index in
+            UInt16(bytes[index]) << 8 | UInt16(bytes[index + 1])
+        }
+        return String(decoding: units, as: UTF16.self).unicodeScalars.count(where: \.isMark)
     }
 
     /// Reads a number of elements: the low half of the marker, or the integer object that follows if the low half is

@@ -13,6 +13,8 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
     case tooManyContainers
     /// The list has more values than ``PropertyListLimits/values``, or more text than ``PropertyListLimits/payload``.
     case tooLarge
+    /// The list has more combining marks than ``PropertyListLimits/marks``.
+    case tooManyMarks
     /// The structure of a binary property list is damaged in the described way.
     case corrupt(String)
     /// The decoder reports an error.
@@ -27,6 +29,7 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
             "nests or holds more than \(PropertyListLimits.containers) arrays and dictionaries"
         case .tooLarge:
             "holds more than \(PropertyListLimits.values) values or \(PropertyListLimits.payload) bytes of them"
+        case .tooManyMarks: "holds more than \(PropertyListLimits.marks) combining marks and references to characters"
         case .corrupt(let what): "is a damaged binary property list: \(what)"
         case .malformed(let reason): "is not a property list: \(printable(reason))"
         }
@@ -42,7 +45,7 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         let index: Int?
         switch self {
-        case .unknownFormat, .tooManyContainers, .tooLarge, .corrupt: index = nil
+        case .unknownFormat, .tooManyContainers, .tooLarge, .tooManyMarks, .corrupt: index = nil
         case .notUTF8: index = lines.firstIndex { String(validating: $0, as: UTF8.self) == nil }
         case .containsNUL: index = lines.firstIndex { $0.contains(0) }
         case .malformed(let reason) where reason.contains("unexpected EOF"):
@@ -83,6 +86,9 @@ enum PropertyListLimits {
     static let containers = 256
     /// The maximum number of values of any type, counted in the same way.
     static let values = 65_536
+    /// The maximum number of combining marks in all texts together, counted in the same way. The decoder compares and hashes keys
+    /// many times, in a time that grows with the square of the marks that follow each other in a key.
+    static let marks = 4096
     /// The maximum number of bytes in strings and data, counted in the same way.
     static let payload = 1 << 20
 }

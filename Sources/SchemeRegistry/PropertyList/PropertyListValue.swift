@@ -1,3 +1,4 @@
+internal import ByteCoding
 internal import FoundationEssentials
 
 /// A property list as a tree, before its keys are interpreted.
@@ -14,7 +15,7 @@ indirect enum PropertyListValue: Sendable, Hashable {
     case date
     case data
     /// A value that has no meaning here or that cannot be read: a set, a UID, a null, or a string with an invalid
-    /// encoding.
+    /// encoding or with too many combining marks in a row.
     case unreadable
 
     /// The value's type, as shown in messages.
@@ -55,7 +56,7 @@ extension PropertyListValue: Decodable {
         // decodes as an integer.
         let container = try decoder.singleValueContainer()
         if let value = decoded(String.self, from: container) {
-            self = .string(value)
+            self = value.hasTooManyMarks ? .unreadable : .string(value)
         } else if let value = decoded([String: PropertyListValue].self, from: container) {
             self = .dictionary(value)
         } else if let value = decoded([PropertyListValue].self, from: container) {

@@ -1,3 +1,4 @@
+internal import ByteCoding
 internal import UserFiles
 
 /// Checks that an XML property list cannot harm the decoder.
@@ -10,7 +11,8 @@ func checkXMLPropertyList(_ bytes: [UInt8]) throws(PropertyListError) {
     let text = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(3) : bytes[...]
     guard text.first(where: { !isXMLSpace($0) }) == UInt8(ascii: "<") else { throw .unknownFormat }
     guard !text.contains(0) else { throw .containsNUL }
-    guard String(validating: text, as: UTF8.self) != nil else { throw .notUTF8 }
+    guard let decoded = String(validating: text, as: UTF8.self) else { throw .notUTF8 }
+    try checkMarks(decoded)
 
     let nesting = ["dict", "array", "plist"].map { Array($0.utf8) }
     var containers = 0
@@ -25,6 +27,17 @@ func checkXMLPropertyList(_ bytes: [UInt8]) throws(PropertyListError) {
     // The outermost `<plist>` is not a container.
     if containers > PropertyListLimits.containers + 1 { throw .tooManyContainers }
     if values > PropertyListLimits.values { throw .tooLarge }
+}
+
+/// Counts the combining marks, also those that may be written as references to characters.
+private func checkMarks(_ text: String) throws(PropertyListError) {
+    var marks = 0
+    var previous: Unicode.Scalar = " "
+    for scalar in text.unicodeScalars {
+        if scalar.isMark || scalar == "#" && previous == "&" { marks += 1 }
+        previous = scalar
+    }
+    if marks > PropertyListLimits.marks { throw .tooManyMarks }
 }
 
 private func isXMLSpace(_ byte: UInt8) -> Bool {

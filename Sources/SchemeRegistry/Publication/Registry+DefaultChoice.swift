@@ -132,7 +132,7 @@ extension Registry {
         }
     }
 
-    /// Takes a handler that is registered no more out of the user's choices, unless another program's entry has its name.
+    /// Takes a handler that is no longer registered out of the user's choices, unless another program's entry has its name.
     ///
     /// - Returns: whether the user's file has changed.
     func forgetDefaults(of handler: Handler, in directories: DesktopDirectories) throws(DefaultError) -> Bool {

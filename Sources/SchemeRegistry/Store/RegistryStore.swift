@@ -355,7 +355,7 @@ public actor RegistryStore {
             if try before.forgetDefaults(of: handler, in: desktop) { return reload().adding(snapshot.changed) }
         } catch {
             let metadata = ["handler": "\(id)"].mapValues { "\($0)" as Logger.MetadataValue }
-            log.warning("the choices of a handler that is registered no more stay: \(error)", metadata: metadata)
+            log.warning("the choices of a handler that is no longer registered stay: \(error)", metadata: metadata)
         }
         return snapshot
     }

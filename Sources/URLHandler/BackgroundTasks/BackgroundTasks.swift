@@ -9,10 +9,10 @@ extension Application {
     ///
     /// Begin the task before the work, whatever state the handler is in, and end every task. The router gives all tasks
     /// together 180 seconds in each stay in the background (`OUBackgroundTime` sets a shorter time). A stay ends with the
-    /// foreground or with the suspension, and a URL that arrives in the background begins a new one. Shortly before the
-    /// time is over, the router asks the handler to call the expiration handlers. One second later the router ends the
+    /// foreground or with the suspension, and a URL of another program that arrives in the background begins a new one. Shortly
+    /// before the time is over, the router asks the handler to call the expiration handlers. One second later the router ends the
     /// process if a task is still open. A handler that no router suspends has no limit: without a router, with
-    /// `UIBackgroundModes`, and after a start by hand.
+    /// `audio` or `voip` in `UIBackgroundModes`, and after a start by hand.
     ///
     /// - Parameters:
     ///   - name: a description of the work, for a person who looks at the running tasks.
@@ -34,9 +34,10 @@ extension Application {
         backgroundTasks.end(task)
     }
 
-    /// The remaining time that the handler may run in the background.
+    /// The time that the handler's background tasks have left, whether a task is open or not.
     ///
-    /// The value is nil if there is no limit: in the foreground, and for a handler that no router suspends.
+    /// On the way to the background, and so in `applicationDidEnterBackground`, it is the time of the whole stay. The value is nil
+    /// if there is no limit: in the foreground, and for a handler that no router suspends.
     public var backgroundTimeRemaining: Duration? {
         get async { await backgroundTasks.timekeeper?.remaining() }
     }
@@ -69,8 +70,7 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
     private struct OpenTask {
         let name: String
         var expirationHandler: (@MainActor () -> Void)?
-        /// The numbers that routers have given the task. A router that has been replaced does not know its number any more,
-        /// and two registrations with one router may overlap.
+        /// The numbers that routers have given the task: two registrations may overlap.
         var numbers: [UInt32] = []
     }
 
@@ -96,9 +96,9 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
         return BackgroundTaskIdentifier(number: number)
     }
 
-    /// Begins the open tasks again with a new router, which knows nothing of them.
+    /// Begins the tasks with a new router that no router knows yet. A router passes the tasks that it knows on to the next one.
     func renew() async {
-        for number in tasks.keys.sorted() { await register(number) }
+        for number in tasks.keys.sorted() where tasks[number]?.numbers.isEmpty == true { await register(number) }
     }
 
     private func register(_ number: Int) async {

@@ -1,6 +1,5 @@
 package import OpenURLBus
 package import Reactor
-internal import Synchronization
 
 /// A URL that the handler has and that the router may cancel.
 package final class ArrivedURL: Sendable {
@@ -18,7 +17,7 @@ package final class ArrivedURL: Sendable {
     /// The event loop of the connection; nil without a connection.
     let loop: EventLoop?
     private let reports: any ProgressSink
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     package init(_ name: String, on loop: EventLoop? = nil, reports: any ProgressSink) {
         self.name = name

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Reactor
 
 /// The URLs of the router that have arrived and have no answer yet, by the names of their requests.
 final class ArrivedURLs: Sendable {
@@ -9,7 +9,7 @@ final class ArrivedURLs: Sendable {
         var earlier: [String: [ArrivedURL]] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     func add(_ url: ArrivedURL) {
         state.withLock { state in

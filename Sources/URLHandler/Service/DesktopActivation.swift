@@ -1,6 +1,6 @@
 internal import DBus
 internal import OpenURLBus
-internal import Synchronization
+internal import Reactor
 
 /// The activations of the handler by other programs than a router, which the handler passes on to the router.
 ///
@@ -9,7 +9,7 @@ internal import Synchronization
 final class DesktopActivation: Sendable {
     private static let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
 
-    private let tokens = Mutex<OpenOptions?>(nil)
+    private let tokens = Lock<OpenOptions?>(nil)
 
     /// Asks the router to bring the handler to the foreground.
     ///

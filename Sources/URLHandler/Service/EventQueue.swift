@@ -1,6 +1,7 @@
 internal import DBus
 internal import DequeModule
 internal import OpenURLBus
+internal import Reactor
 internal import Synchronization
 
 /// The events that wait for the main actor. Events run one at a time, in the order of arrival.
@@ -15,7 +16,8 @@ final class EventQueue: Sendable {
     /// The part of an event that waits; the event is done when it returns.
     typealias Remainder = @MainActor @Sendable () async -> Void
 
-    /// The maximum number of waiting events. The router's limit per handler is the same.
+    /// The maximum number of waiting events. It is as high as the number of calls that a connection admits; the router sends a
+    /// handler fewer.
     static let limit = 16_384
 
     private struct State {
@@ -24,7 +26,7 @@ final class EventQueue: Sendable {
         var isFinished = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// The number of events that have arrived and are not done.
     ///

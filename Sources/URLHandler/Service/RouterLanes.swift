@@ -84,7 +84,7 @@ final class RouterLanes: Sendable {
                     timeout: .seconds(1)
                 )
             } catch {
-                // The router has gone, and sends no URLs.
+                // The router has exited, and sends no URLs.
             }
         }
     }

@@ -1,14 +1,13 @@
 internal import DBus
 internal import OpenURLBus
 internal import Reactor
-internal import Synchronization
 
 /// The reports about one URL, on their way to the router that the URL came from.
 final class RouterReports: ProgressSink {
     private let connection: Connection
     private let router: RemoteObject
     private let request: String
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     private struct State {
         var pace = ReportPace()

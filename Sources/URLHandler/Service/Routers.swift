@@ -1,6 +1,6 @@
 internal import DBus
 internal import OpenURLBus
-internal import Synchronization
+internal import Reactor
 
 /// The unique names of all connections that have owned the router's bus name.
 ///
@@ -8,12 +8,12 @@ internal import Synchronization
 /// only the caller's own claim. A router that has released the name still delivers its remaining URLs and therefore
 /// stays trusted. This is safe because the bus never gives a unique name to a second connection.
 final class Routers: Sendable {
-    private let names: Mutex<Set<BusName>>
+    private let names: Lock<Set<BusName>>
 
     /// Knows the router that has started this process, if there is one, and the router at the other end of a lane. No bus gives the
     /// router's name to a sender.
     init(_ launcher: BusName? = nil) {
-        names = Mutex([RouterService.name])
+        names = Lock([RouterService.name])
         if let launcher, launcher.isUnique { add(launcher) }
     }
 

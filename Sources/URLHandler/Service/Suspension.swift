@@ -2,12 +2,13 @@ internal import CLinux
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import Reactor
 internal import Synchronization
 
 /// The handler's bus name while the process may be stopped.
 ///
-/// The handler releases the name before it is stopped, so that no message reaches a stopped process. The handler
-/// requests the name again when it continues.
+/// The handler releases the name before it is stopped, so that no message to the name reaches a stopped process. The handler
+/// requests the name again when it continues. A message to the handler's unique name continues the process.
 final class Suspension: Sendable {
     private let identifier: BusName
     private let connection: Connection
@@ -15,7 +16,7 @@ final class Suspension: Sendable {
     private let progress: Progress
     private let isNameGiven = Atomic(false)
     /// The pipe whose end continues the process, while the process may be stopped.
-    private let lifeline = Mutex<UnixFD?>(nil)
+    private let lifeline = Lock<UnixFD?>(nil)
 
     init(of identifier: BusName, _ connection: Connection, _ queue: EventQueue, _ progress: Progress) {
         self.identifier = identifier
@@ -37,12 +38,16 @@ final class Suspension: Sendable {
     /// - Parameter lifeline: the reading end of the router's pipe.
     /// - Returns: whether the process may be stopped. If not, the handler has its name again.
     func begin(_ lifeline: UnixFD) async throws(CallError) -> Bool {
-        // Without the signal, the process would stay stopped if the router died.
-        guard isIdle, signal_this_process(SIGCONT, lifeline.rawValue) == 0 else { return false }
+        guard isIdle else { return false }
+        // Without the pipe, the process would stay stopped if the router died.
         self.lifeline.withLock { $0 = lifeline }
         isNameGiven.store(true, ordering: .relaxed)
         try await connection.releaseName(identifier)
-        if isIdle { return isNameGiven.load(ordering: .relaxed) }
+        // Some buses report the loss of the name only after they have answered. It must not continue the process, so another answer is
+        // awaited. The proxy of a Flatpak lets this question through.
+        _ = try await connection.owner(of: identifier)
+        let continues = await connection.startSignalling(SIGCONT)
+        if continues, isIdle { return isNameGiven.load(ordering: .relaxed) }
         await takeName()
         return false
     }
@@ -56,6 +61,7 @@ final class Suspension: Sendable {
     private func takeName() async {
         guard isNameGiven.exchange(false, ordering: .relaxed) else { return }
         lifeline.withLock { $0 = nil }
+        await connection.stopSignalling()
         do throws(CallError) {
             guard try await connection.requestName(identifier) == .owned else {
                 Application.fail(identifier, "another process has taken that name meanwhile")

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import OpenURLBus
 
 /// Arguments that name files, as `xdg-open` tells them from URLs: an argument without a scheme is a path.
 ///
@@ -18,8 +19,17 @@ extension CommandLineArgument {
 
     /// Whether the argument has no scheme, and a file of this name exists. A link counts as the file behind it.
     package var namesFile: Bool {
-        guard !hasScheme, !bytes.isEmpty else { return false }
-        return access(path, F_OK) == 0
+        !hasScheme && exists
+    }
+
+    private var exists: Bool { !bytes.isEmpty && access(path, F_OK) == 0 }
+
+    /// Returns the failure of an open, with the path that was probably meant: a file whose name has a colon looks like a URL.
+    package func suggestingPath(_ failure: CommandFailure) -> CommandFailure {
+        let codes = [OpenURLError.Code.noHandler, .malformedURL].map(\.errorName)
+        guard codes.contains(failure.name), hasScheme, exists else { return failure }
+        let advice = "a file has this name, which './\(shown)' opens"
+        return CommandFailure(failure.name, "\(failure.message); \(advice)", exitStatus: failure.exitStatus)
     }
 
     /// Returns the URL of the file that the argument names.

@@ -90,8 +90,6 @@ package struct OpenOperation {
     ) -> Int32 {
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         var isWithApplication = false
-        // The bus answers while the router opens the URL.
-        let owner = isQuiet ? nil : router.askForOwner()
         // A URL that is stored is in the queue, and 'queue drop' removes it.
         let interrupt = options.isQueued ? nil : invocation.makeInterrupt()
         var replied: OpenResult?
@@ -111,7 +109,7 @@ package struct OpenOperation {
                     }
             } catch {
                 throw isQuiet || report == .json
-                    ? error : router.suggestingName(for: text, options.handler, error)
+                    ? error : url.suggestingPath(router.suggestingName(for: text, options.handler, error))
             }
             guard let result = opened else { return }
             if result.isWithApplication { isWithApplication = true }
@@ -128,7 +126,6 @@ package struct OpenOperation {
         if let replied, !outputs.isEmpty { status = save(replied, outputs, invocation) }
         if let openTrace { status = write(openTrace, after: status, invocation) }
         if !isWithApplication { startup?.end() }
-        if let owner { router.warnOfStranger(owner, invocation) }
         return status
     }
 

@@ -4,49 +4,13 @@ package import OpenURLBus
 /// A client of the router. The bus starts the router if the router is not running.
 package struct RouterClient {
     private let way: WayToRouter
-    /// Whether the processes of the bus are those of this machine.
-    private let isLocal: Bool
 
-    /// Connects to the router's bus. If the connection fails, every call throws that failure.
+    /// Connects to the router's bus. If the connection fails, or if another program than the router owns the router's name, every call
+    /// throws that failure.
     ///
     /// - Parameter mayUseLane: whether the router's lane is used instead of the bus, if the router of this installation listens there.
     package init(on invocation: Invocation, mayUseLane: Bool = false) {
-        isLocal = invocation.host == nil
-        way = WayToRouter(invocation, mayUseLane: mayUseLane && isLocal)
-    }
-
-    /// Connects to the router's bus, and warns on standard error if another program than the router owns the router's name.
-    ///
-    /// The command waits for the bus's answer. A command that only opens URLs uses `askForOwner()` instead.
-    package init(for invocation: Invocation) {
-        self.init(on: invocation)
-        if let question = askForOwner() { warnOfStranger(question, invocation) }
-    }
-
-    /// Asks the bus for the process that owns the router's name, and does not wait for the answer. Starts no router.
-    ///
-    /// - Returns: nil without a connection, for the bus of another machine, and on the lane, whose program was looked at before.
-    package func askForOwner() -> BlockingConnection.BegunCall<UInt32>? {
-        guard isLocal, !way.isLane, case .open(let bus) = way.connection else { return nil }
-        do throws(CallError) {
-            return try bus.begin(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
-        } catch {
-            // The next call reports the failure.
-            return nil
-        }
-    }
-
-    /// Warns on standard error if another program than the router owned the router's name when the bus was asked.
-    package func warnOfStranger(_ question: BlockingConnection.BegunCall<UInt32>, _ invocation: Invocation) {
-        guard case .open(let bus) = way.connection,
-            let identity = RouterIdentity(isCommand: true, environment: invocation.environment)
-        else { return }
-        do throws(CallError) {
-            let pid = try bus.answer(to: question)
-            if let warning = identity.warning(about: pid) { invocation.errors.print("warning: \(warning)") }
-        } catch {
-            // Without an owner, the bus starts the program of the service file.
-        }
+        way = WayToRouter(invocation, mayUseLane: mayUseLane && invocation.host == nil)
     }
 
     package func bus() throws(CommandFailure) -> BlockingConnection {

@@ -43,10 +43,9 @@ final class WayToRouter {
                 limits: RouterLane.limits,
                 timeout: RouterLane.connectionTime
             )
-            let identity = RouterIdentity(isCommand: true, environment: invocation.environment)
-            guard let identity else { return lane }
+            guard let identity = RouterIdentity(environment: invocation.environment) else { return lane }
             guard let router = lane.peerCredentials?.pid else { return nil }
-            return identity.warning(about: router) == nil ? lane : nil
+            return identity.refusal(of: router) == nil ? lane : nil
         } catch {
             return nil
         }
@@ -54,10 +53,26 @@ final class WayToRouter {
 
     private static func bus(_ invocation: Invocation) -> Connection {
         do throws(ConnectionError) {
-            guard invocation.host != nil else { return .open(try BlockingConnection(invocation.bus)) }
-            return .open(try BlockingConnection(invocation.bus, timeout: RemoteHost.connectionTime))
+            // The processes of another machine are not seen here.
+            guard invocation.host == nil else {
+                return .open(try BlockingConnection(invocation.bus, timeout: RemoteHost.connectionTime))
+            }
+            let bus = try BlockingConnection(invocation.bus)
+            let identity = RouterIdentity(environment: invocation.environment)
+            return identity.flatMap { stranger(on: bus, $0) }.map(Connection.failed) ?? .open(bus)
         } catch {
             return .failed(invocation.host?.failure(error) ?? CommandFailure(error))
+        }
+    }
+
+    /// Returns the failure of all calls, if another program than the router owns the router's name.
+    private static func stranger(on bus: BlockingConnection, _ identity: RouterIdentity) -> CommandFailure? {
+        do throws(CallError) {
+            let pid = try bus.call(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
+            return identity.refusal(of: pid).map { CommandFailure(.failed, $0, exitStatus: ExitStatus.unavailable) }
+        } catch {
+            // Without an owner, the bus starts the program of the service file. Any other failure meets the next call, too.
+            return nil
         }
     }
 }

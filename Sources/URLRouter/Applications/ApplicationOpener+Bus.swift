@@ -16,21 +16,20 @@ extension ApplicationOpener {
                 "\(request.applicationID) has DBusActivatable=true, and its name is not a bus name; rename \(application.file)"
             )
         }
-        var trace: [TracePhase] = []
         var way = OpenResult.Way.active
         var owner = try await owner(of: name, request)
         if owner == nil {
             try await startService(name, request)
             way = .launched
-            trace.append(request.phase("ready"))
+            request.request.addPhase("ready")
             owner = try await self.owner(of: name, request)
         }
         guard let owner else {
             throw OpenURLError(.launchFailed, "\(request.id) gave its name back before it had the URL")
         }
         try await deliver(request, name, owner)
-        trace.append(request.phase("open"))
-        return request.result(way, trace)
+        request.request.addPhase("open")
+        return request.result(way)
     }
 
     private func owner(of name: BusName, _ request: ApplicationRequest) async throws(OpenURLError) -> BusName? {
@@ -72,7 +71,7 @@ extension ApplicationOpener {
         let platformData = FreedesktopApplication.platformData(request.options)
         try checkMayGoOn(request)
         do throws(CallError) {
-            request.wasHandedOver = true
+            request.request.wasHandedOver = true
             try await bus.openApplication(
                 request.url.description,
                 platformData,

@@ -39,27 +39,37 @@ extension ApplicationOpener {
         let started = try await start(request, command)
         let process = started.handle
         // The command of a handler may be reading a copy of a file, which stays then.
-        request.wasHandedOver = request.claimant.handler != nil
-        commandHops.add(process.pid, hops: request.hops)
+        request.request.wasHandedOver = request.claimant.handler != nil
+        commandHops.add(process.pid, hops: request.request.context.hops)
         log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])
-        let phase = request.phase("processStarted")
+        request.request.addPhase("processStarted")
         let settleTime = request.claimant.handler?.openTimeout ?? limits.settleTime
         let timer = loop.schedule(at: .now + min(settleTime, max(request.left, .zero))) { command.settled() }
         let exit = await withCheckedContinuation { command.wait($0) }
         loop.cancelTimer(timer)
         switch exit {
         case nil, .unknown:
-            return request.result(.launched, [phase, request.phase("open")])
+            request.request.addPhase("open")
+            return request.result(.launched)
         case .exited(status: 0):
-            return request.result(.completed, [phase, request.phase("open")])
+            request.request.addPhase("open")
+            return request.result(.completed)
         case .exited(let status) where status == 126 || status == 127:
             throw OpenURLError(.launchFailed, "\(request.id) exited with status \(status): its command was not found")
         case .exited(let status):
-            let quotes = request.claimant.handler != nil && !command.sharedOutput
-            let reason = quotes ? started.output.lastLine : nil
-            throw OpenURLError(.declined, reason ?? "\(request.id) exited with status \(status) when it had the URL")
+            // A handler says the reason itself.
+            let isHandler = request.claimant.handler != nil
+            if isHandler, !command.sharedOutput, let reason = started.output.lastLine {
+                throw OpenURLError(.declined, reason)
+            }
+            let words: QuotingText = "\(request.id) exited with status \(status) when it had the URL"
+            throw OpenURLError(
+                .declined,
+                words + (isHandler ? "" : started.output.hint(isShared: command.sharedOutput))
+            )
         case .signalled:
-            throw OpenURLError(.handlerCrashed, "\(request.id) \(exit ?? .unknown) when it had the URL")
+            let words: QuotingText = "\(request.id) \(exit ?? .unknown) when it had the URL"
+            throw OpenURLError(.handlerCrashed, words + started.output.hint(isShared: command.sharedOutput))
         }
     }
 

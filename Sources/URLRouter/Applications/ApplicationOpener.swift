@@ -10,7 +10,7 @@ internal import SchemeRegistry
 ///
 /// An opener belongs to the router's actor, and knows nothing of the sessions of handlers.
 final class ApplicationOpener {
-    let bus: any HandlerBus
+    let bus: any BusNames & HandlerCalls
     let launcher: HandlerLauncher
     let loop: EventLoop
     let limits: RouterLimits
@@ -24,7 +24,7 @@ final class ApplicationOpener {
     var commandWriters: [String: CommandWriters] = [:]
 
     init(
-        bus: any HandlerBus,
+        bus: any BusNames & HandlerCalls,
         launcher: HandlerLauncher,
         loop: EventLoop,
         limits: RouterLimits,

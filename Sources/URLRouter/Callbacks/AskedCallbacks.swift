@@ -5,8 +5,8 @@ internal import SchemeRegistry
 
 /// The callbacks that the sender of a URL asks for, while a handler that answers natively has the URL (x-callback-url).
 final class AskedCallbacks {
-    /// The handler that has the URL.
-    let handler: Handler
+    /// The session of the handler that has the URL.
+    let session: HandlerSession
     /// The verified sender.
     let source: OpenContext.Source
     /// The sender's connection; nil without a bus.
@@ -21,13 +21,13 @@ final class AskedCallbacks {
     /// - Parameter isAllowed: whether the sender may have a callback.
     init?(
         in url: GenericURL,
-        _ handler: Handler,
+        _ session: HandlerSession,
         _ source: OpenContext.Source,
         _ connection: BusName?,
         _ hops: UInt32,
         isAllowed: (GenericURL) -> Bool
     ) {
-        guard handler.answersCallbacks, url.isXCallback else { return nil }
+        guard session.handler.answersCallbacks, url.isXCallback else { return nil }
         let parameters = FormParameters(queryOf: url)
         var urls: [CallAnswer.Kind: GenericURL] = [:]
         for kind in CallAnswer.Kind.allCases {
@@ -40,11 +40,19 @@ final class AskedCallbacks {
             }
         }
         guard !urls.isEmpty else { return nil }
-        self.handler = handler
+        self.session = session
         self.source = source
         self.connection = connection
         self.hops = hops
         self.urls = urls
+    }
+
+    /// The handler, as the sender of the callbacks.
+    var answerer: Caller {
+        var source = OpenContext.Source()
+        source.callerClass = .known(.handler)
+        source.application = session.id.rawValue
+        return Caller(source, session)
     }
 
     /// The callback for an outcome, with its parameters; nil if the sender asks for none.

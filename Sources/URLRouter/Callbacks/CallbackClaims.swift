@@ -52,38 +52,26 @@ struct CallbackClaims {
         return claim
     }
 
-    /// Whether a claim has a pattern for the URL.
-    ///
-    /// - Parameter mayGet: whether the receiver of a claim may still get the URL.
-    func concern(_ url: GenericURL, where mayGet: (CallbackClaim) -> Bool) -> Bool {
-        patterns(for: url).contains(where: mayGet)
-    }
-
     /// The claims with a pattern for the URL.
-    private func patterns(for url: GenericURL) -> [CallbackClaim] {
-        guard let scheme = url.lowercasedScheme else { return [] }
+    func claims(on url: GenericURL) -> [CallbackClaim] {
+        guard !isEmpty, let scheme = url.lowercasedScheme else { return [] }
         let ofScheme = claims.values.filter { $0.pattern.scheme == scheme }
         if ofScheme.isEmpty { return [] }
         let target = CallbackTarget(url)
         return ofScheme.filter { $0.pattern.matches(target) }
     }
 
-    /// Whether a connection has a claim with a pattern for the URL.
-    func concern(_ url: GenericURL, of owner: BusName) -> Bool {
-        patterns(for: url).contains { $0.owner == owner }
-    }
-
-    /// Returns the claim that a URL belongs to; nil if the URL is none of any claim's.
+    /// Returns the claim that a URL belongs to; nil if every claim on it has ended.
     ///
-    /// - Parameter mayGet: whether the receiver of a claim may still get the URL.
+    /// - Parameter matching: the claims on the URL whose receivers may get it.
     /// - Throws: `notAllowed` for a URL of a pattern that does not bring the state, or comes from another program than the claim
     ///   accepts.
     func claim(
         for url: GenericURL,
         from source: OpenContext.Source,
-        where mayGet: (CallbackClaim) -> Bool
+        among matching: [CallbackClaim]
     ) throws(OpenURLError) -> CallbackClaim? {
-        let matching = patterns(for: url).filter(mayGet)
+        let matching = matching.filter { claims[$0.path] != nil }
         guard !matching.isEmpty else { return nil }
         let state = matching.contains { $0.state != nil } ? FormParameters(url)["state"] : nil
         let narrowest = matching.filter { $0.state == nil || $0.state == state }
@@ -91,7 +79,7 @@ struct CallbackClaims {
         guard let narrowest else {
             throw OpenURLError(
                 .notAllowed,
-                "the callback has no state=, or a wrong one; the program that waits for it does not get it"
+                "the callback has no state=, or a wrong one, so the program that waits does not get it"
             )
         }
         guard narrowest.accepts(source) else {

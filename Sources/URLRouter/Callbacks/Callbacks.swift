@@ -13,8 +13,10 @@ final class Callbacks {
     /// no longer count.
     typealias Publisher = @Sendable (_ schemes: Set<String>, _ number: Int) async -> Void
 
-    private let bus: any HandlerBus
+    private let bus: any BusNames & RouterSignals
     private let handles: RequestHandles
+    let handlers: KnownHandlers
+    let permissions: Permissions
     private let loop: EventLoop
     private let tasks: RouterTasks
     private(set) var claims: CallbackClaims
@@ -30,19 +32,23 @@ final class Callbacks {
     private struct End {
         let handle: RequestHandle
         let timer: RestartableTimer
-        /// Tells the end of the owner's connection; nil until the bus has it.
-        var watch: NameWatchID?
+        let watch: ConnectionWatch
+        var isRefusalTold = false
     }
 
     init(
-        _ bus: any HandlerBus,
+        _ bus: any BusNames & RouterSignals,
         _ handles: RequestHandles,
+        _ handlers: KnownHandlers,
+        _ permissions: Permissions,
         _ limits: RouterLimits,
         _ loop: EventLoop,
         _ tasks: RouterTasks
     ) {
         self.bus = bus
         self.handles = handles
+        self.handlers = handlers
+        self.permissions = permissions
         self.loop = loop
         self.tasks = tasks
         claims = CallbackClaims(limits)
@@ -50,15 +56,13 @@ final class Callbacks {
 
     /// Makes a claim; returns its handle when the desktop reaches the router.
     ///
-    /// - Parameter left: tells, on the event loop, that the connection of the handle's owner has ended.
     /// - Throws: `alreadyClaimed`, `limitsExceeded`, and `InvalidArgs` for a token that is in use.
     func add(
         _ pattern: CallbackPattern,
         state: String?,
         _ options: CallbackOptions,
         of owner: BusName,
-        _ receiver: OpenContext.Source,
-        left: @escaping @Sendable (ObjectPath) -> Void
+        _ receiver: OpenContext.Source
     ) async throws -> ObjectPath {
         try claims.check(pattern, receiver.account)
         let handle = try handles.make(options.handleToken ?? nextToken(), for: owner)
@@ -78,31 +82,20 @@ final class Callbacks {
         )
         let timer = RestartableTimer(on: loop)
         let timeout = options.timeout ?? CallbackOptions.usualTimeout
-        timer.start(at: .now + timeout) { [unowned self] in
-            fail(path, .failed, OpenURLError(.timedOut, "no callback came within \(timeout.inWords)"))
+        // The timer may outlive the router.
+        timer.start(at: .now + timeout) { [weak self] in
+            self?.fail(path, .failed, OpenURLError(.timedOut, "no callback came within \(timeout.inWords)"))
         }
-        ends[path] = End(handle: handle, timer: timer)
-        try await follow(owner, path, left)
-        await publish()
-        return path
-    }
-
-    /// Ends the claim with the connection of its owner.
-    private func follow(
-        _ owner: BusName,
-        _ path: ObjectPath,
-        _ left: @escaping @Sendable (ObjectPath) -> Void
-    ) async throws(OpenURLError) {
-        do throws(CallError) {
-            let watch = try await bus.watchOwner(of: owner) { _, new in if new == nil { left(path) } }
-            guard ends[path] != nil else { return bus.unwatchOwner(watch) }
-            ends[path]?.watch = watch
-            // The connection may have ended before the watch began.
-            if try await bus.owner(of: owner) == nil { remove(path) }
+        let watch = ConnectionWatch(on: bus) { [unowned self] in _ = remove(path) }
+        ends[path] = End(handle: handle, timer: timer, watch: watch)
+        do throws(OpenURLError) {
+            try await watch.begin(owner, tasks)
         } catch {
             remove(path)
-            throw OpenURLError(.limitsExceeded, "the bus does not tell the end of the program: \(error)")
+            throw error
         }
+        await publish()
+        return path
     }
 
     private func nextToken() throws -> HandleToken {
@@ -113,9 +106,19 @@ final class Callbacks {
         return token
     }
 
+    /// The claims on a URL, for programs that may get it now.
+    func claims(on url: GenericURL) -> [CallbackClaim] {
+        claims.claims(on: url).filter { mayGet(url, $0) }
+    }
+
     /// Hands a URL over to the owner of a claim, which ends.
-    func deliver(_ url: GenericURL, _ details: CallbackDetails, to claim: CallbackClaim) {
+    func deliver(_ url: GenericURL, _ request: OpenRequest, to claim: CallbackClaim) -> OpenResult {
+        var details = CallbackDetails()
+        if let sender = request.sender { details.source = sender.source }
+        details.sourceApplication = request.sender?.handler?.id.rawValue
+        details.activationToken = request.options.activationToken
         end(claim.path, .received, url.description, details)
+        return OpenResult(handler: CallbackInterface.handler, way: .callback, reply: [:], trace: [])
     }
 
     /// Ends a claim without a callback. Does nothing for a claim that has ended.
@@ -123,6 +126,18 @@ final class Callbacks {
         var details = CallbackDetails()
         details.error = error.dbusError
         end(path, code, "", details)
+    }
+
+    /// Reports to the programs that wait for a URL that the URL was refused; to each claim once.
+    func tellRefusal(of url: GenericURL, _ error: OpenURLError) {
+        for claim in claims(on: url) where ends[claim.path]?.isRefusalTold == false {
+            ends[claim.path]?.isRefusalTold = true
+            var details = CallbackDetails()
+            // The reason may quote a rule of the policy, which a confined program must not learn.
+            let isConfined = claim.receiver.callerClass.known?.isConfined ?? true
+            details.error = (isConfined ? OpenURLError(error.code, "a callback was refused") : error).dbusError
+            bus.refuse(details, from: claim.path, to: claim.owner)
+        }
     }
 
     /// Ends every claim, and returns when the desktop no longer reaches the router for them.
@@ -145,14 +160,13 @@ final class Callbacks {
         bus.complete(code, url, details, from: path, to: claim.owner)
     }
 
-    /// Ends a claim whose owner has gone.
-    @discardableResult func remove(_ path: ObjectPath) -> CallbackClaim? {
+    @discardableResult private func remove(_ path: ObjectPath) -> CallbackClaim? {
         guard let claim = claims.remove(path) else { return nil }
         if let end = ends.removeValue(forKey: path) {
             end.timer.cancel()
             end.handle.withdraw = nil
             handles.remove(end.handle)
-            if let watch = end.watch { bus.unwatchOwner(watch) }
+            end.watch.end()
         }
         tasks.start { await self.publish() }
         return claim

@@ -9,15 +9,21 @@ struct Caller {
     let pid: UInt32?
     /// The session of the handler that the process is; nil for every other program.
     let session: HandlerSession?
+    /// The application that everything is counted to that the caller makes the router hold.
+    let account: String
+
+    init(_ source: OpenContext.Source, _ session: HandlerSession? = nil, pid: UInt32? = nil) {
+        self.source = source
+        self.pid = pid
+        self.session = session
+        account = source.account
+    }
 
     /// The kind of program.
     var callerClass: CallerClass { source.callerClass.known ?? .unknown }
 
     /// The handler that the process is. Only a process that a router has started for the handler speaks for it.
     var handler: Handler? { session?.handler }
-
-    /// The application that everything is counted to that the caller makes the router hold.
-    var account: String { source.account }
 
     /// The request that the handler has in hand, with the longest chain of openings behind it.
     var cause: OpenRequest? { session?.requests.deepestInHand }

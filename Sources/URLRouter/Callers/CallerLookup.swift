@@ -8,7 +8,7 @@ extension KnownCallers.Entry {
     ///
     /// The number of a process may belong to another process if the caller has ended. A bus that gives a pidfd rules that out.
     ///
-    /// - Parameter credentials: nil if the connection had gone.
+    /// - Parameter credentials: nil if the connection had closed.
     convenience init(_ name: BusName, _ credentials: Credentials?) {
         var gone = OpenContext.Source()
         gone.uniqueName = name.rawValue

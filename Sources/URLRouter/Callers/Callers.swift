@@ -7,7 +7,7 @@ internal import SchemeRegistry
 ///
 /// The object belongs to the router's actor.
 final class Callers {
-    private let bus: any HandlerBus
+    private let bus: any BusNames
     private let limits: RouterLimits
     private let sessions: HandlerSessions
     private var known = KnownCallers()
@@ -24,7 +24,7 @@ final class Callers {
     private var batchedURLs: Shares<String>
     private let freedMemory: FreedMemory
 
-    init(_ bus: any HandlerBus, _ limits: RouterLimits, _ sessions: HandlerSessions, _ commandHops: CommandHops) {
+    init(_ bus: any BusNames, _ limits: RouterLimits, _ sessions: HandlerSessions, _ commandHops: CommandHops) {
         self.bus = bus
         self.limits = limits
         self.sessions = sessions
@@ -49,9 +49,19 @@ final class Callers {
         let children = sessions.host.launcher.children
         if children.areStarting { await children.waitForStart(of: known.process?.pid) }
         let caller = caller(known, name)
+        known.account = caller.account
         // From now on, the connection counts the calls to the same account.
         if let name { bus.count(name, to: caller.account) }
         return caller
+    }
+
+    /// Looks a caller up for a method that is not for every program, and looks at its process again. A program whose process has ended,
+    /// or runs another program, is unknown from now on.
+    func confirmedCaller(_ name: BusName?) async -> Caller {
+        let caller = await caller(name)
+        guard let name, let entry = known[name], !entry.isUnchanged else { return caller }
+        known.add(name, KnownCallers.Entry(name, nil))
+        return await self.caller(name)
     }
 
     private func caller(_ known: KnownCallers.Entry, _ name: BusName?) -> Caller {
@@ -71,7 +81,7 @@ final class Callers {
             // A handler in a sandbox has the rights of the sandbox, with the handler's identifier.
             if source.callerClass == .known(.user) { source.callerClass = .known(.handler) }
         }
-        return Caller(source: source, pid: known.process?.pid, session: session)
+        return Caller(source, session, pid: known.process?.pid)
     }
 
     /// Makes the look-ups of callers wait for ``release()``.
@@ -102,7 +112,7 @@ final class Callers {
         do throws(CallError) {
             credentials = try await bus.credentials(of: name)
         } catch {
-            // The caller has gone already. Its URL is still delivered, from an unknown sender.
+            // The caller has exited already. Its URL is still delivered, from an unknown sender.
             credentials = nil
         }
         let entry = KnownCallers.Entry(name, credentials)
@@ -114,12 +124,19 @@ final class Callers {
 
     /// The context of a request by a caller, for the handler or application that gets the URL.
     ///
-    /// - Parameter handlers: the handlers that may refuse the caller.
+    /// - Parameters:
+    ///   - handlers: the handlers that may refuse the caller.
+    ///   - openings: the number of openings that led to the caller's own URL, for the request that answers the URL; nil for a request
+    ///     that the caller has made.
     /// - Throws: `notAllowed` if a handler takes nothing from the caller, `loopDetected` for too many openings in a row.
-    func context(of caller: Caller, for handlers: [Handler]) throws(OpenURLError) -> OpenContext {
+    func context(
+        of caller: Caller,
+        for handlers: [Handler],
+        after openings: UInt32? = nil
+    ) throws(OpenURLError) -> OpenContext {
         for handler in handlers { try handler.checkAccess(of: caller.handler?.id, caller.callerClass) }
         var context = OpenContext()
-        context.hops = try hops(of: caller)
+        context.hops = try hops(of: caller, after: openings)
         context.sourceApplication = caller.handler?.id.rawValue
         context.source = caller.source
         return context
@@ -140,9 +157,9 @@ final class Callers {
 
     /// The number of openings that led to a request by this caller: none, unless the caller is a handler or a command that
     /// was started for a URL.
-    private func hops(of caller: Caller) throws(OpenURLError) -> UInt32 {
+    private func hops(of caller: Caller, after openings: UInt32?) throws(OpenURLError) -> UInt32 {
         let before =
-            caller.session.map { _ in caller.cause?.context?.hops ?? 0 }
+            openings ?? caller.session.map { _ in caller.cause?.context.hops ?? 0 }
             ?? caller.pid.flatMap { commandHops[$0] }
         guard let before else { return 0 }
         guard before < limits.hops else {
@@ -153,65 +170,54 @@ final class Callers {
 
     // MARK: Counts
 
-    /// Performs a request of a caller, unless the requests of its application that have no answer yet are too many or too large.
+    /// Counts a request of a caller that has no answer yet, until ``discount(_:)``. The request counts also when the caller has exited.
     ///
-    /// The request is counted until `body` returns, also when the caller has gone before.
+    /// A caller that is not known yet is an application of its own until ``caller(_:of:)``.
     ///
-    /// - Parameters:
-    ///   - bytes: the size of the request.
-    ///   - descriptors: the number of descriptors that the request keeps open.
-    ///   - body: gets what the request is counted to. A caller that is not known yet is an application of its own until
-    ///     ``caller(_:of:)``.
-    /// - Throws: `limitsExceeded`, and the errors of `body`.
-    func counting<Result>(
-        _ name: BusName?,
-        bytes: Int,
-        descriptors: Int = 0,
-        _ body: (CountedRequest) async throws(OpenURLError) -> Result
-    ) async throws(OpenURLError) -> Result {
-        let entry = name.flatMap { self.known[$0] }
-        let account = entry.map { caller($0, name).account } ?? name?.rawValue ?? ""
-        let request = CountedRequest(account: account, bytes: bytes, descriptors: descriptors)
-        try check(request, for: account)
-        count(request)
-        defer {
-            discount(request)
-            freedMemory.requestEnded()
-        }
-        return try await body(request)
+    /// - Throws: `limitsExceeded` if the requests of the application that have no answer yet are too many or too large.
+    func count(_ load: inout RequestLoad, of name: BusName?) throws(OpenURLError) {
+        load.account = name.flatMap { known[$0]?.account } ?? name?.rawValue ?? ""
+        try check(load, for: load.account)
+        add(load)
     }
 
-    /// Looks up the caller of a request, and counts the request to the caller's application.
+    /// Counts a request to another application: the caller is known now.
     ///
     /// - Throws: `limitsExceeded`.
-    func caller(_ name: BusName?, of request: CountedRequest) async throws(OpenURLError) -> Caller {
-        let caller = await caller(name)
-        guard caller.account != request.account else { return caller }
-        discount(request)
-        defer { count(request) }
-        try check(request, for: caller.account)
-        request.account = caller.account
-        return caller
+    func move(_ load: inout RequestLoad, to account: String) throws(OpenURLError) {
+        guard account != load.account else { return }
+        remove(load)
+        defer { add(load) }
+        try check(load, for: account)
+        load.account = account
     }
 
-    private func count(_ request: CountedRequest) {
-        unanswered.add(1, to: request.account)
-        unansweredBytes.add(request.bytes, to: request.account)
-        unansweredDescriptors.add(request.descriptors, to: request.account)
+    /// Notes that a request has its answer.
+    func discount(_ load: RequestLoad) {
+        remove(load)
+        freedMemory.requestEnded()
     }
 
-    private func discount(_ request: CountedRequest) {
-        unanswered.remove(1, from: request.account)
-        unansweredBytes.remove(request.bytes, from: request.account)
-        unansweredDescriptors.remove(request.descriptors, from: request.account)
+    private func add(_ load: RequestLoad) {
+        unanswered.add(1, to: load.account)
+        unansweredBytes.add(load.bytes, to: load.account)
+        unansweredDescriptors.add(load.descriptors, to: load.account)
     }
 
-    private func check(_ request: CountedRequest, for account: String) throws(OpenURLError) {
-        if unansweredDescriptors.refusal(of: account, request.descriptors) != nil {
+    private func remove(_ load: RequestLoad) {
+        unanswered.remove(1, from: load.account)
+        unansweredBytes.remove(load.bytes, from: load.account)
+        unansweredDescriptors.remove(load.descriptors, from: load.account)
+    }
+
+    private func check(_ load: RequestLoad, for account: String) throws(OpenURLError) {
+        if unansweredDescriptors.refusal(of: account, load.descriptors) != nil {
             throw OpenURLError(.limitsExceeded, "URLs without an answer hold too many descriptors")
         }
-        let refusals = [unanswered.refusal(of: account, 1), unansweredBytes.refusal(of: account, request.bytes)]
-        guard let refusal = refusals.lazy.compactMap(\.self).first else { return }
+        guard let refusal = unanswered.refusal(of: account, 1) ?? unansweredBytes.refusal(of: account, load.bytes)
+        else {
+            return
+        }
         throw OpenURLError(
             .limitsExceeded,
             refusal == .isFull
@@ -231,7 +237,7 @@ final class Callers {
 
     /// Performs a call with several URLs, unless the calls of the caller's application have too many.
     ///
-    /// The URLs are counted until the last one has its outcome, also when the caller has gone before.
+    /// The URLs are counted until the last one has its outcome, also when the caller has exited before.
     ///
     /// - Parameter count: the number of URLs, with the fallbacks that each may need.
     /// - Throws: `limitsExceeded`, and the errors of `body`.
@@ -246,7 +252,7 @@ final class Callers {
         of shares: ReferenceWritableKeyPath<Callers, Shares<String>>,
         _ name: BusName?,
         _ body: () async throws -> Result,
-        refusal: (_ held: Int, _ account: String) -> String
+        refusal: (_ held: Int, _ account: String) -> QuotingText
     ) async throws -> Result {
         let account = await caller(name).account
         guard self[keyPath: shares].refusal(of: account, amount) == nil else {
@@ -261,20 +267,12 @@ final class Callers {
     }
 }
 
-/// A request that is counted to an application.
-///
-/// The object belongs to the router's actor.
-final class CountedRequest {
+/// The amounts that a request makes the router hold until the answer.
+struct RequestLoad {
     /// The application of the caller, or the caller's unique name until the caller is known.
-    fileprivate(set) var account: String
+    var account = ""
     /// The size of the call's arguments.
-    fileprivate let bytes: Int
+    let bytes: Int
     /// The number of descriptors in the call's arguments.
-    fileprivate let descriptors: Int
-
-    fileprivate init(account: String, bytes: Int, descriptors: Int) {
-        self.account = account
-        self.bytes = bytes
-        self.descriptors = descriptors
-    }
+    let descriptors: Int
 }

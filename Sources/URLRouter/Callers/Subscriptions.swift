@@ -6,37 +6,45 @@ internal import OpenURLBus
 /// The bus gives a broadcast to every program, also to a sandbox whose filter lets it talk to the router. Each signal is
 /// therefore sent to each subscriber. The object belongs to the router's actor.
 final class Subscriptions {
-    private let bus: any HandlerBus
+    private let bus: any BusNames
+    private let callers: Callers
+    private let tasks: RouterTasks
     private let changed: ([BusName]) -> Void
+    private let left: (BusName) -> Void
     private var subscribers: [BusName: Subscriber] = [:]
     private var shares: Shares<String>
 
     private struct Subscriber {
         let account: String
-        /// The watch that tells the end of the connection; nil until the bus has it.
-        var watch: NameWatchID?
+        let watch: ConnectionWatch
     }
 
     /// - Parameters:
     ///   - limit: the number of subscribers. One application gets at most half of what is left.
     ///   - changed: gets the subscribers whenever there are others than before.
-    init(_ bus: any HandlerBus, limit: Int, changed: @escaping ([BusName]) -> Void = { _ in }) {
+    ///   - left: gets each subscriber whose connection has ended.
+    init(
+        _ bus: any BusNames,
+        _ callers: Callers,
+        _ tasks: RouterTasks,
+        limit: Int,
+        changed: @escaping ([BusName]) -> Void = { _ in },
+        left: @escaping (BusName) -> Void = { _ in }
+    ) {
         self.bus = bus
+        self.callers = callers
+        self.tasks = tasks
         self.changed = changed
+        self.left = left
         shares = Shares(limit: limit)
     }
 
-    func contains(_ name: BusName) -> Bool { subscribers[name] != nil }
-
-    /// Adds a caller; returns when its end will be noticed.
+    /// Adds a caller; returns when its end will be noticed. Without a bus, the call does nothing.
     ///
-    /// - Parameter left: tells, on the event loop, that the connection has ended.
     /// - Throws: `limitsExceeded`.
-    func add(
-        _ name: BusName,
-        _ account: String,
-        left: @escaping @Sendable (BusName) -> Void
-    ) async throws(OpenURLError) {
+    func add(_ caller: BusName?) async throws(OpenURLError) {
+        guard let name = caller, subscribers[name] == nil else { return }
+        let account = await callers.caller(name).account
         guard subscribers[name] == nil else { return }
         guard shares.refusal(of: account, 1) == nil else {
             throw OpenURLError(
@@ -45,43 +53,24 @@ final class Subscriptions {
             )
         }
         shares.add(1, to: account)
-        subscribers[name] = Subscriber(account: account)
+        let watch = ConnectionWatch(on: bus) { [unowned self] in
+            remove(name)
+            left(name)
+        }
+        subscribers[name] = Subscriber(account: account, watch: watch)
         changed(Array(subscribers.keys))
-        do throws(CallError) {
-            let watch = try await bus.watchOwner(of: name) { _, new in if new == nil { left(name) } }
-            guard subscribers[name] != nil else { return bus.unwatchOwner(watch) }
-            subscribers[name]?.watch = watch
-            // The connection may have ended before the watch began.
-            if try await bus.owner(of: name) == nil { remove(name) }
+        do throws(OpenURLError) {
+            try await watch.begin(name, tasks)
         } catch {
             remove(name)
-            throw OpenURLError(.limitsExceeded, "the bus does not tell the end of a subscription: \(error)")
+            throw error
         }
     }
 
-    func remove(_ name: BusName) {
-        guard let subscriber = subscribers.removeValue(forKey: name) else { return }
-        if let watch = subscriber.watch { bus.unwatchOwner(watch) }
+    func remove(_ caller: BusName?) {
+        guard let name = caller, let subscriber = subscribers.removeValue(forKey: name) else { return }
+        subscriber.watch.end()
         shares.remove(1, from: subscriber.account)
         changed(Array(subscribers.keys))
-    }
-}
-
-extension URLRouter {
-    func subscribe(_ caller: BusName?) async throws(OpenURLError) {
-        guard let caller else { return }
-        let account = await callers.caller(caller).account
-        try await subscriptions.add(caller, account) { [unowned self] name in
-            assumeIsolated { $0.subscriptions.remove(name) }
-        }
-    }
-
-    func unsubscribe(_ caller: BusName?) {
-        if let caller { subscriptions.remove(caller) }
-    }
-
-    /// Tells the subscribers that schemes go to other handlers than before.
-    func announceChanges(of schemes: [String]) {
-        if !schemes.isEmpty { bus.announce(changed: schemes) }
     }
 }

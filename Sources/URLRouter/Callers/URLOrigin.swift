@@ -1,9 +1,13 @@
+internal import CLinux
 internal import Glibc
 
 /// The process that a URL comes from, found through the programs that only pass URLs on.
 ///
 /// The kernel vouches for the program and the parent of each process. The search ends at a process whose parent has ended,
 /// because the kernel then names another parent. It also ends at a confined process, which may see another program at a path.
+///
+/// A program that pretends to pass URLs on gains nothing by that: its parent takes its place, and the parent's confinement counts.
+/// The same program could run the real `xdg-open`.
 struct URLOrigin {
     /// The process that the URL comes from, as far as it is known.
     private(set) var pid: UInt32
@@ -50,10 +54,11 @@ struct URLOrigin {
     private var forwarder: String? {
         guard let executable, confinement == nil else { return nil }
         if executable == Self.command || Self.openers.contains(system: executable) { return executable }
-        guard Self.shells.contains(system: executable), let script = ProcessProgram.scriptArgument(pid: pid),
-            Self.openers.contains(system: script)
-        else { return nil }
-        return script
+        guard Self.shells.contains(system: executable) else { return nil }
+        return ShellScript.files(openIn: pid).first { script in
+            Self.openers.contains(system: script.path) || Self.scripts.contains(where: script.isCopy)
+        }?
+        .path
     }
 
     /// Whether GLib has launched this process for a desktop entry.
@@ -84,11 +89,14 @@ struct URLOrigin {
         "xdg-open", "gio", "gio-launch-desktop", "gtk-launch", "kde-open", "kde-open5", "kioclient", "kioclient5",
         "exo-open",
     ]
+    /// The openers that are scripts. A copy may have any name.
+    private static let scripts = ["/usr/bin/xdg-open", "/usr/local/bin/xdg-open"]
     private static let shells: Set = ["sh", "dash", "bash", "busybox"]
-    private static let proxies: Set = ["xdg-dbus-proxy"]
+    private static let proxies: Set = ["xdg-dbus-proxy", "bwrap"]
     private static let portals: Set = ["xdg-desktop-portal"]
 
-    /// Whether a program connects sandboxes with the bus.
+    /// Whether a program connects sandboxes with the bus, or makes them and has no calls of its own: a sandbox makes the calls, with a
+    /// connection that was open before.
     ///
     /// The name alone counts, wherever the program is: a package's update replaces the file, and a proxy of the user's own serves
     /// sandboxes, too.

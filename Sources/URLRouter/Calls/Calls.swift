@@ -1,91 +1,109 @@
 internal import DBus
+internal import Desktop
 internal import OpenURLBus
-internal import Reactor
+internal import RFC1808
 internal import SchemeRegistry
 
-/// The calls that wait for their answers, by token.
+/// Calls: a program opens a URL, and gets the answer of the handler (x-callback-url).
 ///
-/// A call is in the table until its outcome: the answer, the failure of the URL, a cancel, the time limit, or the end of its
-/// caller's connection. The object belongs to the router's actor.
+/// The object belongs to the router's actor.
 final class Calls {
-    private let bus: any HandlerBus
-    private let loop: EventLoop
-    private var waiting: [String: Entry] = [:]
-    private var shares: Shares<String>
+    private let opener: Opener
+    private let waiting: WaitingCalls
+    private let callbacks: Callbacks
+    private let handles: RequestHandles
+    private let callers: Callers
+    private let tasks: RouterTasks
 
-    /// A call, and the things that end with it.
-    private struct Entry {
-        let call: WaitingCall
-        let timer: RestartableTimer
-        /// Tells the end of the caller's connection; nil until the bus has it.
-        var watch: NameWatchID?
+    init(
+        _ opener: Opener,
+        _ waiting: WaitingCalls,
+        _ callbacks: Callbacks,
+        _ handles: RequestHandles,
+        _ callers: Callers,
+        _ tasks: RouterTasks
+    ) {
+        self.opener = opener
+        self.waiting = waiting
+        self.callbacks = callbacks
+        self.handles = handles
+        self.callers = callers
+        self.tasks = tasks
     }
 
-    init(_ bus: any HandlerBus, _ limits: RouterLimits, _ loop: EventLoop) {
-        self.bus = bus
-        self.loop = loop
-        shares = Shares(limit: limits.calls)
-    }
-
-    /// The number of calls.
-    var count: Int { waiting.count }
-
-    /// The call with a token; nil if there is none, or if it has its outcome.
-    subscript(token: String) -> WaitingCall? { waiting[token]?.call }
-
-    /// Adds a call.
+    /// Performs `Call`.
     ///
-    /// - Throws: `limitsExceeded` if too many calls of the sender's application wait.
-    func add(of sender: Caller) throws(OpenURLError) -> WaitingCall {
-        guard shares.refusal(of: sender.account, 1) == nil else {
-            throw OpenURLError(
-                .limitsExceeded,
-                "\(shares[sender.account]) calls of \(sender.account) wait for their answers already"
-            )
+    /// - Throws: `OpenURLError`, and `InvalidArgs` if the token is in use, or if the URL is to be queued.
+    func call(
+        _ url: String,
+        _ options: OpenOptions,
+        caller: BusName?,
+        bytes: Int
+    ) async throws -> OpenResult {
+        guard !options.isQueued else {
+            throw RemoteError(.invalidArguments, "a call waits for its answer, so its URL cannot be queued")
         }
-        let call = WaitingCall(of: sender)
-        shares.add(1, to: call.account)
-        waiting[call.token] = Entry(call: call, timer: RestartableTimer(on: loop))
-        return call
+        let timeout = options.timeout ?? RouterInterface.callTimeout
+        let end = ContinuousClock.now + timeout
+        var options = try options.takingDescriptors()
+        options.timeout = timeout
+        options.fallback = try options.fallback.map(called)
+        let url = try called(url)
+        let handle = try options.handleToken.map { token in try handles.make(token, for: caller) }
+        defer { if let handle { handles.remove(handle) } }
+        let call = try waiting.add(of: await callers.caller(caller))
+        // A call that is not begun has no answer.
+        defer { waiting.end(call, .failure(.withdrawn)) }
+        if let caller { try await waiting.follow(caller, call) }
+        await callbacks.publishReplies()
+        // The router alone stops requests, on the event loop.
+        nonisolated(unsafe) let opened = call
+        let stop = handle.map { Stop($0) { opened.opening?.cancel() } }
+        call.opening = tasks.start { [options] in
+            let outcome: Result<OpenResult, OpenURLError>
+            do throws(OpenURLError) {
+                outcome = .success(
+                    try await self.opener.open(
+                        self.opener.request(url, options, of: caller, bytes: bytes, stop: stop, waiting: call)
+                    )
+                )
+            } catch {
+                outcome = .failure(error)
+            }
+            if case .success(let result) = outcome, !self.isAnswered(call, by: result) {
+                return self.wait(for: call, stop, until: end, of: timeout)
+            }
+            self.waiting.end(call, outcome)
+        }
+        return try await call.result()
     }
 
-    /// Ends a call with the connection of its caller.
-    func follow(_ caller: BusName, _ call: WaitingCall) async throws(OpenURLError) {
-        // The closure runs on the event loop, which is the router's executor.
-        nonisolated(unsafe) let left = { [weak self] in self?.end(call, .failure(.withdrawn)) ?? () }
-        do throws(CallError) {
-            let watch = try await bus.watchOwner(of: caller) { _, new in if new == nil { left() } }
-            guard waiting[call.token] != nil else { return bus.unwatchOwner(watch) }
-            waiting[call.token]?.watch = watch
-            // The connection may have ended before the watch began.
-            if try await bus.owner(of: caller) == nil { left() }
-        } catch {
-            throw OpenURLError(.limitsExceeded, "the bus does not tell the end of the program: \(error)")
+    /// The URL of a call, without the callbacks of another program.
+    private func called(_ text: String) throws(OpenURLError) -> String {
+        let url = try GenericURL(ofCaller: text)
+        guard Scheme(of: url) != .file else {
+            throw OpenURLError(.malformedURL, "a file takes no parameters; a call needs the URL of a handler")
         }
+        return try url.removingXParameters().description
     }
 
-    /// Ends a call at its time. The URL has arrived.
-    func limit(_ call: WaitingCall, to end: ContinuousClock.Instant, of timeout: Duration) {
-        waiting[call.token]?.timer.start(at: end) { [unowned self] in
+    /// Whether a handler's answer to the URL itself ends a call.
+    private func isAnswered(_ call: WaitingCall, by result: OpenResult) -> Bool {
+        // A program that waited for the URL as its own callback cannot answer.
+        !result.reply.isEmpty || result.way == .callback
+            || call.claimant?.handler?.answersCallbacks == true
+    }
+
+    /// Waits for the callback of a handler that has the URL.
+    private func wait(for call: WaitingCall, _ stop: Stop?, until end: ContinuousClock.Instant, of timeout: Duration) {
+        guard !call.hasEnded else { return }
+        waiting.limit(call, to: end, of: timeout)
+        let cancel = { [waiting] in
             let answerer = call.claimant?.id ?? "the handler"
-            let error = OpenURLError(.timedOut, "\(answerer) has the URL, and did not answer within \(timeout.inWords)")
-            self.end(call, .failure(error))
+            let error = OpenURLError(.cancelled, "the call was cancelled; \(answerer) has the URL and may act on it")
+            waiting.end(call, .failure(error))
         }
-    }
-
-    /// Ends every call.
-    func stop() {
-        for entry in waiting.values {
-            end(entry.call, .failure(OpenURLError(.cancelled, "the router has ended before the answer came")))
-        }
-    }
-
-    /// Ends a call. Does nothing for a call that has its outcome.
-    func end(_ call: WaitingCall, _ outcome: Result<OpenResult, OpenURLError>) {
-        guard let entry = waiting.removeValue(forKey: call.token) else { return }
-        shares.remove(1, from: call.account)
-        entry.timer.cancel()
-        if let watch = entry.watch { bus.unwatchOwner(watch) }
-        call.end(outcome)
+        stop?.handle.withdraw = cancel
+        if stop?.isRequested == true { cancel() }
     }
 }

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 internal import SQLite
 internal import UserFiles
@@ -11,11 +12,7 @@ struct DeliveryFile: Sendable {
 
     /// The first number of a delivery: the current time. Handlers recognise a repeated delivery by its number, so a new file
     /// must not reuse the numbers of a file that was lost.
-    private static var firstNumber: Int64 {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
-    }
+    private static var firstNumber: Int64 { WallClock.milliseconds }
 
     /// Whether the file exists. A link in its place is an error.
     func isThere() throws(DeliveryStoreError) -> Bool {

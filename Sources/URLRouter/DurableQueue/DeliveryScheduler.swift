@@ -1,5 +1,4 @@
 internal import DBus
-internal import Glibc
 internal import Logging
 internal import OpenURLBus
 internal import Reactor
@@ -9,7 +8,7 @@ internal import Reactor
 /// A scheduler belongs to the router's actor.
 final class DeliveryScheduler {
     private let store: DeliveryStore
-    private let bus: any HandlerBus
+    private let bus: any BusNames & RouterSignals
     private let log: Logger
     private let tasks: RouterTasks
     /// Tries to deliver a URL to its handler or application.
@@ -19,8 +18,8 @@ final class DeliveryScheduler {
 
     private var state = State.new
     private var waiting: WaitingDeliveries
-    /// The deliveries that have arrived and have not been handed to the store.
-    private let arrivals = ArrivalOrder()
+    /// The URLs that have arrived and have not been handed to the store.
+    let arrivals = ArrivalOrder()
     /// The number of deliveries that are being stored.
     private var storing = 0
     private let timer: RestartableTimer
@@ -79,7 +78,7 @@ final class DeliveryScheduler {
 
     init(
         _ store: DeliveryStore,
-        bus: any HandlerBus,
+        bus: any BusNames & RouterSignals,
         loop: EventLoop,
         limits: RouterLimits,
         log: Logger,
@@ -109,7 +108,7 @@ final class DeliveryScheduler {
         guard state == .new || state == .running else { return }
         do throws(DeliveryStoreError) {
             if let stored = try await store.waiting() {
-                let now = Self.milliseconds
+                let now = WallClock.milliseconds
                 for delivery in stored {
                     let time = Duration.milliseconds(delivery.due - now)
                     waiting.add(delivery.id, for: delivery.handler, of: delivery.sender, in: time)
@@ -152,7 +151,7 @@ final class DeliveryScheduler {
         do throws(DeliveryStoreError) {
             // The store may have failed when the handler had taken the URL.
             if case .delivered(let result) = outcomes[id] {
-                try await store.succeed(id, result, at: Self.milliseconds)
+                try await store.succeed(id, result, at: WallClock.milliseconds)
             } else {
                 try await store.takeBack(id)
             }
@@ -178,13 +177,10 @@ final class DeliveryScheduler {
 
     // MARK: Accepting
 
-    /// Stores a delivery; returns its number when it is on the disk.
+    /// Stores a delivery whose turn it is (``arrivals``); returns its number when it is on the disk.
     ///
-    /// - Parameter identify: completes the delivery. The delivery has its place in the order before, so the order of arrival
-    ///   holds while the bus is asked for the sender.
-    /// - Throws: `notQueued` and `limitsExceeded`, and the errors of `identify`.
-    func accept(_ identify: () async throws(OpenURLError) -> Delivery) async throws(OpenURLError) -> Int64 {
-        let delivery = try await inOrder(identify)
+    /// - Throws: `notQueued` and `limitsExceeded`.
+    func accept(_ delivery: Delivery) async throws(OpenURLError) -> Int64 {
         if state == .closed { throw OpenURLError(.notQueued, "the router is ending; try again") }
         storing += 1
         defer {
@@ -193,23 +189,13 @@ final class DeliveryScheduler {
         }
         let id: Int64
         do throws(DeliveryStoreError) {
-            id = try await store.accept(delivery, at: Self.milliseconds)
+            id = try await store.accept(delivery, at: WallClock.milliseconds)
         } catch {
             throw OpenURLError(error.isFull ? .limitsExceeded : .notQueued, error.description)
         }
         waiting.add(id, for: delivery.handler, of: delivery.caller)
         deliverDue()
         return id
-    }
-
-    /// Completes a delivery; returns in the order of the calls.
-    private func inOrder(_ identify: () async throws(OpenURLError) -> Delivery) async throws(OpenURLError) -> Delivery {
-        let place = arrivals.enter()
-        // The caller continues up to its next suspension before the next delivery does.
-        defer { arrivals.leave(place) }
-        let delivery = try await identify()
-        await arrivals.turn(of: place)
-        return delivery
     }
 
     // MARK: Attempts
@@ -256,12 +242,12 @@ final class DeliveryScheduler {
             guard let outcome = outcomes[id] else { return .gone }
             switch outcome {
             case .delivered(let result):
-                try await store.succeed(id, result, at: Self.milliseconds)
+                try await store.succeed(id, result, at: WallClock.milliseconds)
                 forget(id)
                 waiters.end(id, .success(result.withoutDescriptors))
                 return .delivered
             case .failed(let error, let delay, let counts):
-                let due = delay.map { Self.milliseconds + Int64($0 / .milliseconds(1)) }
+                let due = delay.map { WallClock.milliseconds + Int64($0 / .milliseconds(1)) }
                 let isThere = try await store.fail(id, error, due: due, counts: counts)
                 forget(id)
                 if delay == nil { waiters.end(id, .failure(error)) }
@@ -297,20 +283,13 @@ final class DeliveryScheduler {
         let next = delay.map { "in \($0.inWords)" } ?? "never"
         let urls = ([delivery.url] + delivery.options.fallback).map { RedactedURL($0).secrets }
         log.warning(
-            "a queued URL was not delivered: \(urls.redacting(error.message))",
+            "a queued URL was not delivered: \(urls.redacting(error.text))",
             metadata: [
                 "id": "\(id)", "request": "\(delivery.options.requestID?.rawValue ?? "\(id)")",
                 "attempt": "\(attempt)", "next": "\(next)",
             ]
         )
         return .failed(error, delay: delay, counts: quarantine == nil)
-    }
-
-    /// Milliseconds since 1970.
-    private static var milliseconds: Int64 {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
     }
 
     // MARK: Requests of a person
@@ -336,7 +315,7 @@ final class DeliveryScheduler {
         // A delivery in progress is being tried already.
         if waiting.isInProgress(id) { return }
         let delivery = try await asking { () async throws(DeliveryStoreError) in
-            try await store.retry(id, at: Self.milliseconds)
+            try await store.retry(id, at: WallClock.milliseconds)
         }
         guard let delivery else { throw .noSuchDelivery(text) }
         waiting.add(id, for: delivery.handler, of: delivery.sender)
@@ -363,19 +342,19 @@ final class DeliveryScheduler {
     ///
     /// - Parameters:
     ///   - account: the only account whose deliveries count; nil for all.
+    ///   - caller: the connection that waits; nil without a bus.
     ///   - waiter: the application that the wait is counted to.
-    ///   - watch: calls its argument when the caller has left the bus; the result ends the watch.
     func outcome(
         of number: UInt64,
         _ account: String?,
-        countedTo waiter: String,
-        watch: (@escaping () -> Void) async throws -> () -> Void
+        for caller: BusName?,
+        countedTo waiter: String
     ) async throws -> OpenResult {
         let id = try await self.number("\(number)", of: account)
         return try await waiters.waiting(for: id, waiter) { waiter in
             // The outcome may come while the store is asked.
             let stored = try await asking { () async throws(DeliveryStoreError) in
-                try await store.outcome(of: id, at: Self.milliseconds)
+                try await store.outcome(of: id, at: WallClock.milliseconds)
             }
             switch stored {
             case nil: throw RemoteError.noSuchDelivery("\(number)")
@@ -384,8 +363,11 @@ final class DeliveryScheduler {
             case .some(.none): break
             }
             if state == .stopping || state == .closed { throw Self.ending }
-            let unwatch = try await watch { waiter.end(.failure(OpenURLError(.cancelled, "the caller has left"))) }
-            defer { unwatch() }
+            let watch = ConnectionWatch(on: bus) {
+                waiter.end(.failure(OpenURLError(.cancelled, "the caller has left")))
+            }
+            defer { watch.end() }
+            if let caller { try await watch.begin(caller, tasks) }
             let timer = RestartableTimer(on: loop)
             timer.start(at: .now + QueueInterface.keptTime) {
                 waiter.end(.failure(OpenURLError(.timedOut, "the URL \(id) is still in the queue")))

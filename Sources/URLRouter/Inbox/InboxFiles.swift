@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 internal import Reactor
 internal import UserFiles
@@ -56,22 +57,26 @@ final class InboxFiles: Sendable {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw InboxError(reason: "is \(fileTypeName(status)), not a file")
         }
-        let size = Int(status.st_size)
+        var excess: String?
         do throws(FileError) {
+            let parts = try Self.data(of: source, status, limit: limits.bytes)
+            let size = parts.reduce(0) { $0 + $1.count }
             let directory = try PrivateDirectory(path(of: id), depth: 2, isMade: true)
             try checkSpace(directory.descriptor, size)
-            try reserve(size, for: id, in: directory)
+            excess = try reserve(size, for: id, in: directory)
+            guard excess == nil else { throw FileError(code: EDQUOT) }
             defer { release(size, of: id) }
             let taken = Set(try directory.names())
             let file = try Self.unnamedFile(in: directory.descriptor)
             defer { close(file) }
-            try Self.copy(source, to: file, size: size)
+            for part in parts { try Self.copy(source, to: file, part) }
+            try Self.setSize(of: file, to: status.st_size, as: source)
             guard fsync(file) == 0 else { throw FileError(code: errno) }
             let chosen = try link(file, into: directory.descriptor, name, taken)
             guard fsync(directory.descriptor) == 0 else { throw FileError(code: errno) }
             return "\(path(of: id))/\(chosen)"
         } catch {
-            throw InboxError(error)
+            throw excess.map { InboxError(isFull: true, reason: $0) } ?? InboxError(error)
         }
     }
 
@@ -99,16 +104,27 @@ final class InboxFiles: Sendable {
     }
 
     /// Counts a copy before it begins, together with the files in the inbox.
-    private func reserve(_ size: Int, for id: String, in directory: borrowing PrivateDirectory) throws(FileError) {
+    ///
+    /// - Returns: the limit that the copy would exceed, in words; nil if the copy is counted.
+    private func reserve(
+        _ size: Int,
+        for id: String,
+        in directory: borrowing PrivateDirectory
+    ) throws(FileError) -> String? {
         let (files, bytes) = try Self.contents(of: directory)
-        let isWithin = copies.withLock { copies in
+        return copies.withLock { copies in
             let other = copies[id, default: (0, 0)]
-            guard files + other.files < limits.files, bytes <= limits.bytes, size <= limits.bytes - bytes - other.bytes
-            else { return false }
+            let room = bytes <= limits.bytes ? limits.bytes - bytes - other.bytes : 0
+            if size > limits.bytes { return "is too large: an inbox has room for \(limits.bytes) bytes" }
+            if files + other.files >= limits.files {
+                return "does not fit into the inbox, which has \(limits.files) files"
+            }
+            if size > room {
+                return "does not fit into the inbox, which has room for \(max(room, 0)) of \(limits.bytes) bytes"
+            }
             copies[id] = (other.files + 1, other.bytes + size)
-            return true
+            return nil
         }
-        guard isWithin else { throw FileError(code: EDQUOT) }
     }
 
     private func release(_ size: Int, of id: String) {
@@ -127,8 +143,8 @@ final class InboxFiles: Sendable {
             // The handler may have deleted the file meanwhile.
             guard fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
             files += 1
-            // Sparse files may have sizes whose sum is no number.
-            let sum = bytes.addingReportingOverflow(Int(status.st_size))
+            // The holes of a file take no room.
+            let sum = bytes.addingReportingOverflow(min(Int(status.st_size), Int(status.st_blocks) * 512))
             bytes = sum.overflow ? .max : sum.partialValue
         }
         return (files, bytes)
@@ -142,30 +158,51 @@ final class InboxFiles: Sendable {
         return file
     }
 
-    /// Copies a number of bytes. File systems that can share the blocks of two files do so.
-    private static func copy(_ source: CInt, to file: CInt, size: Int) throws(FileError) {
-        var place = 0
-        while place < size {
-            let count = FileCopying.copyRange(from: source, to: file, at: place, atMost: size - place)
+    /// The parts of a file that are no holes, in order. If they have more bytes than a limit, the last ones are left out.
+    private static func data(of source: CInt, _ status: stat, limit: Int) throws(FileError) -> [Range<Int>] {
+        let size = Int(status.st_size)
+        // The search moves the position of the file, and the sender shares the position of its descriptor.
+        let file = open("/proc/self/fd/\(source)", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        // The sender may hand over a file that only the sender could open.
+        guard file >= 0 else { return size > 0 ? [0..<size] : [] }
+        defer { close(file) }
+        var parts: [Range<Int>] = []
+        var (place, bytes) = (0, 0)
+        while place < size, bytes <= limit {
+            guard let part = FileCopying.data(in: file, from: place) else {
+                guard errno == ENXIO else { throw FileError(code: errno) }
+                break
+            }
+            place = part.upperBound
+            let within = part.clamped(to: 0..<size)
+            if within.isEmpty { break }
+            parts.append(within)
+            bytes += within.count
+        }
+        return parts
+    }
+
+    /// Copies a part of a file to the same place. File systems that can share the blocks of two files do so.
+    private static func copy(_ source: CInt, to file: CInt, _ part: Range<Int>) throws(FileError) {
+        var place = part.lowerBound
+        while place < part.upperBound {
+            let count = FileCopying.copyRange(from: source, to: file, at: place, atMost: part.upperBound - place)
             place += max(count, 0)
             if count > 0 || count < 0 && errno == EINTR { continue }
             guard count < 0 else { break }
             // Some pairs of file systems cannot copy in the kernel.
             guard [EXDEV, EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw FileError(code: errno) }
-            place = try copyBytes(source, to: file, from: place, size: size)
+            place = try copyBytes(source, to: file, place..<part.upperBound)
             break
         }
-        guard place == size else { throw FileError("became shorter while it was copied") }
-        var status = stat()
-        guard fstat(source, &status) == 0 else { throw FileError(code: errno) }
-        guard Int(status.st_size) == size else { throw FileError("changed its size while it was copied") }
+        guard place == part.upperBound else { throw FileError("became shorter while it was copied") }
     }
 
-    private static func copyBytes(_ source: CInt, to file: CInt, from start: Int, size: Int) throws(FileError) -> Int {
+    private static func copyBytes(_ source: CInt, to file: CInt, _ part: Range<Int>) throws(FileError) -> Int {
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        var place = start
-        while place < size {
-            let count = pread(source, &buffer, min(buffer.count, size - place), off_t(place))
+        var place = part.lowerBound
+        while place < part.upperBound {
+            let count = pread(source, &buffer, min(buffer.count, part.upperBound - place), off_t(place))
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw FileError(code: errno) }
             guard count > 0 else { break }
@@ -181,6 +218,16 @@ final class InboxFiles: Sendable {
             place += count
         }
         return place
+    }
+
+    /// Gives a copy the size of its original, which may end with a hole, if the original still has it.
+    private static func setSize(of file: CInt, to size: off_t, as source: CInt) throws(FileError) {
+        while ftruncate(file, size) != 0 {
+            guard errno == EINTR else { throw FileError(code: errno) }
+        }
+        var status = stat()
+        guard fstat(source, &status) == 0 else { throw FileError(code: errno) }
+        guard status.st_size == size else { throw FileError("changed its size while it was copied") }
     }
 
     /// Gives a file the first name that is free.
@@ -209,8 +256,8 @@ extension InboxError {
 
     fileprivate init(_ error: FileError) {
         switch error {
-        case FileError(code: EDQUOT): self.init(isFull: true, reason: "does not fit into the inbox, which is full")
-        case FileError(code: ENOSPC): self.init(isFull: true, reason: "does not fit on the disk")
+        case FileError(code: ENOSPC), FileError(code: EDQUOT):
+            self.init(isFull: true, reason: "does not fit on the disk")
         default: self.init(reason: error.reason)
         }
     }

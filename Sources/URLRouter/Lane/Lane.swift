@@ -20,7 +20,7 @@ final class Lane: Sendable {
         let number: UInt64
         let connection: Connection
         let credentials: Credentials
-        /// The process at the other end when it connected; nil if it had gone.
+        /// The process at the other end when it connected; nil if it had exited.
         let process: ProcessIdentity?
         /// The handlers whose calls the program wants to get here.
         var offers: Set<BusName> = []
@@ -101,7 +101,7 @@ final class Lane: Sendable {
         }
     }
 
-    /// Finds the process at the other end of a connection; nil if it has gone, or if its number may belong to another process.
+    /// Finds the process at the other end of a connection; nil if it has exited, or if its number may belong to another process.
     private static func program(at connection: isolated Connection) -> (Credentials, ProcessIdentity?) {
         let peer = connection.peerCredentials
         let gone = Credentials(pid: nil, uid: peer?.uid)

@@ -21,4 +21,7 @@ extension URLRouter {
 
     /// Ends the connections of the lane.
     public func closeLane() async { await lane?.close() }
+
+    /// Continues all handlers that the router has stopped, because the router ends.
+    public func continueHandlers() { sessions.continueStopped() }
 }

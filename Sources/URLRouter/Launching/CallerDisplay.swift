@@ -1,3 +1,5 @@
+internal import ByteCoding
+internal import CLinux
 internal import Glibc
 
 /// The display of the process that asks for a launch, for a session that has told the router no display.
@@ -23,8 +25,8 @@ enum CallerDisplay {
         var result = environment
         // An entry that the limit cuts is not taken over.
         for entry in bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast() {
-            guard let text = String(validating: entry, as: UTF8.self), let equals = text.firstIndex(of: "="),
-                names.contains(String(text[..<equals]))
+            guard let text = String(validating: entry, as: UTF8.self), !text.hasTooManyMarks,
+                let equals = text.firstIndex(of: "="), names.contains(String(text[..<equals]))
             else { continue }
             result[String(text[..<equals])] = String(text[text.index(after: equals)...])
         }

@@ -1,63 +1,91 @@
+internal import ByteCoding
 internal import CLinux
 internal import Glibc
+internal import UserFiles
 
-/// The file `/.flatpak-info` that Flatpak puts into each sandbox (flatpak-metadata(5)).
+/// A sandbox of Flatpak, as the file `/.flatpak-info` at its root describes it (flatpak-metadata(5)).
 ///
 /// The sandbox of Flatpak gives an application no way to replace the file. The proxy that connects the sandbox with the bus
 /// has the same file at its root, so the connection of a sandbox is recognised by the proxy.
-enum FlatpakInstance {
-    private static let limit = 64 << 10
-    /// The size of the beginning of the table of mounts that is read. The sandboxes of Flatpak have some hundred mounts at most. A
-    /// process that makes its own sandbox can make its table much longer, and has no identifier then.
-    private static let tableLimit = 64 << 10
-    /// The file systems of which the kernel itself answers each question. A process that makes its own root could put a file
-    /// system of its own there, which never answers.
-    private static let fileSystems: Set = ["btrfs", "ext4", "tmpfs", "xfs"]
+struct FlatpakInstance: Hashable {
+    /// The identifier of the application, or of the runtime for a command that runs in a runtime alone.
+    let application: String
+    /// The number that Flatpak has given the sandbox; nil without one.
+    let number: UInt64?
 
-    /// The identifier of the application in whose sandbox a process is; nil for any other process.
-    static func application(pid: UInt32) -> String? {
+    private static let limit = 64 << 10
+
+    /// The sandbox that a process is in; nil for any other process.
+    init?(pid: UInt32) {
         let root = open("/proc/\(pid)/root", CInt(OPEN_PATH) | O_DIRECTORY | O_CLOEXEC)
         guard root >= 0 else { return nil }
         defer { close(root) }
-        guard let table = ProcessFiles.bytes("mountinfo", pid: pid, limit: tableLimit) else { return nil }
-        guard isAnsweredByTheKernel(root, table) else { return nil }
+        // A process that makes its own root could put a file system of its own there, which never answers.
+        guard let mounts = ProcessMounts(pid: pid), mounts.areAnsweredByTheKernel(at: root) else { return nil }
         let place = openat(root, ".flatpak-info", CInt(OPEN_PATH) | O_NOFOLLOW | O_CLOEXEC)
         guard place >= 0 else { return nil }
         defer { close(place) }
-        guard isAnsweredByTheKernel(place, table),
-            let bytes = ProcessFiles.bytes("fd/\(place)", pid: UInt32(getpid()), limit: limit)
+        guard mounts.areAnsweredByTheKernel(at: place),
+            let bytes = ProcessFiles.bytes("fd/\(place)", pid: UInt32(getpid()), limit: Self.limit)
         else { return nil }
-        return application(in: String(decoding: bytes, as: UTF8.self))
+        self.init(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// The `name` of the group `Application`, or of the group `Runtime` for a command that runs in a runtime alone.
-    static func application(in text: String) -> String? {
-        var names: [Substring: Substring] = [:]
+    /// Reads the text of the file: `name` of the group `Application`, or else of the group `Runtime`, and `instance-id` of the
+    /// group `Instance`.
+    init?(_ text: String) {
+        guard !text.hasTooManyMarks else { return nil }
+        var values: [Substring: Substring] = [:]
         var group: Substring = ""
         for line in text.split(separator: "\n") {
             if line.hasPrefix("["), line.hasSuffix("]") { group = line.dropFirst().dropLast() }
-            if line.hasPrefix("name="), names[group] == nil { names[group] = line.dropFirst("name=".count) }
+            guard let equals = line.firstIndex(of: "=") else { continue }
+            let key = "\(group).\(line[..<equals])"[...]
+            if values[key] == nil { values[key] = line[line.index(after: equals)...] }
         }
-        return (names["Application"] ?? names["Runtime"]).map(String.init)
+        guard let name = values["Application.name"] ?? values["Runtime.name"] else { return nil }
+        application = String(name)
+        number = values["Instance.instance-id"].flatMap { UInt64($0) }
     }
 
-    /// Whether a descriptor of a place in a process's view of files is on one of ``fileSystems``. No file system is asked.
+    // MARK: The process
+
+    /// The programs that start the application in the sandbox.
+    private static let starters: Set = ["bwrap", "sh", "dash", "bash", "busybox"]
+    private static let depth = 8
+
+    /// The process that the command of the sandbox has become or has started; nil if Flatpak does not say.
     ///
-    /// - Parameter table: the mounts that the process sees.
-    private static func isAnsweredByTheKernel(_ descriptor: CInt, _ table: [UInt8]) -> Bool {
-        guard let info = ProcessFiles.bytes("fdinfo/\(descriptor)", pid: UInt32(getpid())),
-            let mount = String(decoding: info, as: UTF8.self).split(separator: "\n").first(where: {
-                $0.hasPrefix("mnt_id:")
-            })?
-            .split(whereSeparator: \.isWhitespace).last
-        else { return false }
-        let beginning = Array("\(mount) ".utf8)
-        guard let line = table.split(separator: UInt8(ascii: "\n")).first(where: { $0.starts(with: beginning) }) else {
-            return false
+    /// Flatpak notes the first process of each sandbox in the directory of the user's session. A sandbox can write to a few
+    /// directories beside this one, and their names are no numbers. The process counts only if its own root has the same file.
+    ///
+    /// - Parameter directory: the directory of the user's session, `$XDG_RUNTIME_DIR`.
+    func process(in directory: String) -> UInt32? {
+        guard let number, var pid = Self.firstProcess(ofInstance: number, in: directory) else { return nil }
+        for _ in 0..<Self.depth {
+            guard FlatpakInstance(pid: pid) == self else { return nil }
+            let program = ProcessProgram.path(pid: pid)?.split(separator: "/").last.map(String.init) ?? ""
+            guard Self.starters.contains(program) else { return pid }
+            let children = ProcessFiles.bytes("task/\(pid)/children", pid: pid) ?? []
+            let pids = String(decoding: children, as: UTF8.self).split(separator: " ").compactMap { UInt32($0) }
+            guard pids.count == 1 else { return program == "bwrap" ? nil : pid }
+            pid = pids[0]
         }
-        // The fields are the mount's number and others, a hyphen, the file system, and others (proc_pid_mountinfo(5)).
-        let fields = String(decoding: line, as: UTF8.self).split(separator: " ")
-        guard let hyphen = fields.firstIndex(of: "-"), hyphen + 1 < fields.count else { return false }
-        return fileSystems.contains(String(fields[hyphen + 1]))
+        return nil
+    }
+
+    /// The number after `child-pid` in the file that bwrap has written.
+    private static func firstProcess(ofInstance number: UInt64, in directory: String) -> UInt32? {
+        do throws(FileError) {
+            let instance = try PrivateDirectory("\(directory)/.flatpak/\(number)", depth: 2)
+            let bytes = try instance.contents(of: "bwrapinfo.json", limit: limit)
+            let words = String(decoding: bytes, as: UTF8.self).split { !($0.isLetter || $0.isNumber || $0 == "-") }
+            guard let key = words.firstIndex(of: "child-pid"), words.index(after: key) < words.endIndex else {
+                return nil
+            }
+            return UInt32(words[words.index(after: key)])
+        } catch {
+            return nil
+        }
     }
 }

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import DBus
 internal import Desktop
 internal import Glibc
@@ -264,7 +265,15 @@ struct HandlerLauncher: Sendable {
         guard let confinement = ProcessConfinement(pid: pid) else {
             return await runsProgram(of: handler, pid: pid) ? .runsProgram : nil
         }
-        return confinement.application == handler.id.rawValue ? .isInSandbox : nil
+        return confinement.application.map(handler.isApplication) == true ? .isInSandbox : nil
+    }
+
+    /// The process that speaks over a connection of the bus: the process of the connection, or the one behind the proxy of a sandbox
+    /// of Flatpak. Nil behind any other proxy.
+    func process(behind pid: UInt32) -> UInt32? {
+        guard URLOrigin.isProxy(ProcessProgram.path(pid: pid)) else { return pid }
+        guard let directory = BaseDirectories(environment: environment).runtimeDirectory else { return nil }
+        return FlatpakInstance(pid: pid)?.process(in: directory)
     }
 
     /// Whether a process runs the handler's own program, or the script that is the handler's program.
@@ -319,4 +328,21 @@ struct StartedProcess {
     let output: ProcessOutput
     /// The state of the program's file before the start.
     let version: FileVersion?
+}
+
+extension Handler {
+    /// Whether the handler is the application of a sandbox: the two have one identifier, the identifier is one of the names that
+    /// Flatpak gives each application, or the manifest starts the application with Flatpak.
+    fileprivate func isApplication(_ application: String) -> Bool {
+        if id.rawValue == application { return true }
+        // The identifier of each application of Flatpak has at least two dots. The name of a snap has none.
+        if id.rawValue.hasPrefix(application + "."), application.count(where: { $0 == "." }) >= 2 { return true }
+        guard let name = program?.description.split(separator: "/").last else { return false }
+        // Flatpak exports a program with the name of each application.
+        if name == "flatpak", manifest.arguments.first == "run" {
+            let command = manifest.arguments.dropFirst().first { !$0.hasPrefix("-") }
+            return command?.split(separator: "/").first.map { $0 == application } == true
+        }
+        return name == application
+    }
 }

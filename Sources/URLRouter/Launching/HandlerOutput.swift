@@ -1,5 +1,7 @@
+internal import CLinux
 internal import Glibc
 internal import Logging
+internal import OpenURLBus
 internal import Reactor
 internal import SystemPackage
 internal import UserFiles
@@ -56,7 +58,7 @@ struct HandlerOutput: Sendable {
     func note(_ url: String, of file: String) { urls.assumeIsolated { $0.add(url, of: file) } }
 
     /// Returns a text without the secrets of the latest URLs that the processes of a file got. Call it on the loop's thread.
-    func withoutSecrets(_ text: String, of file: String) -> String {
+    func withoutSecrets(_ text: QuotingText, of file: String) -> QuotingText {
         urls.assumeIsolated { $0.redacting(text, of: file) }
     }
 

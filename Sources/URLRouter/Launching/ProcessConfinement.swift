@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The confinement of a process by a sandbox, a container, or a security label.
@@ -15,7 +16,7 @@ struct ProcessConfinement: Hashable {
         let isElsewhere =
             namespaces != Self.ownNamespaces || namespaces.contains(nil) || ProcessFiles.link("root", pid: pid) != "/"
         guard isElsewhere || label.confines else { return nil }
-        application = label.snap ?? Self.snap(pid: pid) ?? FlatpakInstance.application(pid: pid)
+        application = label.snap ?? Self.snap(pid: pid) ?? FlatpakInstance(pid: pid)?.application
     }
 
     /// Whether a process is confined.

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The files of a process in `/proc`.
@@ -6,7 +7,14 @@ enum ProcessFiles {
     ///
     /// - Parameter limit: the number of bytes to read at most.
     static func bytes(_ name: String, pid: UInt32, limit: Int = 4096) -> [UInt8]? {
-        let descriptor = open("/proc/\(pid)/\(name)", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        contents(of: "/proc/\(pid)/\(name)", limit: limit)
+    }
+
+    /// The first bytes of a file of the system; nil if it is empty or cannot be read.
+    ///
+    /// - Parameter limit: the number of bytes to read at most.
+    static func contents(of path: String, limit: Int) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, initialized in

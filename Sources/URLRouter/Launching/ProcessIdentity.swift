@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// A running process, apart from every other process since the start of the system.

@@ -1,4 +1,7 @@
+internal import ByteCoding
+internal import CLinux
 internal import Glibc
+internal import OpenURLBus
 internal import UserFiles
 
 /// The place of the output of one process.
@@ -14,7 +17,7 @@ enum ProcessOutput: Hashable, Sendable {
     /// output and its file.
     ///
     /// The line is the last line with a fatal error of Swift, or else the last line that is not part of Swift's backtrace.
-    var hint: String {
+    var hint: QuotingText {
         switch self {
         case .journal(let identifier): "; 'journalctl --user -t \(identifier)' shows its output"
         case .file(let path, let start):
@@ -22,6 +25,12 @@ enum ProcessOutput: Hashable, Sendable {
                 .map { "; it wrote: \($0); its output is in \(printable(path))" } ?? ""
         case .nowhere: ""
         }
+    }
+
+    /// The end of a message about the failure of one of several processes that may have written at the same time: without a line.
+    func hint(isShared: Bool) -> QuotingText {
+        if isShared, case .file(let path, _) = self { return "; its output is in \(printable(path))" }
+        return hint
     }
 
     /// The last line that is not blank; nil if there is none that the router can read.
@@ -64,7 +73,8 @@ private func tellingLine(of lines: [Line]) -> Line? {
     var (fatal, last, headline): (Line?, Line?, Line?)
     var isInBacktrace = false
     for line in lines {
-        let text = Substring(line)
+        // Such a line is none of Swift's, and takes long to search.
+        let text = String(line).hasTooManyMarks ? "" : Substring(line)
         if text.contains("Fatal error: ") {
             fatal = line
         } else if text.contains(": Backtracing from 0x") {

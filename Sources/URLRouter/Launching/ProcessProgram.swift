@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The program of a process.
@@ -26,7 +27,7 @@ enum ProcessProgram {
     }
 
     /// The path of the script as the process has it in its arguments. No file system is asked.
-    static func scriptArgument(pid: UInt32) -> String? {
+    private static func scriptArgument(pid: UInt32) -> String? {
         // The interpreter's path, its options and the path of the script fit in this size.
         guard let bytes = ProcessFiles.bytes("cmdline", pid: pid, limit: 3 * Int(PATH_MAX)) else { return nil }
         let arguments = bytes.split(separator: 0, omittingEmptySubsequences: false).dropFirst()

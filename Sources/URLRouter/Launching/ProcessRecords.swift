@@ -5,7 +5,7 @@ internal import UserFiles
 /// The processes that routers have started for handlers, on record for the next router.
 ///
 /// Each record is a file with the name of the handler's identifier. The file holds the number and the start time of one
-/// process, so a process that took over the number is not the recorded process. The records are in `$XDG_RUNTIME_DIR`, which
+/// process, so a process that took over the number is not the recorded process. The open background tasks of the process follow. The records are in `$XDG_RUNTIME_DIR`, which
 /// is in memory, or else in the directory of the user's state. The identifier of the system's start belongs to each record,
 /// because that directory outlives the system's processes.
 ///
@@ -16,8 +16,9 @@ struct ProcessRecords: Sendable {
     private let bootID: String
     private let log: Logger
 
-    /// The largest size of a record: two numbers, the system's start, and the characters between them.
-    private static let limit = 128
+    /// The largest size of a record: two numbers, the system's start, the characters between them, and the tasks that the
+    /// limits of a router allow.
+    private static let limit = 128 + 1024 * (256 + 16)
 
     /// The records of the user whom an environment belongs to; nil if the environment gives no directory.
     init?(environment: [String: String], log: Logger) {
@@ -40,9 +41,17 @@ struct ProcessRecords: Sendable {
     func add(_ pid: CInt, of id: BundleIdentifier) {
         // A process that has ended already needs no record.
         guard let process = UInt32(exactly: pid).flatMap(ProcessIdentity.init(pid:)) else { return }
-        let text = "\(process.pid) \(process.startTime) \(bootID)\n"
+        write(Record(process: process, bootID: bootID), of: id)
+    }
+
+    /// Records the open background tasks of a process that is on record, instead of its earlier ones.
+    func put(_ tasks: [UInt32: String], of id: BundleIdentifier, _ process: ProcessIdentity) {
+        write(Record(process: process, bootID: bootID, tasks: tasks), of: id)
+    }
+
+    private func write(_ record: Record, of id: BundleIdentifier) {
         do throws(FileError) {
-            try PrivateDirectory(directory, depth: 2, isMade: true).replace(id.rawValue, with: Array(text.utf8))
+            try PrivateDirectory(directory, depth: 2, isMade: true).replace(id.rawValue, with: record.bytes)
         } catch {
             log.warning(
                 "the process is not put on record: \(printable("\(directory)/\(id)")): \(error)",
@@ -51,10 +60,20 @@ struct ProcessRecords: Sendable {
         }
     }
 
+    /// The open background tasks of a handler's recorded process; none of any other process.
+    func tasks(of id: BundleIdentifier, _ process: ProcessIdentity) -> [UInt32: String] {
+        reading { (directory) throws(FileError) in
+            guard let record = record(of: id, in: directory), record.isCurrent(bootID), record.process == process else {
+                return [:]
+            }
+            return record.tasks
+        } ?? [:]
+    }
+
     /// Whether a router has started a process for a handler, and the process still runs.
     func contain(_ pid: UInt32, of id: BundleIdentifier) -> Bool {
         reading { (directory) throws(FileError) in
-            record(of: id, in: directory)?.running?.pid == pid
+            record(of: id, in: directory)?.running(bootID)?.pid == pid
         } ?? false
     }
 
@@ -94,7 +113,7 @@ struct ProcessRecords: Sendable {
         removingFrom directory: borrowing PrivateDirectory
     ) throws(FileError) -> Bool {
         guard let record = record(of: id, in: directory) else { return false }
-        if record.running != nil { return true }
+        if record.running(bootID) != nil { return true }
         try directory.remove(id.rawValue)
         return false
     }
@@ -102,27 +121,54 @@ struct ProcessRecords: Sendable {
     /// Reads the record of a handler; nil without a record. A file that is not a record is left alone.
     private func record(of id: BundleIdentifier, in directory: borrowing PrivateDirectory) -> Record? {
         do throws(FileError) {
-            let text = String(decoding: try directory.contents(of: id.rawValue, limit: Self.limit), as: UTF8.self)
-            let fields = text.split(whereSeparator: \.isWhitespace)
-            guard fields.count == 3, let pid = UInt32(fields[0]), let startTime = UInt64(fields[1]) else {
-                throw FileError("is not the record of a process")
-            }
-            let process = ProcessIdentity(pid: pid, startTime: startTime)
-            return Record(process: process, isOfThisStart: fields[2] == bootID)
+            let bytes = try directory.contents(of: id.rawValue, limit: Self.limit)
+            guard let record = Record(bytes) else { throw FileError("is not the record of a process") }
+            return record
         } catch {
             if !error.isAbsence { log.warning("ignored: \(printable("\(self.directory)/\(id)")): \(error)") }
             return nil
         }
     }
 
+    /// The contents of a file: a line with the process, and then each task with a zero byte behind its name.
     private struct Record {
         let process: ProcessIdentity
+        /// The identifier of the system's start at which the process was started.
+        let bootID: String
+        var tasks: [UInt32: String] = [:]
+
+        init(process: ProcessIdentity, bootID: String, tasks: [UInt32: String] = [:]) {
+            self.process = process
+            self.bootID = bootID
+            self.tasks = tasks
+        }
+
+        init?(_ bytes: [UInt8]) {
+            let line = bytes.prefix { $0 != UInt8(ascii: "\n") }
+            let fields = String(decoding: line, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+            guard fields.count == 3, let pid = UInt32(fields[0]), let startTime = UInt64(fields[1]) else { return nil }
+            process = ProcessIdentity(pid: pid, startTime: startTime)
+            bootID = String(fields[2])
+            for task in bytes.dropFirst(line.count + 1).split(separator: 0) {
+                let parts = task.split(separator: UInt8(ascii: " "), maxSplits: 1, omittingEmptySubsequences: false)
+                guard parts.count == 2, let number = UInt32(String(decoding: parts[0], as: UTF8.self)) else {
+                    return nil
+                }
+                tasks[number] = String(decoding: parts[1], as: UTF8.self)
+            }
+        }
+
+        var bytes: [UInt8] {
+            let line = "\(process.pid) \(process.startTime) \(bootID)\n"
+            return Array(line.utf8) + tasks.sorted { $0.key < $1.key }.flatMap { Array("\($0.key) \($0.value)\0".utf8) }
+        }
+
         /// Whether the process was started since the start of the system.
-        let isOfThisStart: Bool
+        func isCurrent(_ bootID: String) -> Bool { self.bootID == bootID }
 
         /// The recorded process, if it runs.
-        var running: ProcessIdentity? {
-            isOfThisStart && ProcessIdentity(pid: process.pid) == process ? process : nil
+        func running(_ bootID: String) -> ProcessIdentity? {
+            isCurrent(bootID) && ProcessIdentity(pid: process.pid) == process ? process : nil
         }
     }
 }

@@ -36,14 +36,20 @@ actor RecentURLs {
     }
 
     func redacting(_ text: String, of name: String) -> String {
-        guard !text.isEmpty, var entries = urls[name] else { return text }
+        text.isEmpty ? text : secrets(of: name).redacting(text)
+    }
+
+    func redacting(_ text: QuotingText, of name: String) -> QuotingText { secrets(of: name).redacting(text) }
+
+    private func secrets(of name: String) -> [URLSecrets] {
+        guard var entries = urls[name] else { return [] }
         if entries.contains(where: { $0.secrets == nil }) {
             for index in entries.indices {
                 entries[index].secrets = entries[index].secrets ?? RedactedURL(entries[index].url).secrets
             }
             urls[name] = entries
         }
-        return entries.compactMap(\.secrets).redacting(text)
+        return entries.compactMap(\.secrets)
     }
 }
 

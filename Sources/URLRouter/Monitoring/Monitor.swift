@@ -1,5 +1,4 @@
 internal import DBus
-internal import Glibc
 internal import OpenURLBus
 internal import Reactor
 
@@ -8,11 +7,20 @@ internal import Reactor
 /// Nothing happens on the way of a request but notes: the subscribers get what has changed in one signal after
 /// ``reportDelay``, and the log gets what has ended after ``logDelay``. The object belongs to the router's actor.
 final class Monitor {
-    private let bus: any HandlerBus
-    private let loop: EventLoop
+    private let bus: any BusNames & RouterSignals
+    private let callers: Callers
     private let tasks: RouterTasks
     private let log: RequestLog?
-    private let subscriptions: Subscriptions
+    private let limits: RouterLimits
+    private lazy var subscriptions = Subscriptions(
+        bus,
+        callers,
+        tasks,
+        limit: limits.monitors,
+        left: { [unowned self] in
+            unsubscribe($0)
+        }
+    )
     private var options: [BusName: MonitorOptions] = [:]
     private var lastTime: UInt64 = 0
     private var changes: [Observation] = []
@@ -33,12 +41,19 @@ final class Monitor {
     private static let waitingEnds = 1024
     private static let waitingBytes = 4 << 20
 
-    init(_ bus: any HandlerBus, _ loop: EventLoop, _ limits: RouterLimits, _ tasks: RouterTasks, log: RequestLog?) {
+    init(
+        _ bus: any BusNames & RouterSignals,
+        _ callers: Callers,
+        _ loop: EventLoop,
+        _ limits: RouterLimits,
+        _ tasks: RouterTasks,
+        log: RequestLog?
+    ) {
         self.bus = bus
-        self.loop = loop
+        self.callers = callers
+        self.limits = limits
         self.tasks = tasks
         self.log = log
-        subscriptions = Subscriptions(bus, limit: limits.monitors)
         reportTimer = RestartableTimer(on: loop)
         logTimer = RestartableTimer(on: loop)
     }
@@ -53,10 +68,7 @@ final class Monitor {
         named requestID: String? = nil
     ) -> Observation? {
         guard log != nil || !options.isEmpty else { return nil }
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        let microseconds = UInt64(clamping: now.tv_sec) * 1_000_000 + UInt64(clamping: now.tv_nsec / 1000)
-        lastTime = max(microseconds, lastTime + 1)
+        lastTime = max(WallClock.microseconds, lastTime + 1)
         var request = ObservedRequest(time: lastTime, kind: kind, url: url, fallback: fallback)
         request.requestID = requestID
         return Observation(request, self)
@@ -134,31 +146,25 @@ final class Monitor {
 
     // MARK: Subscribers
 
-    /// Adds a subscriber; returns when its end will be noticed.
+    /// Adds a subscriber, or changes its wishes; returns when its end will be noticed.
     ///
-    /// - Parameter left: tells, on the event loop, that the connection has ended.
     /// - Throws: `limitsExceeded`.
-    func subscribe(
-        _ name: BusName,
-        _ account: String,
-        _ wishes: MonitorOptions,
-        left: @escaping @Sendable (BusName) -> Void
-    ) async throws(OpenURLError) {
-        options[name] = wishes
+    func subscribe(_ caller: BusName?, _ wishes: MonitorOptions) async throws(OpenURLError) {
+        guard let caller else { return }
+        options[caller] = wishes
         do throws(OpenURLError) {
-            try await subscriptions.add(name, account, left: left)
-            // The connection may have ended meanwhile.
-            if !subscriptions.contains(name) { unsubscribe(name) }
+            try await subscriptions.add(caller)
         } catch {
-            unsubscribe(name)
+            unsubscribe(caller)
             throw error
         }
     }
 
     /// Removes a subscriber, and everything that was kept for it.
-    func unsubscribe(_ name: BusName) {
-        options[name] = nil
-        subscriptions.remove(name)
+    func unsubscribe(_ caller: BusName?) {
+        guard let caller else { return }
+        subscriptions.remove(caller)
+        options[caller] = nil
         guard options.isEmpty else { return }
         reportTimer.cancel()
         for observation in changes { observation.isChanged = false }
@@ -167,27 +173,8 @@ final class Monitor {
 
     /// The number of subscribers.
     var subscriberCount: Int { options.count }
-}
 
-extension URLRouter {
-    func subscribe(toRequests wishes: MonitorOptions, _ caller: BusName?) async throws(OpenURLError) {
-        guard let caller else { return }
-        let account = await callers.caller(caller).account
-        try await monitor.subscribe(caller, account, wishes) { [unowned self] name in
-            assumeIsolated { $0.monitor.unsubscribe(name) }
-        }
-    }
-
-    func unsubscribe(fromRequests caller: BusName?) {
-        if let caller { monitor.unsubscribe(caller) }
-    }
-
-    func loggedRequests(_ filter: MonitorFilter) async throws(RemoteError) -> [MonitorEntry] {
-        try await monitor.entries(filter)
-    }
-
-    /// Returns when every request that has ended is in the log.
-    public func storeLog() async { await monitor.flush() }
+    // MARK: Handlers
 
     /// Performs a request about a handler itself, and shows the request to those who watch.
     func observing(
@@ -196,7 +183,7 @@ extension URLRouter {
         _ caller: BusName?,
         _ body: (Observation?) async throws(OpenURLError) -> Void
     ) async throws(OpenURLError) {
-        guard let observed = monitor.observe(kind, nil) else { return try await body(nil) }
+        guard let observed = observe(kind, nil) else { return try await body(nil) }
         let source = await callers.caller(caller).source
         observed.note {
             $0.handler = id

@@ -1,3 +1,4 @@
+internal import DBus
 internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
@@ -79,8 +80,8 @@ struct ObservedRequest: Sendable {
         entry.microseconds = outcome?.microseconds
         entry.way = outcome?.way.map { .known($0) }
         entry.error = outcome?.error.map {
-            let message = secrets.redacting($0.message.cut(toBytes: Self.searchedBytes))
-            return OpenURLError($0.code, message.prefix(bytes: Self.messageBytes)).dbusError
+            let message = secrets.redacting($0.text.cut(toBytes: Self.searchedBytes)).description
+            return RemoteError($0.code.errorName, message.prefix(bytes: Self.messageBytes))
         }
         return entry
     }

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import DBus
 internal import Glibc
 public import Logging
@@ -18,6 +19,9 @@ public actor RequestLog {
     private let loop: EventLoop
     private let log: Logger
     private var database: Database?
+    /// The number of entries in the file, as far as this router knows: a router on another bus adds to the file too. So the entries
+    /// are counted again after as many additions as the log holds. To count them each time would read the whole file.
+    private var known: (entries: Int, additions: Int)?
 
     /// The log's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -46,35 +50,54 @@ public actor RequestLog {
     /// - Parameter missing: the number of requests that there was no room for.
     func add(_ requests: [ObservedRequest], missing: Int) {
         if missing > 0 { log.warning("\(missing) requests are missing in the log, because the disk is slow") }
-        add(requests.map { $0.entry() }, at: Self.now)
+        add(requests.map { $0.entry() }, at: WallClock.microseconds)
     }
 
     func add(_ entries: [MonitorEntry], at now: UInt64) {
         using { database throws(SQLiteError) in
             try database.transaction { () throws(SQLiteError) in
                 let insert = try database.prepare("INSERT OR REPLACE INTO entries (time, entry) VALUES (?, ?)")
+                var added = 0
                 for entry in entries {
                     guard let bytes = bytes(of: entry) else { continue }
                     try insert.bind(1, Int64(clamping: entry.time))
                     try insert.bind(2, bytes)
                     _ = try insert.step()
+                    added += 1
                 }
-                let kept = UInt64(MonitorInterface.keptTime / .microseconds(1))
-                let delete = try database.prepare(
-                    """
-                    DELETE FROM entries WHERE time < ?
-                        OR time <= (SELECT time FROM entries ORDER BY time DESC LIMIT 1 OFFSET ?)
-                    """
-                )
-                try delete.bind(1, Int64(clamping: now > kept ? now - kept : 0))
-                try delete.bind(2, Int64(capacity))
-                _ = try delete.step()
+                try prune(database, added: added, at: now)
             }
         }
     }
 
+    /// Removes entries that are too old, and the first ones if there are too many.
+    private func prune(_ database: Database, added: Int, at now: UInt64) throws(SQLiteError) {
+        let expired = try database.prepare("DELETE FROM entries WHERE time < ?")
+        let kept = UInt64(MonitorInterface.keptTime / .microseconds(1))
+        try expired.bind(1, Int64(clamping: now > kept ? now - kept : 0))
+        _ = try expired.step()
+        let removed = database.changes
+
+        var count: (entries: Int, additions: Int)
+        if let known, known.additions < capacity {
+            count = (known.entries + added - removed, known.additions + added)
+        } else {
+            let all = try database.prepare("SELECT count(*) FROM entries")
+            count = (try all.step() ? Int(all.integer(0)) : 0, 0)
+        }
+        if count.entries > capacity {
+            let first = try database.prepare(
+                "DELETE FROM entries WHERE time <= (SELECT time FROM entries ORDER BY time LIMIT 1 OFFSET ?)"
+            )
+            try first.bind(1, Int64(count.entries - capacity - 1))
+            _ = try first.step()
+            count.entries -= database.changes
+        }
+        known = count
+    }
+
     /// The entries that a filter selects, the latest first.
-    func entries(_ filter: MonitorFilter, at now: UInt64 = RequestLog.now) -> [MonitorEntry] {
+    func entries(_ filter: MonitorFilter, at now: UInt64 = WallClock.microseconds) -> [MonitorEntry] {
         let limit = min(filter.limit.map { Int($0) } ?? .max, MonitorInterface.pageSize)
         let kept = UInt64(MonitorInterface.keptTime / .microseconds(1))
         // Nothing has been written since, which would have removed the old entries.
@@ -93,12 +116,6 @@ public actor RequestLog {
             }
         }
         return entries
-    }
-
-    private static var now: UInt64 {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        return UInt64(clamping: now.tv_sec) * 1_000_000
     }
 
     // MARK: The file
@@ -133,6 +150,7 @@ public actor RequestLog {
                 return
             } catch {
                 database = nil
+                known = nil
                 guard !isLast, error.isDamage || error.isInvalidStatement else {
                     return log.error("the log \(printable(path)) cannot be used: \(error)")
                 }

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import DBus
 internal import Glibc
 internal import Logging
@@ -18,7 +19,8 @@ final class Permissions {
     private(set) var snapshot = PolicySnapshot(number: 0, rules: PolicyRules(), problems: [])
     private(set) var answers = RememberedAnswers()
     private var given = GivenPermissions()
-    private let store: PolicyStore?
+    /// The files; nil if nothing is read or written.
+    let store: PolicyStore?
     private let tasks: RouterTasks
     private let log: Logger
     private let saving: RestartableTimer
@@ -27,7 +29,6 @@ final class Permissions {
     private(set) var isWriting = false
     private var hasChangedWhileSaving = false
 
-    /// - Parameter store: the files; nil if nothing is read or written.
     init(_ store: PolicyStore?, on loop: EventLoop, tasks: RouterTasks, log: Logger) {
         self.store = store
         self.tasks = tasks
@@ -112,38 +113,30 @@ final class Permissions {
         }
     }
 
-    /// Checks a URL before it goes to its handler.
-    ///
-    /// - Parameter tell: gets the verdict.
-    /// - Returns: the question that has to be answered first; nil if the URL may go.
-    /// - Throws: `notAllowed`.
-    func check(
-        _ destination: Destination,
+    /// Decides about a URL before it goes to its handler, as the policy says.
+    func decision(
+        _ verdict: PolicyVerdict,
+        on destination: Destination,
         from caller: Caller,
-        _ options: OpenOptions,
-        tell: (PolicyVerdict) -> Void = { _ in }
-    ) throws(OpenURLError) -> PolicyDialog? {
+        _ options: OpenOptions
+    ) -> Decision {
         let source = caller.source
-        let verdict = verdict(on: destination, from: source)
-        tell(verdict)
         if case .answer(let answer, _) = verdict.reason { use(answer.key) }
         switch verdict.decision {
-        case .allow: return nil
+        case .allow: return .go
         case .ask:
             let dialog = PolicyDialog(destination, from: source)
-            if let permission = options.permission, given.take(permission, dialog, source.uniqueName) { return nil }
-            guard options.asksAtTerminal, caller.callerClass == .user else { return dialog }
-            throw dialog.refusal("\(verdict.description), so a person has to be asked")
-        case .deny: throw denial(of: destination, verdict, source)
+            if let permission = options.permission, given.take(permission, dialog, source.uniqueName) { return .go }
+            guard options.asksAtTerminal, caller.callerClass == .user else { return .ask(dialog) }
+            return .refuse(dialog.refusal("\(verdict.description), so a person has to be asked"))
+        case .deny: return .refuse(denial(of: destination, verdict, source))
         }
     }
 
-    /// Checks a URL that the person has allowed: a rule that denies the URL may have come meanwhile.
-    ///
-    /// - Throws: `notAllowed`.
-    func checkAfterQuestion(_ destination: Destination, from source: OpenContext.Source) throws(OpenURLError) {
+    /// Decides about a URL that the person has allowed: a rule that denies the URL may have come meanwhile.
+    func decisionAfterQuestion(on destination: Destination, from source: OpenContext.Source) -> Decision {
         let verdict = verdict(on: destination, from: source)
-        if verdict.decision == .deny { throw denial(of: destination, verdict, source) }
+        return verdict.decision == .deny ? .refuse(denial(of: destination, verdict, source)) : .go
     }
 
     private func denial(
@@ -163,29 +156,25 @@ final class Permissions {
         verdict(on: destination, from: source).decision == .ask ? "answered" : nil
     }
 
-    /// Checks a URL of the queue before each attempt: the rules may have changed since the URL was accepted.
+    /// Decides about a URL of the queue before each attempt: the rules may have changed since the URL was accepted.
     ///
     /// A person who was asked when the URL was accepted is not asked again about the same handler. Nobody waits for the answer to any
     /// other question, so the delivery fails then.
-    ///
-    /// - Parameter tell: gets the verdict.
-    func check(
-        _ delivery: Delivery,
-        to destination: Destination,
-        tell: (PolicyVerdict) -> Void
-    ) throws(OpenURLError) {
-        let source = delivery.context.source
-        let verdict = verdict(on: destination, from: source)
-        tell(verdict)
-        guard verdict.decision != .allow else { return }
-        let dialog = PolicyDialog(destination, from: source)
-        if verdict.decision == .deny { throw verdict.refusal(dialog.key.pattern, to: source) }
+    func decision(_ verdict: PolicyVerdict, on destination: Destination, of delivery: Delivery) -> Decision {
+        if verdict.decision == .allow { return .go }
+        let dialog = PolicyDialog(destination, from: delivery.context.source)
+        if verdict.decision == .deny {
+            return .refuse(verdict.refusal(dialog.key.pattern, to: delivery.context.source))
+        }
         guard delivery.handler == destination.claimant.id else {
-            throw dialog.refusal("\(verdict.description), and the URL was accepted for \(delivery.handler)")
+            return .refuse(dialog.refusal("\(verdict.description), and the URL was accepted for \(delivery.handler)"))
         }
         guard delivery.options.permission != nil else {
-            throw dialog.refusal("\(verdict.description), and nobody was asked when the URL was accepted")
+            return .refuse(
+                dialog.refusal("\(verdict.description), and nobody was asked when the URL was accepted")
+            )
         }
+        return .go
     }
 
     // MARK: Permissions

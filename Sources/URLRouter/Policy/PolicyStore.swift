@@ -1,3 +1,4 @@
+internal import ByteCoding
 public import Logging
 internal import Policy
 public import Reactor
@@ -78,7 +79,11 @@ public actor PolicyStore {
         do throws(FileError) {
             let directory = try PrivateDirectory(answersDirectory)
             let bytes = try directory.contents(of: Self.answersName, limit: RememberedAnswers.maximumSize)
-            return RememberedAnswers(text: String(decoding: bytes, as: UTF8.self))
+            let text = String(decoding: bytes, as: UTF8.self)
+            guard !text.hasTooManyMarks else {
+                throw FileError("has more than \(String.maximumMarks) combining marks in a row")
+            }
+            return RememberedAnswers(text: text)
         } catch {
             if !error.isAbsence { warnOfAnswers(error) }
             return RememberedAnswers()

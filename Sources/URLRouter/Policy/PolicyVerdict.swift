@@ -47,6 +47,7 @@ struct PolicyVerdict: Sendable {
         let reason = source.mayKnowPolicy ? description : "the policy"
         let advice =
             switch self.reason {
+            case .rule(let rule) where rule.isUsers && rule.isRefusal: "'openurl policy' says how to correct it"
             case .rule(let rule) where !rule.isUsers: "only the administrator can change that"
             case .answer(let answer, _):
                 "'openurl policy forget \(answer.key.pattern.arguments)' forgets the answer"

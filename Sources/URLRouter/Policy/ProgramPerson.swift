@@ -100,7 +100,7 @@ struct ProgramPerson: PersonAsking {
             if chunk.isEmpty { break }
             bytes += chunk
         }
-        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+        return bytes.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
     }
 }
 

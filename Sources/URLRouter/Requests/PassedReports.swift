@@ -7,11 +7,11 @@ internal import Reactor
 /// The object belongs to the router's actor.
 final class PassedReports {
     private let handle: RequestHandle
-    private let bus: any HandlerBus
+    private let bus: any RouterSignals
     private let timer: RestartableTimer
     private var pace = ReportPace()
 
-    init(to handle: RequestHandle, on bus: any HandlerBus, _ loop: EventLoop) {
+    init(to handle: RequestHandle, on bus: any RouterSignals, _ loop: EventLoop) {
         self.handle = handle
         self.bus = bus
         timer = RestartableTimer(on: loop)

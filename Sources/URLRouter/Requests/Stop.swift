@@ -15,24 +15,6 @@ final class Stop {
 
     /// Whether the caller has cancelled the request.
     var isRequested: Bool { handle.isCancelled }
-
-    /// Ends the request here if the caller has cancelled it, before a stage that would be in vain.
-    func check() throws(OpenURLError) {
-        if isRequested { throw .withdrawn }
-    }
-
-    /// Performs a stage.
-    ///
-    /// - Parameter withdraw: called at most once, if the caller cancels while `body` runs.
-    func during<Result>(
-        _ withdraw: @escaping () -> Void,
-        _ body: () async throws(OpenURLError) -> Result
-    ) async throws(OpenURLError) -> Result {
-        try check()
-        handle.withdraw = withdraw
-        defer { handle.withdraw = nil }
-        return try await body()
-    }
 }
 
 extension OpenURLError {

@@ -7,9 +7,9 @@ enum CallbackObject {
         ExportedInterface(
             CallbackInterface.name,
             [
-                .method(CallbackInterface.request) { [router] call, input in
+                .method(CallbackInterface.request, of: router) { router, call, input in
                     let (url, pattern, options) = input.values
-                    return try await router.requestCallback(url, pattern, options, caller: call.sender)
+                    return try await router.callbackRequests.request(url, pattern, options, caller: call.sender)
                 }
             ]
         )
@@ -19,11 +19,12 @@ enum CallbackObject {
         ExportedInterface(
             CallbackHandleInterface.name,
             [
-                .method(CallbackHandleInterface.close) { [router] call, _ in
-                    try await router.closeCallback(at: call.path, caller: call.sender)
+                .method(CallbackHandleInterface.close, of: router) { router, call, _ in
+                    try router.callbackRequests.close(at: call.path, caller: call.sender)
                     return Empty()
                 },
                 .signal(CallbackHandleInterface.completed),
+                .signal(CallbackHandleInterface.refused),
             ]
         )
     }

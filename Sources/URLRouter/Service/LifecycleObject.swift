@@ -8,65 +8,68 @@ enum LifecycleObject {
         ExportedInterface(
             LifecycleInterface.name,
             [
-                .method(LifecycleInterface.list) { call, _ in
-                    try await router.querying(call.sender) { await router.status(for: call.sender) }
+                .method(LifecycleInterface.list, of: router) { router, call, _ in
+                    try await router.callers.querying(call.sender) { await router.lifecycle.status(for: call.sender) }
                 },
-                .method(LifecycleInterface.activate) { call, id in
-                    try await router.activate(try await subject(id, call, router), caller: call.sender)
+                .method(LifecycleInterface.activate, of: router) { router, call, id in
+                    try await router.lifecycle.activate(
+                        try await subject(id, call, router.callers),
+                        caller: call.sender
+                    )
                     return Empty()
                 },
-                .method(LifecycleInterface.wake) { call, id in
-                    try await router.wake(try await subject(id, call, router), caller: call.sender)
+                .method(LifecycleInterface.wake, of: router) { router, call, id in
+                    try await router.lifecycle.wake(try await subject(id, call, router.callers), caller: call.sender)
                     return Empty()
                 },
-                .method(LifecycleInterface.background) { call, id in
-                    try await router.background(try await subject(id, call, router))
+                .method(LifecycleInterface.background, of: router) { router, call, id in
+                    try await router.lifecycle.background(try await subject(id, call, router.callers))
                     return Empty()
                 },
-                .method(LifecycleInterface.suspend) { call, id in
-                    try await router.suspend(try await subject(id, call, router))
+                .method(LifecycleInterface.suspend, of: router) { router, call, id in
+                    try await router.lifecycle.suspend(try await subject(id, call, router.callers))
                     return Empty()
                 },
-                .method(LifecycleInterface.terminate) { call, id in
-                    try await router.terminate(try await subject(id, call, router))
+                .method(LifecycleInterface.terminate, of: router) { router, call, id in
+                    try await router.lifecycle.terminate(try await subject(id, call, router.callers))
                     return Empty()
                 },
-                .method(LifecycleInterface.reset) { call, id in
-                    try await router.reset(try await subject(id, call, router))
+                .method(LifecycleInterface.reset, of: router) { router, call, id in
+                    try router.lifecycle.reset(try await subject(id, call, router.callers))
                     return Empty()
                 },
-                .method(LifecycleInterface.beginBackgroundTask) { call, name in
-                    let (task, remaining) = try await router.beginBackgroundTask(name, caller: call.sender)
+                .method(LifecycleInterface.beginBackgroundTask, of: router) { router, call, name in
+                    let (task, remaining) = try await router.lifecycle.beginBackgroundTask(name, caller: call.sender)
                     return Arguments(task, remaining)
                 },
-                .method(LifecycleInterface.endBackgroundTask) { call, task in
-                    try await router.endBackgroundTask(task, caller: call.sender)
+                .method(LifecycleInterface.endBackgroundTask, of: router) { router, call, task in
+                    try router.lifecycle.endBackgroundTask(task, caller: call.sender)
                     return Empty()
                 },
-                .method(LifecycleInterface.backgroundTimeRemaining) { call, _ in
-                    try await router.backgroundTimeRemaining(caller: call.sender)
+                .method(LifecycleInterface.backgroundTimeRemaining, of: router) { router, call, _ in
+                    try router.lifecycle.backgroundTimeRemaining(caller: call.sender)
                 },
-                .method(LifecycleInterface.reportProgress) { call, input in
+                .method(LifecycleInterface.reportProgress, of: router) { router, call, input in
                     let (request, fraction, message) = input.values
                     guard let report = ProgressReport(fraction, message) else {
                         throw RemoteError(.invalidArguments, "the fraction has to be a number")
                     }
-                    try await router.reportProgress(report, on: request, caller: call.sender)
+                    try router.sessions.report(report, on: request, from: call.sender)
                     return Empty()
                 },
-                .method(LifecycleInterface.returnToSource) { call, input in
+                .method(LifecycleInterface.returnToSource, of: router) { router, call, input in
                     let (request, platformData) = input.values
                     let tokens = FreedesktopApplication.options(platformData)
-                    try await router.returnToSource(of: request, tokens, caller: call.sender)
+                    try router.lifecycle.returnToSource(of: request, tokens, caller: call.sender)
                     return Empty()
                 },
-                .method(LifecycleInterface.notify) { call, input in
+                .method(LifecycleInterface.notify, of: router) { router, call, input in
                     let (id, kind, value) = input.values
-                    try await router.notify(try await subject(id, call, router), kind, value)
+                    try await router.lifecycle.notify(try await subject(id, call, router.callers), kind, value)
                     return Empty()
                 },
-                .method(LifecycleInterface.relieveMemory) { _, _ in
-                    await router.relieveMemory()
+                .method(LifecycleInterface.relieveMemory, of: router) { router, _, _ in
+                    router.lifecycle.relieveMemory()
                     return Empty()
                 },
                 .signal(LifecycleInterface.stateChanged),
@@ -78,10 +81,10 @@ enum LifecycleObject {
     private static func subject(
         _ text: String,
         _ call: IncomingCall,
-        _ router: URLRouter
+        _ callers: Callers
     ) async throws -> BundleIdentifier {
         let id = try identifier(text)
-        try await router.check(call.sender, for: text)
+        try await callers.check(call.sender, for: text)
         return id
     }
 }

@@ -7,16 +7,16 @@ enum MonitorObject {
         ExportedInterface(
             MonitorInterface.name,
             [
-                .method(MonitorInterface.subscribe) { call, options in
-                    try await router.subscribe(toRequests: options, call.sender)
+                .method(MonitorInterface.subscribe, of: router) { router, call, options in
+                    try await router.monitor.subscribe(call.sender, options)
                     return Empty()
                 },
-                .method(MonitorInterface.unsubscribe) { call, _ in
-                    await router.unsubscribe(fromRequests: call.sender)
+                .method(MonitorInterface.unsubscribe, of: router) { router, call, _ in
+                    router.monitor.unsubscribe(call.sender)
                     return Empty()
                 },
-                .method(MonitorInterface.log) { [router] call, filter in
-                    try await router.querying(call.sender) { try await router.loggedRequests(filter) }
+                .method(MonitorInterface.log, of: router) { router, call, filter in
+                    try await router.callers.querying(call.sender) { try await router.monitor.entries(filter) }
                 },
                 .signal(MonitorInterface.entries),
             ]

@@ -10,24 +10,24 @@ enum PolicyObject {
 
     private static func rules(_ router: URLRouter) -> [ExportedInterface.Member] {
         [
-            .method(PolicyInterface.rules) { _, _ in
-                let (rules, problems) = await router.policyRules()
+            .method(PolicyInterface.rules, of: router) { router, _, _ in
+                let (rules, problems) = router.permissions.listedRules()
                 return Arguments(rules, problems)
             },
-            .method(PolicyInterface.set) { _, input in
+            .method(PolicyInterface.set, of: router) { router, _, input in
                 let (source, scheme, host, word) = input.values
                 guard let decision = PolicyDecision(rawValue: word) else {
                     throw RemoteError(.invalidArguments, PolicyDecision.problem(with: word))
                 }
-                try await router.setRule(try pattern(source, scheme, host), decision)
+                try await router.permissions.setRule(try pattern(source, scheme, host), decision)
                 return Empty()
             },
-            .method(PolicyInterface.remove) { _, input in
-                try await router.removeRule(try pattern(input.values.0, input.values.1, input.values.2))
+            .method(PolicyInterface.remove, of: router) { router, _, input in
+                try await router.permissions.removeRule(try pattern(input.values.0, input.values.1, input.values.2))
                 return Empty()
             },
-            .method(PolicyInterface.reset) { _, _ in
-                try await router.resetRules()
+            .method(PolicyInterface.reset, of: router) { router, _, _ in
+                try await router.permissions.resetRules()
                 return Empty()
             },
         ]
@@ -35,20 +35,20 @@ enum PolicyObject {
 
     private static func answers(_ router: URLRouter) -> [ExportedInterface.Member] {
         [
-            .method(PolicyInterface.answers) { _, _ in
-                return await router.policyAnswers()
+            .method(PolicyInterface.answers, of: router) { router, _, _ in
+                router.permissions.listedAnswers()
             },
-            .method(PolicyInterface.forget) { _, input in
+            .method(PolicyInterface.forget, of: router) { router, _, input in
                 let (source, scheme, host) = input.values
-                return await router.forgetAnswers(
+                return router.permissions.forget(
                     try pattern(source.isEmpty ? "*" : source, scheme.isEmpty ? "*" : scheme, host)
                 )
             },
-            .method(PolicyInterface.question) { call, input in
-                try await router.question(input.values.0, input.values.1, caller: call.sender)
+            .method(PolicyInterface.question, of: router) { router, call, input in
+                try await router.explainer.question(input.values.0, input.values.1, caller: call.sender)
             },
-            .method(PolicyInterface.remember) { call, input in
-                try await router.rememberAnswer(input.values.0, input.values.1, caller: call.sender)
+            .method(PolicyInterface.remember, of: router) { router, call, input in
+                try router.permissions.remember(input.values.0, input.values.1, from: call.sender)
                 return Empty()
             },
         ]

@@ -7,19 +7,19 @@ enum QueueObject {
         ExportedInterface(
             QueueInterface.name,
             [
-                .method(QueueInterface.list) { call, id in
-                    try await router.queuedURLs(after: id, caller: call.sender)
+                .method(QueueInterface.list, of: router) { router, call, id in
+                    try await router.queue.list(after: id, caller: call.sender)
                 },
-                .method(QueueInterface.retry) { call, id in
-                    try await router.retryQueued(id, caller: call.sender)
+                .method(QueueInterface.retry, of: router) { router, call, id in
+                    try await router.queue.retry(id, caller: call.sender)
                     return Empty()
                 },
-                .method(QueueInterface.drop) { call, id in
-                    try await router.dropQueued(id, caller: call.sender)
+                .method(QueueInterface.drop, of: router) { router, call, id in
+                    try await router.queue.drop(id, caller: call.sender)
                     return Empty()
                 },
-                .method(QueueInterface.wait) { call, id in
-                    try await router.outcome(ofQueued: id, caller: call.sender)
+                .method(QueueInterface.wait, of: router) { router, call, id in
+                    try await router.queue.outcome(of: id, caller: call.sender)
                 },
                 .signal(QueueInterface.stateChanged),
             ]

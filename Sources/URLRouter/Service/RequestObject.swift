@@ -7,8 +7,8 @@ enum RequestObject {
         ExportedInterface(
             RequestInterface.name,
             [
-                .method(RequestInterface.cancel) { call, _ in
-                    try await router.cancelRequest(at: call.path, caller: call.sender)
+                .method(RequestInterface.cancel, of: router) { router, call, _ in
+                    try router.handles.handle(at: call.path, for: call.sender).cancel()
                     return Empty()
                 },
                 .signal(RequestInterface.progress),

@@ -22,7 +22,10 @@ public struct RouterObject: Sendable {
     /// Exports the interfaces. Request the name after that.
     public func export() async {
         do throws(CallError) {
-            try await connection.followConnections()
+            try await connection.followConnections { [weak router] name, owner in
+                guard owner != nil else { return }
+                router?.assumeIsolated { $0.sessions.nameAppeared(name, in: $0.registry) }
+            }
         } catch {
             router.log.warning("the bus does not tell the end of connections: \(error)")
         }
@@ -51,16 +54,13 @@ public struct RouterObject: Sendable {
 
     /// The number of URLs in one call.
     private static let urlsPerCall = 4096
-    private static var tooManyURLs: OpenURLError {
-        OpenURLError(.limitsExceeded, "more than \(urlsPerCall) URLs in one call")
-    }
 
     private var opening: ExportedInterface {
         ExportedInterface(
             RouterInterface.name,
             [
-                .method(RouterInterface.openURL) { [router] call, input in
-                    try await router.openURL(
+                .method(RouterInterface.openURL, of: router) { router, call, input in
+                    try await router.openCalls.openURL(
                         input.values.0,
                         input.values.1,
                         caller: call.sender,
@@ -68,35 +68,35 @@ public struct RouterObject: Sendable {
                         abandon: call.cancelTask
                     )
                 },
-                .method(RouterInterface.call) { [router] call, input in
+                .method(RouterInterface.call, of: router) { router, call, input in
                     let (url, options) = input.values
-                    return try await router.call(url, options, caller: call.sender, bytes: call.argumentBytes)
+                    return try await router.calls.call(url, options, caller: call.sender, bytes: call.argumentBytes)
                 },
-                .method(RouterInterface.open) { [router] call, url in
-                    try await router.open(url, OpenOptions(), caller: call.sender).handler
+                .method(RouterInterface.open, of: router) { router, call, url in
+                    try await router.openCalls.openURL(url, OpenOptions(), caller: call.sender).handler
                 },
-                .method(RouterInterface.openURLs) { call, input in
-                    guard input.values.0.count <= Self.urlsPerCall else { throw Self.tooManyURLs }
-                    return try await open(input.values.0, input.values.1, call)
+                .method(RouterInterface.openURLs, of: router) { router, call, input in
+                    try await Self.open(input.values.0, input.values.1, call, router)
                 },
-                .method(RouterInterface.openFiles) { [router] call, input in
+                .method(RouterInterface.openFiles, of: router) { router, call, input in
                     let (files, options) = input.values
-                    return try await router.openFiles(files, options, caller: call.sender, bytes: call.argumentBytes)
+                    let bytes = call.argumentBytes
+                    return try await router.inboxOpener.openFiles(files, options, caller: call.sender, bytes: bytes)
                 },
-                .method(RouterInterface.canOpenURL) { [router] call, url in
-                    try await router.canOpen(url, caller: call.sender)
+                .method(RouterInterface.canOpenURL, of: router) { router, call, url in
+                    try await router.explainer.canOpen(url, caller: call.sender)
                 },
-                .method(RouterInterface.explain) { [router] call, input in
-                    try await router.querying(call.sender) {
-                        try await router.explain(input.values.0, input.values.1, caller: call.sender)
+                .method(RouterInterface.explain, of: router) { router, call, input in
+                    try await router.callers.querying(call.sender) {
+                        try await router.explainer.explain(input.values.0, input.values.1, caller: call.sender)
                     }
                 },
-                .method(RouterInterface.subscribe) { [router] call, _ in
-                    try await router.subscribe(call.sender)
+                .method(RouterInterface.subscribe, of: router) { router, call, _ in
+                    try await router.subscriptions.add(call.sender)
                     return Empty()
                 },
-                .method(RouterInterface.unsubscribe) { [router] call, _ in
-                    await router.unsubscribe(call.sender)
+                .method(RouterInterface.unsubscribe, of: router) { router, call, _ in
+                    router.subscriptions.remove(call.sender)
                     return Empty()
                 },
                 .property(RouterInterface.version, emitsChange: .constant) { Version.current },
@@ -104,8 +104,16 @@ public struct RouterObject: Sendable {
         )
     }
 
-    private func open(_ urls: [String], _ options: OpenOptions, _ call: IncomingCall) async throws -> [OpenOutcome] {
-        try await router.openURLs(
+    private static func open(
+        _ urls: [String],
+        _ options: OpenOptions,
+        _ call: IncomingCall,
+        _ router: isolated URLRouter
+    ) async throws -> [OpenOutcome] {
+        guard urls.count <= urlsPerCall else {
+            throw OpenURLError(.limitsExceeded, "more than \(urlsPerCall) URLs in one call")
+        }
+        return try await router.openCalls.openURLs(
             urls,
             options,
             caller: call.sender,
@@ -124,13 +132,12 @@ public struct RouterObject: Sendable {
                 .method(FreedesktopApplication.activateAction) { _, _ in
                     throw RemoteError(.notSupported, "the router has no actions")
                 },
-                .method(FreedesktopApplication.open) { call, input in
+                .method(FreedesktopApplication.open, of: router) { router, call, input in
                     let (urls, platformData) = input.values
-                    guard urls.count <= Self.urlsPerCall else { throw Self.tooManyURLs }
                     // Every URL is tried; the first failure is the answer.
                     var options = FreedesktopApplication.options(platformData)
                     options.desktopEntry = "\(RouterService.name).desktop"
-                    for outcome in try await open(urls, options, call) {
+                    for outcome in try await Self.open(urls, options, call, router) {
                         if case .failed(let error) = outcome { throw error }
                     }
                     return Empty()
@@ -143,49 +150,51 @@ public struct RouterObject: Sendable {
         ExportedInterface(
             RegistryInterface.name,
             [
-                .method(RegistryInterface.register) { call, path in
-                    try await register(path, isReplacing: false, call.sender)
+                .method(RegistryInterface.register, of: router) { router, call, path in
+                    try await register(path, isReplacing: false, call.sender, router)
                 },
-                .method(RegistryInterface.replace) { call, path in
-                    try await register(path, isReplacing: true, call.sender)
+                .method(RegistryInterface.replace, of: router) { router, call, path in
+                    try await register(path, isReplacing: true, call.sender, router)
                 },
-                .method(RegistryInterface.registerTemporarily) { call, path in
-                    try await registerTemporarily(path, call.sender)
+                .method(RegistryInterface.registerTemporarily, of: router) { router, call, path in
+                    try await registerTemporarily(path, call.sender, router)
                 },
-                .method(RegistryInterface.claim) { call, input in
+                .method(RegistryInterface.claim, of: router) { router, call, input in
                     let (schemes, handler, program) = input.values
-                    return try await claim(schemes, handler, program, call.sender)
+                    return try await claim(schemes, handler, program, call.sender, router)
                 },
-                .method(RegistryInterface.check) { _, text in try await check(text) },
-                .method(RegistryInterface.unregister) { call, id in
-                    try await unregister(id, call.sender)
+                .method(RegistryInterface.check, of: router) { router, _, text in try await check(text, router) },
+                .method(RegistryInterface.unregister, of: router) { router, call, id in
+                    try await unregister(id, call.sender, router)
                     return Empty()
                 },
-                .method(RegistryInterface.listHandlers) { [router] call, _ in
-                    try await router.querying(call.sender) {
-                        let entries = await router.entries(await store.resources())
-                        guard let own = await router.ownIdentifier(of: call.sender) else { return entries }
+                .method(RegistryInterface.listHandlers, of: router) { router, call, _ in
+                    try await router.callers.querying(call.sender) {
+                        let entries = router.entries.all(await store.resources())
+                        guard let own = await router.callers.ownIdentifier(of: call.sender) else {
+                            return HandlerEntry.fitting(entries)
+                        }
                         return entries.filter { $0.id == own }
                     }
                 },
-                .method(RegistryInterface.listSchemes) { [router] call, _ in
-                    try await router.querying(call.sender) {
-                        let registry = await router.registry
+                .method(RegistryInterface.listSchemes, of: router) { router, call, _ in
+                    try await router.callers.querying(call.sender) {
+                        let registry = router.registry
                         var schemes: [String: [String]] = [:]
                         for scheme in registry.schemes {
                             schemes[scheme.rawValue] = registry.claimants(of: scheme)
                         }
-                        guard let own = await router.ownIdentifier(of: call.sender) else { return schemes }
+                        guard let own = await router.callers.ownIdentifier(of: call.sender) else { return schemes }
                         return schemes.compactMapValues { $0.contains(own) ? [own] : nil }
                     }
                 },
-                .method(RegistryInterface.setDefault) { _, input in
-                    try await setDefault(input.values.0, input.values.1)
+                .method(RegistryInterface.setDefault, of: router) { router, _, input in
+                    try await setDefault(input.values.0, input.values.1, router)
                     return Empty()
                 },
-                .method(RegistryInterface.reload) { _, _ in
+                .method(RegistryInterface.reload, of: router) { router, _, _ in
                     let snapshot = await store.reloadAndPublish()
-                    try await use(snapshot)
+                    await router.use(snapshot, isPublishing: store.isPublishing)
                     var problems: [String: String] = [:]
                     for diagnostic in snapshot.registry.diagnostics + snapshot.registry.applications.diagnostics {
                         let problem = [diagnostic.key, diagnostic.reason].compactMap { $0 }.joined(separator: ": ")
@@ -198,8 +207,10 @@ public struct RouterObject: Sendable {
         )
     }
 
-    private func register(_ path: String, isReplacing: Bool, _ caller: BusName?) async throws -> HandlerEntry {
-        let candidate = try await inspect(path, caller)
+    private func register(_ path: String, isReplacing: Bool, _ caller: BusName?, _ router: isolated URLRouter)
+        async throws -> HandlerEntry
+    {
+        let candidate = try await inspect(path, caller, router)
         let (registration, snapshot): (Registration, RegistrySnapshot)
         do throws(RegistrationError) {
             (registration, snapshot) = try await store.register(
@@ -214,40 +225,43 @@ public struct RouterObject: Sendable {
             let metadata = ["handler": "\(registration.handler.id)", "path": "\(printable(path))"]
             router.log.notice("a handler is replaced: \(printable(other))", metadata: metadata.mapValues { "\($0)" })
         }
-        try await use(snapshot)
-        await router.forgetCrashes(of: registration.handler)
-        var entry = await router.entry(registration.handler)
+        await router.use(snapshot, isPublishing: store.isPublishing)
+        router.sessions[registration.handler.id]?.forgetCrashes()
+        var entry = router.entries.entry(registration.handler)
         var warnings = registration.warnings
         do throws(RegistrationError) {
-            warnings = try await store.warnings(of: registration, searchPath: await router.searchPath)
+            warnings = try await store.warnings(of: registration, searchPath: router.launcher.environment["PATH"])
         } catch {
             // The file system answers no more; the registration itself is done.
         }
         entry.warnings = warnings.map(\.description) + snapshot.registry.rivalries(of: registration.handler)
-        if let earlier = await router.earlierProgram(of: registration.handler) { entry.warnings.append(earlier) }
+        if let earlier = await router.lifecycle.earlierProgram(of: registration.handler) {
+            entry.warnings.append(earlier)
+        }
         return entry
     }
 
-    private func registerTemporarily(_ path: String, _ caller: BusName?) async throws -> HandlerEntry {
-        let handler = try await inspect(path, caller)
-        let before = await router.registry
-        let changed = try await router.registerTemporarily(handler, caller: caller)
-        await router.announceChanges(of: changed)
-        await router.forgetCrashes(of: handler)
-        let registry = await router.registry
+    private func registerTemporarily(_ path: String, _ caller: BusName?, _ router: isolated URLRouter) async throws
+        -> HandlerEntry
+    {
+        let handler = try await inspect(path, caller, router)
+        let before = router.registry
+        try await router.temporary.register(handler, caller: caller)
+        router.sessions[handler.id]?.forgetCrashes()
+        let registry = router.registry
         // The fixed schemes are gone from the claims of the registered handler.
         let registered = registry[handler.id] ?? handler
-        var entry = await router.entry(registered)
+        var entry = router.entries.entry(registered)
         entry.warnings =
-            registry.diagnostics.filter { $0.file.hasPrefix(handler.entry) }.map(\.description)
+            (registry.diagnosticsByEntry[handler.entry] ?? []).map(\.description)
             + registry.hosts(takenBy: registered, from: before).map(\.description)
             + registry.temporaryRivalries(of: registered)
-        if let earlier = await router.earlierProgram(of: registered) { entry.warnings.append(earlier) }
+        if let earlier = await router.lifecycle.earlierProgram(of: registered) { entry.warnings.append(earlier) }
         return entry
     }
 
     /// Reads a handler that is about to be registered, and checks that the caller may register it.
-    private func inspect(_ path: String, _ caller: BusName?) async throws -> Handler {
+    private func inspect(_ path: String, _ caller: BusName?, _ router: isolated URLRouter) async throws -> Handler {
         let (handler, hasService): (Handler, Bool)
         do throws(RegistrationError) {
             (handler, hasService) = try await store.inspect(path)
@@ -255,9 +269,9 @@ public struct RouterObject: Sendable {
             throw RemoteError(error)
         }
         // A handler may register nothing but itself.
-        try await router.check(caller, for: handler.id.rawValue)
+        try await router.callers.check(caller, for: handler.id.rawValue)
         do throws(RegistrationError) {
-            try await router.checkName(of: handler, hasService: hasService)
+            try await router.services.checkName(of: handler, hasService: hasService)
         } catch {
             throw RemoteError(error)
         }
@@ -268,7 +282,8 @@ public struct RouterObject: Sendable {
         _ texts: [String],
         _ text: String,
         _ program: String,
-        _ caller: BusName?
+        _ caller: BusName?,
+        _ router: isolated URLRouter
     ) async throws -> HandlerEntry {
         guard let caller else { throw OpenURLError(.notAllowed, "a claim belongs to a connection on a bus") }
         guard (1...RegistryInterface.schemesPerClaim).contains(texts.count) else {
@@ -287,10 +302,9 @@ public struct RouterObject: Sendable {
             throw RemoteError(.invalidArguments, reason)
         }
         let running = Handler.Program(named: program)
-        let handler = try await describe(text, running)
-        let changed = try await router.claim(schemes, for: handler, running, caller: caller)
-        await router.announceChanges(of: changed)
-        return await router.entry(await router.registry[handler.id] ?? handler)
+        let handler = try await describe(text, running, router)
+        try await router.temporary.claim(schemes, for: handler, running, caller: caller)
+        return router.entries.entry(router.registry[handler.id] ?? handler)
     }
 
     /// The number of bytes in the path of a program (`PATH_MAX`).
@@ -299,9 +313,11 @@ public struct RouterObject: Sendable {
     /// Describes the handler whose program runs now.
     ///
     /// - Parameter text: the identifier, or the absolute path of a bundle or manifest.
-    private func describe(_ text: String, _ program: Handler.Program) async throws -> Handler {
+    private func describe(_ text: String, _ program: Handler.Program, _ router: isolated URLRouter) async throws
+        -> Handler
+    {
         let id = isAbsolute(text) ? nil : try identifier(text)
-        if let id, let handler = await router.temporary(id) { return handler }
+        if let id, let handler = router.handlers.temporary.registration(of: id) { return handler }
         do throws(RegistrationError) {
             guard let id else { return try await store.inspect(text).handler }
             return try await store.describe(id, running: program)
@@ -310,7 +326,7 @@ public struct RouterObject: Sendable {
         }
     }
 
-    private func check(_ text: String) async throws -> [ManifestFinding] {
+    private func check(_ text: String, _ router: isolated URLRouter) async throws -> [ManifestFinding] {
         var path = text
         if !isAbsolute(text) {
             guard let entry = await store.entry(of: try identifier(text)) else {
@@ -319,8 +335,8 @@ public struct RouterObject: Sendable {
             path = entry
         }
         do throws(RegistrationError) {
-            let (findings, handler) = try await store.check(path, searchPath: await router.searchPath)
-            let rivals = await router.registry.rivals(of: handler)
+            let (findings, handler) = try await store.check(path, searchPath: router.launcher.environment["PATH"])
+            let rivals = router.registry.rivals(of: handler)
             return findings.map(ManifestFinding.init) + rivals.map { ManifestFinding(.warning, file: nil, message: $0) }
         } catch .missing(let path) {
             throw RemoteError(RegistrationError.missing(path))
@@ -329,10 +345,10 @@ public struct RouterObject: Sendable {
         }
     }
 
-    private func unregister(_ text: String, _ caller: BusName?) async throws {
+    private func unregister(_ text: String, _ caller: BusName?, _ router: isolated URLRouter) async throws {
         let id = try identifier(text)
-        try await router.check(caller, for: id.rawValue)
-        if let changed = try await router.unregisterTemporary(id) { return await router.announceChanges(of: changed) }
+        try await router.callers.check(caller, for: id.rawValue)
+        if try router.temporary.unregister(id) { return }
         let snapshot: RegistrySnapshot
         do throws(UnregistrationError) {
             snapshot = try await store.unregister(id)
@@ -341,29 +357,23 @@ public struct RouterObject: Sendable {
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }
-        try await use(snapshot)
+        await router.use(snapshot, isPublishing: store.isPublishing)
     }
 
-    private func setDefault(_ scheme: String, _ id: String) async throws {
+    private func setDefault(_ scheme: String, _ id: String, _ router: isolated URLRouter) async throws {
         let snapshot: RegistrySnapshot
         do throws(DefaultError) {
             snapshot = try await store.setDefault(id, for: scheme)
         } catch .unknown {
-            guard await router.registry.handler(named: id) != nil else { throw OpenURLError(unknownHandler: id) }
+            guard router.registry.handler(named: id) != nil else { throw OpenURLError(unknownHandler: id) }
             throw RemoteError(
                 .invalidArguments,
-                "\(id) is there for a while only; 'openurl register PATH' keeps it, and then it can be the default"
+                "\(id) is there only temporarily; 'openurl register PATH' keeps it, and then it can be the default"
             )
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }
-        try await use(snapshot)
-    }
-
-    private func use(_ snapshot: RegistrySnapshot) async throws {
-        let schemes = await router.use(snapshot)
-        if store.isPublishing { await router.makeServicesActivatable() }
-        await router.announceChanges(of: schemes)
+        await router.use(snapshot, isPublishing: store.isPublishing)
     }
 }
 
@@ -421,26 +431,51 @@ extension Registry {
             }
     }
 
-    /// A sentence for each scheme of a handler that others claim too.
-    fileprivate func rivalries(of handler: Handler) -> [String] {
-        handler.schemes.compactMap { scheme in
-            let claimants = claimants(of: scheme)
-            guard claimants.count > 1 else { return nil }
-            let others = "\(claimants.dropFirst().joined(separator: ", ")) \(claimants.count > 2 ? "claim" : "claims")"
-            let sentence = "\(scheme): goes to \(claimants[0]); \(others) it too"
-            guard claimants[0] != handler.id.rawValue else { return sentence }
-            if runningClaimant(of: scheme) != nil { return "\(sentence); the claim ends with its program" }
-            if handler.isTemporary { return sentence }
-            return "\(sentence); 'openurl default \(scheme) \(handler.id)' chooses this handler"
-        } + fileRivalries(of: handler)
+    /// A sentence for each scheme of a handler that others claim too, and a last one for those beyond a number of schemes.
+    func rivalries(of handler: Handler) -> [String] {
+        let sentences = handler.schemes.compactMap { rivalry(of: handler, for: $0) }
+        let rest = sentences.count - Self.namedRivals
+        return sentences.prefix(Self.namedRivals)
+            + (rest > 0 ? ["others claim \(rest) more schemes of this handler"] : []) + fileRivalries(of: handler)
     }
 
-    /// A sentence for each scheme of a handler that is registered for a while and that others claim too.
+    /// The number of schemes, or of claimants of one scheme, that the notes about a handler name.
+    private static let namedRivals = 16
+
+    private func rivalry(of handler: Handler, for scheme: Scheme) -> String? {
+        let claimants = claimants(of: scheme)
+        guard claimants.count > 1 else { return nil }
+        let rivals = claimants.dropFirst()
+        let rest = rivals.count - Self.namedRivals
+        let named = rivals.prefix(Self.namedRivals).joined(separator: ", ")
+        let others = "\(named)\(rest > 0 ? " and \(rest) more" : "") \(claimants.count > 2 ? "claim" : "claims")"
+        let sentence = "\(scheme): goes to \(claimants[0]); \(others) it too"
+        guard claimants[0] != handler.id.rawValue else { return sentence }
+        if runningClaimant(of: scheme) != nil { return "\(sentence); the claim ends with its program" }
+        if handler.isTemporary { return sentence }
+        return "\(sentence); 'openurl default \(scheme) \(handler.id)' chooses this handler"
+    }
+
+    /// A sentence for each scheme of a handler that is registered temporarily and that others claim too.
     fileprivate func temporaryRivalries(of handler: Handler) -> [String] {
         handler.schemes.compactMap { scheme in
             guard let winner = claimants(of: scheme).first, winner != handler.id.rawValue else { return nil }
             return "\(scheme): goes to \(winner); 'openurl --handler \(handler.id) URL' opens a URL with this handler"
         }
+    }
+
+    /// The problems of the entries of handlers, which stand for the manifest, or for the files of the bundle.
+    var diagnosticsByEntry: [String: [Diagnostic]] {
+        let entries = Set(handlers.map(\.entry))
+        var problems: [String: [Diagnostic]] = [:]
+        for diagnostic in diagnostics {
+            var path = diagnostic.file
+            while !entries.contains(path), let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) {
+                path = String(path[..<slash])
+            }
+            problems[path, default: []].append(diagnostic)
+        }
+        return problems
     }
 
     /// A sentence for each claimant that gets files of a handler's types instead of the handler.
@@ -457,74 +492,5 @@ extension Registry {
             let choice = "'openurl default \(types[0]) \(handler.id)' chooses this handler"
             return "files of \(named)\(rest) go to \(winner); \(choice)"
         }
-    }
-}
-
-extension URLRouter {
-    /// The description of a handler that is registered for a while.
-    fileprivate func temporary(_ id: BundleIdentifier) -> Handler? { temporary.registration(of: id) }
-
-    /// The value of `PATH` for a launch.
-    fileprivate var searchPath: String? { launcher.environment["PATH"] }
-
-    /// Forgets the crashes of a handler that was registered again: the user may have repaired it.
-    fileprivate func forgetCrashes(of handler: Handler) {
-        sessions[handler.id]?.forgetCrashes()
-    }
-
-    /// The list of the registry's interface: every handler with its state, and every application that opens URLs.
-    fileprivate func entries(_ resources: [BundleIdentifier: BundleResources]) -> [HandlerEntry] {
-        let diagnostics = registry.diagnostics
-        let handlers = registry.handlers.map { handler in
-            var entry = entry(handler)
-            entry.warnings =
-                diagnostics.filter { $0.file == handler.entry || $0.file.hasPrefix("\(handler.entry)/") }
-                .map(\.description) + registry.rivalries(of: handler)
-            if let resources = resources[handler.id] {
-                entry.name = resources.name ?? entry.name
-                entry.urlNames = resources.urlNames
-                entry.launchImage = resources.launchImage() ?? ""
-                entry.warnings += resources.diagnostics.map(\.description)
-            }
-            return entry
-        }
-        return handlers + registry.applications.all.compactMap(entry)
-    }
-
-    /// `nil` for an application that opens no URLs.
-    private func entry(_ application: DesktopEntry) -> HandlerEntry? {
-        let schemes = registry.applications.schemes(of: application.id)
-        guard !schemes.isEmpty else { return nil }
-        var entry = HandlerEntry(
-            id: application.id.rawValue,
-            name: application.name,
-            executable: application.command?.program ?? "",
-            schemes: schemes.map(\.rawValue),
-            kind: .known(HandlerKind(Claimant.application(application).kind)),
-            isFixed: false,
-            state: .absent,
-            warnings: []
-        )
-        entry.desktopEntry = application.file
-        return entry
-    }
-
-    fileprivate func entry(_ handler: Handler) -> HandlerEntry {
-        var entry = HandlerEntry(
-            id: handler.id.rawValue,
-            name: handler.name,
-            executable: handler.program?.description ?? "",
-            schemes: handler.schemes.map(\.rawValue),
-            kind: .known(HandlerKind(handler.kind)),
-            isFixed: handler.isFixed,
-            state: .known(state(of: handler)),
-            warnings: []
-        )
-        entry.manifest = handler.manifestPath
-        entry.bundle = handler.isBundle ? handler.path : nil
-        entry.reach = Reported(rawValue: handler.reach.rawValue)
-        entry.types = handler.fileClaims.map(\.key.description)
-        entry.temporary = temporary.reason(for: handler.id).map(Reported.known) ?? .absent
-        return entry
     }
 }

@@ -1,8 +1,6 @@
 /// The time that background tasks have taken during one stay in the background.
 ///
-/// The time runs only while a task is open and the handler is in the background. A stay ends with the foreground or the
-/// suspension. A URL that arrives in the background begins a new stay, because it brings new work. The time
-/// does not run while the machine sleeps.
+/// The time runs only while a task is open and the handler is in the background. The time does not run while the machine sleeps.
 struct BackgroundTime {
     private var used = Duration.zero
     private var start: SuspendingClock.Instant?

@@ -7,7 +7,7 @@ internal import UserFiles
 ///
 /// The object is there before the process is known: the owner of a name tells its process only when the bus is asked.
 final class HandlerProcess {
-    /// The process; nil until it is known, and after the router has let go of a process that it did not start.
+    /// The process, or the proxy that hides it; nil until it is known, and after the router has let go of a process that it did not start.
     var handle: ProcessHandle?
     /// The process among all processes since the start of the system; nil if it had ended before the router looked.
     var identity: ProcessIdentity?
@@ -27,6 +27,8 @@ final class HandlerProcess {
     var isEnded = false
     /// Whether the user wants the process to end.
     var isUnwanted = false
+    /// Whether the handle is that of a proxy, behind which nobody knows the process.
+    var isHidden = false
     /// Whether the owner of the name has answered once, and so has launched.
     var hasAnswered = false
     /// The reason for which the process counts as the handler.
@@ -49,12 +51,8 @@ final class HandlerProcess {
     var answeredAt: SuspendingClock.Instant?
     /// Whether a memory warning is on its way.
     var isWarned = false
-    /// The time of the background tasks in this stay in the background.
-    var backgroundTime = BackgroundTime()
-    /// Whether the handler has been asked in this stay to end its tasks.
-    var isExpiring = false
-    /// The end of the suspend delay of this stay.
-    var suspensionTime: SuspendingClock.Instant?
+    /// The stay in the background.
+    var stay = BackgroundStay()
     /// The end of a pipe that the router holds while the process is stopped. The kernel continues the process when the
     /// router, and thus the end of the pipe, is gone.
     var lifeline: UnixFD?
@@ -86,13 +84,6 @@ final class HandlerProcess {
         self.claim = claim
     }
 
-    /// Begins a new stay in the background, or ends the last one.
-    func beginStay() {
-        backgroundTime = BackgroundTime()
-        isExpiring = false
-        suspensionTime = nil
-    }
-
     /// The process, while it runs.
     var running: ProcessHandle? {
         guard let handle, handle.exit == nil else { return nil }
@@ -111,8 +102,8 @@ final class HandlerProcess {
     /// Whether this router started the process.
     var isChild: Bool { handle?.isChild == true }
 
-    /// Whether this router or an earlier one started the process for the handler.
-    var isStartedByRouter: Bool { claim == .wasStarted }
+    /// Whether this router or an earlier one started the process for the handler, or a program that has started the process.
+    var isStartedByRouter: Bool { claim?.isStrong == true }
 
     /// Whether the process is the router's to end. The proxy of a sandbox is not.
     var isRoutersToEnd: Bool { claim == .wasStarted || claim == .runsProgram }

@@ -12,7 +12,7 @@ extension HandlerSession {
         guard machine.state == .running(owner: owner, .leaving) else { return }
         let start = SuspendingClock.now
         process.leavingSince = start
-        startWatchdog()
+        startTransitionWatchdog()
         do throws(CallError) {
             try await host.bus.enterBackground(id, at: owner, timeout: host.limits.eventTimeout)
             finishLaunch(owner)
@@ -33,15 +33,15 @@ extension HandlerSession {
     /// Starts the suspend delay, unless there is a reason not to suspend the handler.
     func scheduleSuspension() {
         let delay = handler.manifest.suspendDelay ?? host.limits.suspendDelay
-        let end = process.suspensionTime ?? .now + delay
-        process.suspensionTime = end
+        let end = process.stay.suspensionTime ?? .now + delay
+        process.stay.suspensionTime = end
         guard !stateTimer.isRunning, reasonNotToSuspend == nil else { return }
         startTimer(stateTimer, in: max(SuspendingClock.now.duration(to: end), .zero), .timeOver)
     }
 
     /// The reason not to suspend the handler, to be read after its name; nil if there is none.
     var reasonNotToSuspend: String? {
-        if !handler.manifest.backgroundModes.isEmpty { return "its manifest has UIBackgroundModes" }
+        if let mode = backgroundMode { return "its manifest has '\(mode.rawValue)' in UIBackgroundModes" }
         if let task = process.tasks.values.first { return "its background task '\(task)' is open" }
         // A person who started the handler by hand does not expect that it stops.
         if !process.isStartedByRouter { return "the router did not start it" }
@@ -51,10 +51,14 @@ extension HandlerSession {
         return nil
     }
 
+    /// The background mode that prevents the suspension; nil if the manifest has none.
+    private var backgroundMode: BackgroundMode? { handler.manifest.backgroundModes.first(where: \.preventsSuspension) }
+
     func askToSuspend(_ owner: BusName) async {
+        guard let pid = process.running?.pid else { return }
         let lifeline: Lifeline
         do throws(Errno) {
-            lifeline = try Lifeline()
+            lifeline = try Lifeline(of: pid)
         } catch {
             host.log.error("it cannot be suspended: \(error)", metadata: ["handler": "\(id)"])
             return suspendAnswered(false, by: owner)
@@ -68,7 +72,9 @@ extension HandlerSession {
                 lifeline: lifeline.handlerEnd,
                 timeout: host.limits.eventTimeout
             )
-            suspendAnswered(isReady, by: owner)
+            guard isReady, !canBeStopped(lifeline, of: owner) else { return suspendAnswered(isReady, by: owner) }
+            // The handler has released its name. It takes the name back as it does after a stop.
+            handle(.cannotBeStopped(owner: owner))
         } catch .remote(let error) {
             if error.isFromMissingMethod, machine.connection == owner { process.isSuspendable = false }
             if error.isFromBus { process.suspensionProblem = "the bus refuses the call: \(error.message)" }
@@ -85,9 +91,21 @@ extension HandlerSession {
         }
     }
 
+    /// Whether the process may be stopped: the kernel continues it whatever becomes of the router.
+    private func canBeStopped(_ lifeline: Lifeline, of owner: BusName) -> Bool {
+        if lifeline.leave() { return !host.isEnding }
+        let problem = "it has closed or changed the descriptor of \(HandlerInterface.name).Suspend"
+        host.log.warning("it cannot be suspended: \(problem)", metadata: ["handler": "\(id)"])
+        if machine.connection == owner {
+            process.isSuspendable = false
+            process.suspensionProblem = problem
+        }
+        return false
+    }
+
     private func suspendAnswered(_ isReady: Bool, by owner: BusName) {
         // A handler that is not ready is asked again after the whole delay.
-        if !isReady { process.suspensionTime = nil }
+        if !isReady { process.stay.suspensionTime = nil }
         handle(.suspendAnswered(owner: owner, isReady: isReady))
     }
 
@@ -109,66 +127,65 @@ extension HandlerSession {
         guard backgroundTimeRemaining > 0 else {
             throw OpenURLError(.limitsExceeded, "the background time of \(id) is over")
         }
-        process.lastTask &+= 1
+        repeat { process.lastTask &+= 1 } while process.tasks[process.lastTask] != nil
         process.tasks[process.lastTask] = name
+        recordTasks()
         if case .running(_, .background) = machine.state { stateTimer.cancel() }
         countBackgroundTime()
         return (process.lastTask, backgroundTimeRemaining)
     }
 
     func endBackgroundTask(_ task: UInt32) {
-        guard process.tasks.removeValue(forKey: task) != nil, process.tasks.isEmpty else { return }
+        guard process.tasks.removeValue(forKey: task) != nil else { return }
+        recordTasks()
+        guard process.tasks.isEmpty else { return }
         countBackgroundTime()
         if case .running(_, .background) = machine.state { scheduleSuspension() }
     }
 
-    private var isInBackground: Bool {
-        switch machine.state {
-        case .running(_, .background), .suspending: true
-        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspended, .waking, .ending: false
-        }
+    /// Puts the open tasks on record for the next router, before the handler relies on them.
+    func recordTasks() {
+        guard process.isStartedByRouter, let identity = process.identity, process.running != nil else { return }
+        host.launcher.records?.put(process.tasks, of: handler.id, identity)
     }
 
-    /// The time limit of background tasks; nil for a handler that would not be suspended without a task.
+    /// The time limit of background tasks; nil for a handler that is never suspended.
+    ///
+    /// The limit depends only on what is known before the first stay. A handler that lacks methods of the contract has it too: a
+    /// task that it begins is a promise to end.
     private var backgroundTimeLimit: Duration? {
-        guard process.isStartedByRouter, process.isSuspendable, handler.manifest.backgroundModes.isEmpty else {
-            return nil
-        }
+        guard process.isStartedByRouter, backgroundMode == nil else { return nil }
         let limit = host.limits.backgroundTime
         return handler.manifest.backgroundTime.map { min($0, limit) } ?? limit
     }
 
-    /// The time that is left in the background, in milliseconds; `LifecycleInterface.unlimited` without a limit.
+    /// The time that background tasks have left, in milliseconds; `LifecycleInterface.unlimited` without a limit.
     var backgroundTimeRemaining: UInt32 {
-        guard isInBackground, let limit = backgroundTimeLimit else { return LifecycleInterface.unlimited }
-        return UInt32(clamping: Int64(process.backgroundTime.left(of: limit, at: .now) / .milliseconds(1)))
+        let left = process.stay.timeLeft(of: backgroundTimeLimit, in: machine.state, at: .now)
+        return left.map { UInt32(clamping: Int64($0 / .milliseconds(1))) } ?? LifecycleInterface.unlimited
     }
 
     /// Lets the background time run while a task is open in the background, and no longer.
     func countBackgroundTime() {
-        let ran = process.backgroundTime.isRunning
-        let runs = isInBackground && !process.tasks.isEmpty
-        if !isInBackground {
-            process.beginStay()
-        } else if runs != ran {
-            process.backgroundTime.setRunning(runs, at: .now)
-        }
-        if runs != ran { startExpiryTimer() }
+        let ran = process.stay.isCounting
+        process.stay.update(in: machine.state, hasTasks: !process.tasks.isEmpty, at: .now)
+        if process.stay.isCounting != ran { startExpiryTimer() }
     }
 
-    /// Gives the handler its background time again, because a URL brings new work.
-    func restartBackgroundTime() {
-        process.beginStay()
-        process.backgroundTime.setRunning(!process.tasks.isEmpty, at: .now)
+    /// Begins a new stay if a URL for a handler in the background brings new work.
+    func beginStay() {
+        process.stay = BackgroundStay()
+        process.stay.update(in: machine.state, hasTasks: !process.tasks.isEmpty, at: .now)
         startExpiryTimer()
         stateTimer.cancel()
         scheduleSuspension()
     }
 
     private func startExpiryTimer() {
-        guard process.backgroundTime.isRunning, let limit = backgroundTimeLimit else { return expiryTimer.cancel() }
-        let left = process.backgroundTime.left(of: limit, at: .now)
-        if process.isExpiring { return startTimer(expiryTimer, in: left, .backgroundTimeIsOver) }
+        guard process.stay.isCounting,
+            let left = process.stay.timeLeft(of: backgroundTimeLimit, in: machine.state, at: .now)
+        else { return expiryTimer.cancel() }
+        if process.stay.isExpiring { return startTimer(expiryTimer, in: left, .backgroundTimeIsOver) }
         expiryTimer.start(in: max(left - host.limits.expirationNotice, .zero)) { self.expireTasks() }
     }
 
@@ -176,7 +193,7 @@ extension HandlerSession {
     private func expireTasks() {
         guard let owner = machine.connection else { return }
         host.log.notice("its background time is over", metadata: ["handler": "\(id)"])
-        process.isExpiring = true
+        process.stay.isExpiring = true
         startTimer(expiryTimer, in: host.limits.expirationNotice, .backgroundTimeIsOver)
         host.tasks.start { [self] in
             do throws(CallError) {

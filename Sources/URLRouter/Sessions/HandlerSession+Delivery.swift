@@ -2,33 +2,17 @@ internal import DBus
 internal import OpenURLBus
 internal import RFC1808
 internal import Reactor
+internal import SchemeRegistry
 
 /// A request's way from the handler's queue to its outcome.
 extension HandlerSession {
-    /// Opens the URL of a new request; returns with the handler's answer.
-    ///
-    /// - Parameter identify: completes the request's context. The request has its place in the queue before, so the order of
-    ///   arrival holds while the bus is asked for the sender.
-    func open(
-        _ request: OpenRequest,
-        identify: () async throws(OpenURLError) -> Void
-    ) async throws(OpenURLError) -> OpenResult {
-        try accept(request)
-        defer { end(request) }
-        do throws(OpenURLError) {
-            try await identify()
-        } catch {
-            requests.remove(request)
-            deliverWaiting()
-            throw error
-        }
-        return try await deliver(request)
-    }
-
-    /// Puts a new request into the queue, at the place of its arrival.
+    /// Puts a new request into the queue, at the place of its arrival. The request keeps its place while the bus is asked for the
+    /// sender.
     ///
     /// - Throws: `limitsExceeded` if too many requests wait for the handler.
     func accept(_ request: OpenRequest) throws(OpenURLError) {
+        lastNumber += 1
+        request.begin(lastNumber, usual: handler.openTimeout ?? host.limits.openTimeout)
         try count(request, to: request.account)
         requests.insert(request)
     }
@@ -41,8 +25,10 @@ extension HandlerSession {
         throw OpenURLError(.limitsExceeded, "\(id): \(refusal)")
     }
 
-    /// Ends a request after its outcome. A request that follows from this one may wait for that.
-    func end(_ request: OpenRequest) {
+    /// Takes a request out of the queue that goes nowhere from here, or has its outcome. A request that follows from this one may
+    /// wait for that.
+    func leave(_ request: OpenRequest) {
+        if case .waiting = request.turn { requests.remove(request) }
         request.cause = nil
         requests.uncount(request)
         request.reports?.end()
@@ -124,7 +110,7 @@ extension HandlerSession {
     }
 
     private func tooLate(_ request: OpenRequest) -> OpenURLError {
-        let reason =
+        let reason: QuotingText =
             process.isBusy
             ? "is still busy with an earlier URL; it did not get this one"
             : !requests.inHand.isEmpty
@@ -134,7 +120,6 @@ extension HandlerSession {
     }
 
     private func attempt(_ request: OpenRequest, _ owner: BusName) async -> Result<OpenAnswer, CallError> {
-        guard var context = request.context else { return .failure(.cancelled) }
         if stateWaiters != nil { await waitForState() }
         guard !request.isCancelled else { return .failure(.cancelled) }
         // The handler may have released its name since the request was granted. It then relies on getting nothing more.
@@ -149,17 +134,23 @@ extension HandlerSession {
         request.foundInBackground =
             activity == .running(owner: owner, .background) || activity == .running(owner: owner, .leaving)
         let inBackground = request.options.inBackground
-        if inBackground, activity == .running(owner: owner, .background) { restartBackgroundTime() }
+        let isOwn = request.comes(from: id)
+        if !inBackground {
+            process.stay.foregroundFollows(isOwn: isOwn, from: activity)
+        } else if !isOwn, activity == .running(owner: owner, .background) {
+            beginStay()
+        }
         handle(.delivers(inBackground: inBackground))
         let notifications = process.notifications
         process.notifications = [:]
         do throws(CallError) {
             switch request.purpose {
-            case .open(let destination):
+            case .open:
                 request.wasHandedOver = true
+                var context = request.context
                 context.inBackground = inBackground
                 context.notifications = notifications
-                let url = destination.delivered.description
+                let url = request.destination?.delivered.description ?? request.url
                 host.launcher.output.note(url, of: id.rawValue)
                 if !inBackground { process.returnPaths.add(request.id ?? "", from: context.sourceApplication) }
                 request.addRouterPhase("delivered")
@@ -208,7 +199,7 @@ extension HandlerSession {
     }
 
     /// The handler has the URL and has not answered in time.
-    private func overdue(_ request: OpenRequest, _ owner: BusName) -> OpenURLError {
+    private func overdue(_ request: OpenRequest, _ owner: BusName) async -> OpenURLError {
         let isBehindAnother = process.isBusy || requests.inHand.keys.contains { $0 < request.number }
         if request.endsAtDeadline { host.tasks.start { await self.askToCancel(request, owner) } }
         becomesBusy(owner)
@@ -219,8 +210,9 @@ extension HandlerSession {
         if isBehindAnother {
             return OpenURLError(.timedOut, "\(id) is still busy with an earlier URL; it may open this one later")
         }
-        let method = if case .open = request.purpose { "open" } else { "the activation" }
-        return OpenURLError(.timedOut, "\(method) of \(id) did not return within \(request.timeout.inWords)")
+        let limit = request.timeout.inWords
+        let method = await unfinishedMethod(of: request, at: owner)
+        return OpenURLError(.timedOut, "\(method) of \(id) did not return within \(limit)")
     }
 
     /// - Parameter hadAnswered: whether the process had answered before this request. The process may be gone by now.
@@ -255,7 +247,7 @@ extension HandlerSession {
             let code = OpenURLError(byHandler: error)?.code ?? .declined
             return OpenURLError(code, message.cut(toBytes: host.limits.errorBytes))
         case .timedOut:
-            return overdue(request, owner)
+            return await overdue(request, owner)
         case .unexpectedReply(let error):
             finishLaunch(owner)
             return OpenURLError(

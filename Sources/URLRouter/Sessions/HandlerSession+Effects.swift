@@ -1,3 +1,4 @@
+internal import CLinux
 internal import DBus
 internal import DequeModule
 internal import Glibc
@@ -12,7 +13,9 @@ extension HandlerSession {
         case .lookForOwner: host.tasks.start { await self.lookForOwner() }
         case .launch: launch()
         case .identify(let owner):
+            let hadTasks = !process.tasks.isEmpty
             process = process.withNewConnection
+            if hadTasks { recordTasks() }
             verdict = nil
             expiryTimer.cancel()
             // A process that waits for its first message does not hang. The first message starts the watchdog again.
@@ -50,7 +53,7 @@ extension HandlerSession {
             process.isEnded = true
             killProcess()
         case .blame(let error):
-            host.log.warning("\(withoutSecrets(error.message))", metadata: ["handler": "\(id)"])
+            host.log.warning("\(withoutSecrets(error.text))", metadata: ["handler": "\(id)"])
             verdict = error
         case .startEndWatchdog:
             cancelProcessTimers()
@@ -72,7 +75,7 @@ extension HandlerSession {
 
     private func failWaiting(_ error: OpenURLError) {
         cancelProcessTimers()
-        host.log.warning("\(withoutSecrets(error.message))", metadata: ["handler": "\(id)"])
+        host.log.warning("\(withoutSecrets(error.text))", metadata: ["handler": "\(id)"])
         requests.fail(error)
     }
 

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import DBus
 internal import Glibc
 internal import Logging
@@ -8,11 +9,11 @@ internal import Reactor
 extension HandlerSession {
     /// Returns a text that the handler has written, without the secrets of its latest URLs. The text may be about a URL of any
     /// sender.
-    func withoutSecrets(_ text: String) -> String {
+    func withoutSecrets(_ text: QuotingText) -> QuotingText {
         host.launcher.output.withoutSecrets(text, of: id.rawValue)
     }
 
-    private func hint(_ output: ProcessOutput) -> String { withoutSecrets(output.hint) }
+    private func hint(_ output: ProcessOutput) -> QuotingText { withoutSecrets(output.hint) }
 
     // MARK: Launch
 
@@ -31,7 +32,7 @@ extension HandlerSession {
     }
 
     /// The names that the process took instead, in words; at most three of them.
-    var otherNames: String {
+    var otherNames: QuotingText {
         guard !process.otherNames.isEmpty else { return "" }
         var words = process.otherNames.prefix(3).map(\.rawValue)
         let rest = process.otherNames.count - words.count
@@ -97,7 +98,7 @@ extension HandlerSession {
     /// The bus may tell the end of the connection before the kernel tells the exit of the process, so the exit is waited for.
     func crashError(behind connection: BusName) async -> OpenURLError {
         let (exit, output) = await end(behind: connection)
-        let words = exit?.description ?? "left the bus"
+        let words: QuotingText = exit.map { "\($0)" } ?? "left the bus"
         return OpenURLError(
             .handlerCrashed,
             "\(id) \(words) before it answered; it may have acted on the URL\(hint(output))"
@@ -108,7 +109,7 @@ extension HandlerSession {
     /// still runs after a second.
     private func end(behind connection: BusName) async -> (exit: ProcessExit?, output: ProcessOutput) {
         guard let ownerProcess, ownerProcess.owner == connection else { return (.unknown, .nowhere) }
-        let pid = CInt(truncatingIfNeeded: ownerProcess.pid)
+        let pid = CInt(truncatingIfNeeded: ownerProcess.handler)
         guard let handle = process.handle, handle.pid == pid else {
             guard let endedProcess, endedProcess.pid == pid else { return (.unknown, .nowhere) }
             return (endedProcess.exit, endedProcess.output)

@@ -2,6 +2,7 @@ internal import DBus
 internal import Logging
 internal import OpenURLBus
 internal import Reactor
+internal import SchemeRegistry
 
 /// The requests of callers about the handler itself, without a URL.
 extension HandlerSession {
@@ -12,12 +13,17 @@ extension HandlerSession {
     /// - Parameters:
     ///   - tokens: options with the tokens of the focus.
     ///   - observed: the request as others see it; nil if nobody looks.
-    func activate(_ tokens: OpenOptions = OpenOptions(), _ observed: Observation? = nil) async throws(OpenURLError) {
-        let request = makeRequest(.activate, tokens)
-        request.observed = observed
-        request.complete(OpenContext())
-        defer { end(request) }
+    ///   - sender: finds out which handler asks; nil for any other program.
+    func activate(
+        _ tokens: OpenOptions = OpenOptions(),
+        _ observed: Observation? = nil,
+        sender: () async -> BundleIdentifier? = { nil }
+    ) async throws(OpenURLError) {
+        let request = OpenRequest(.activate, tokens, observed: observed)
         try accept(request)
+        defer { leave(request) }
+        request.context.sourceApplication = await sender()?.rawValue
+        request.complete()
         _ = try await deliver(request)
     }
 
@@ -25,11 +31,9 @@ extension HandlerSession {
     ///
     /// - Parameter observed: the request as others see it; nil if nobody looks.
     func wake(_ observed: Observation? = nil) async throws(OpenURLError) {
-        let request = makeRequest(.wake)
-        request.observed = observed
-        request.complete(OpenContext())
-        defer { end(request) }
+        let request = OpenRequest(.wake, observed: observed)
         try accept(request)
+        defer { leave(request) }
         handle(.requested)
         let owner = try await turn(of: request)
         await waitForName()
@@ -88,7 +92,9 @@ extension HandlerSession {
         case .running:
             let reason = reasonNotToSuspend ?? process.suspensionProblem ?? "it has something to do"
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
-        case .suspended, .waking: return
+        case .suspended, .waking:
+            guard let reason = process.suspensionProblem else { return }
+            throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .ending:
             throw verdict ?? OpenURLError(.handlerCrashed, "\(id) ended before it was suspended")
         }

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import DBus
 internal import DequeModule
 internal import Glibc
@@ -83,7 +84,8 @@ extension HandlerSession {
             let pid = try await host.bus.credentials(of: owner).pid
             await waitForStart()
             if let running = process.running, running.isChild, UInt32(exactly: running.pid) == pid {
-                return OwnerCandidate(owner: owner, pid: pid, claim: process.canHave(owner) ? .wasStarted : nil)
+                let claim: OwnerClaim? = process.canHave(owner) ? .wasStarted : nil
+                return OwnerCandidate(owner: owner, pid: pid, handler: pid, claim: claim)
             }
             let claim = await host.launcher.claim(
                 of: pid,
@@ -91,7 +93,12 @@ extension HandlerSession {
                 child: process.running?.pid,
                 runner: host.runners[id]
             )
-            return OwnerCandidate(owner: owner, pid: pid, claim: process.canHave(owner) ? claim : nil)
+            return OwnerCandidate(
+                owner: owner,
+                pid: pid,
+                handler: pid.flatMap(host.launcher.process(behind:)),
+                claim: process.canHave(owner) ? claim : nil
+            )
         } catch {
             host.log.debug("the bus does not tell the process of \(id): \(error)")
             return nil
@@ -99,7 +106,16 @@ extension HandlerSession {
     }
 
     private func strangerError(_ candidate: OwnerCandidate?) -> OpenURLError {
-        let program = candidate?.pid.flatMap(ProcessProgram.path).map { ", \(printable($0))" } ?? ""
+        let path = candidate?.pid.flatMap(ProcessProgram.path)
+        let program = path.map { ", \(printable($0))" } ?? ""
+        if let pid = candidate?.pid, URLOrigin.isProxy(path) {
+            let sandbox = FlatpakInstance(pid: pid).map { "the sandbox of \(printable($0.application))" }
+            return OpenURLError(
+                .launchFailed,
+                "the name \(id) belongs to \(sandbox ?? "a sandbox that is not known"), behind process \(pid)\(program), and not to "
+                    + "an application of \(handler.path); close that application, and try again"
+            )
+        }
         let stranger = candidate?.pid.map { "process \($0)\(program)" } ?? "a process that the bus does not tell"
         return OpenURLError(
             .launchFailed,
@@ -123,8 +139,14 @@ extension HandlerSession {
     func identify(_ owner: BusName) {
         guard let candidate, candidate.owner == owner, let claim = candidate.claim else { return }
         process.claim = claim
-        guard let pid = candidate.pid else { return }
-        ownerProcess = (owner, pid)
+        guard let connectionPID = candidate.pid else { return }
+        let pid = candidate.handler ?? connectionPID
+        ownerProcess = (owner, connectionPID, pid)
+        if candidate.handler == nil {
+            process.isHidden = true
+            process.isSuspendable = false
+            process.suspensionProblem = "process \(pid), the proxy of its sandbox, hides which process it is"
+        }
         useLane()
         if let running = process.running, UInt32(exactly: running.pid) == pid { return }
         do throws(Errno) {
@@ -132,6 +154,7 @@ extension HandlerSession {
             process.handle?.release()
             process.handle = adopted
             process.identity = ProcessIdentity(pid: pid)
+            takeRecordedTasks()
             process.since = UInt64(time(nil))
             process.isEnded = false
             if !claim.isStrong {
@@ -154,6 +177,13 @@ extension HandlerSession {
         }
     }
 
+    /// Continues the background tasks that the process has begun with an earlier router.
+    private func takeRecordedTasks() {
+        guard process.isStartedByRouter, let identity = process.identity else { return process.tasks = [:] }
+        process.tasks = host.launcher.records?.tasks(of: handler.id, identity) ?? [:]
+        countBackgroundTime()
+    }
+
     /// Reaches the handler over the lane from now on, if its process has offered that. URLs that went over the bus have their answers
     /// before, so the order holds.
     func useLane() {
@@ -174,6 +204,8 @@ extension HandlerSession {
         // A handler in another language need not tell. A person who has started a handler by hand looks at it.
         var state = process.isStartedByRouter ? HandlerState.background : .active
         do throws(CallError) {
+            // A handler that a person has started has its name before it launches. It answers a notification of nothing after that.
+            if !process.isStartedByRouter { try await host.bus.notify([:], id, at: owner, timeout: .seconds(1)) }
             let answer = try await host.bus.state(of: id, at: owner, timeout: .seconds(1))
             state = HandlerState(rawValue: answer) ?? state
         } catch {
@@ -352,7 +384,7 @@ extension HandlerSession {
     /// has an owner that takes no URLs.
     func endDescendants() {
         // The router starts each process in a session of its own. The session of any other process is a person's.
-        guard process.isStartedByRouter, let leader = process.handle?.pid else { return handle(.released) }
+        guard process.claim == .wasStarted, let leader = process.handle?.pid else { return handle(.released) }
         let ended = ProcessSession.end(leader)
         host.log.notice("killed what it left behind", metadata: ["handler": "\(id)", "processes": "\(ended)"])
         if ended == 0 { handle(.released) }
@@ -362,7 +394,7 @@ extension HandlerSession {
         host.log.info("\(id) \(exit)", metadata: ["handler": "\(id)"])
         // A process that lost the race for the name ends too, and says nothing about the process that won.
         guard let handle = process.handle, handle.exit != nil else { return }
-        if let ownerProcess, ownerProcess.pid == UInt32(exactly: handle.pid) { host.bus.detach(ownerProcess.owner) }
+        if let ownerProcess, ownerProcess.handler == UInt32(exactly: handle.pid) { host.bus.detach(ownerProcess.owner) }
         countCrash(exit)
         self.handle(.exited(exit))
     }

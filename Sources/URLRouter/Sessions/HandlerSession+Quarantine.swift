@@ -1,10 +1,11 @@
+internal import CLinux
 internal import Glibc
 internal import Logging
 internal import OpenURLBus
 internal import Reactor
 internal import UserFiles
 
-/// A handler that crashes again and again is not started for a while.
+/// A handler that crashes again and again is temporarily not started.
 extension HandlerSession {
     func countCrash(_ exit: ProcessExit) {
         guard !process.isEnded else { return }

@@ -28,10 +28,17 @@ extension HandlerSession {
         return min(max(openTimeout, first.timeout), host.limits.eventTimeout)
     }
 
+    /// The time before the first question for the progress, and the time limit of each answer. A handler with one thread answers
+    /// nothing while a method works, and the two together are the time limit of a method.
+    private var questionTime: Duration { machine.transitionTimeout / 2 }
+
     /// Starts the watchdog if it does not run. The handler has just got something to answer.
     func startWatchdog() {
-        if !watchdog.isRunning { startWatchdog(in: machine.transitionTimeout) }
+        if !watchdog.isRunning { startWatchdog(in: questionTime) }
     }
+
+    /// Starts the watchdog for the way to the background, whose time begins now.
+    func startTransitionWatchdog() { startWatchdog(in: questionTime) }
 
     private func startWatchdog(in time: Duration) {
         // A limit that has just been reached must not make the watchdog ask without a pause.
@@ -50,7 +57,7 @@ extension HandlerSession {
         let asked = SuspendingClock.now
         let progress: Result<(String, UInt64), CallError>
         do throws(CallError) {
-            progress = .success(try await host.bus.progress(of: id, at: owner, timeout: machine.transitionTimeout))
+            progress = .success(try await host.bus.progress(of: id, at: owner, timeout: questionTime))
         } catch {
             progress = .failure(error)
         }
@@ -61,12 +68,14 @@ extension HandlerSession {
         switch progress {
         case .success(let (phase, microseconds)):
             await judge(phase, .microseconds(Int64(clamping: microseconds)), of: owner)
+        case .failure(.timedOut) where !hasURLs:
+            judgeTransition(of: owner)
         case .failure(.timedOut):
             // A handler with one thread cannot answer while its `open` works.
             let start = process.silentSince ?? max(asked, process.answeredAt ?? asked)
             process.silentSince = start
             let silence = start.duration(to: .now)
-            guard silence >= (hasURLs ? openLimit : machine.transitionTimeout) else {
+            guard silence >= openLimit else {
                 return continueWatch(of: owner, in: .zero)
             }
             hangs(owner, "\(id) has not answered for \(Duration.seconds(silence.components.seconds).inWords)")
@@ -77,13 +86,13 @@ extension HandlerSession {
         }
     }
 
-    /// Decides about a handler that answers and does not tell its progress.
+    /// Decides about a handler that does not tell its progress.
     private func judgeTransition(of owner: BusName) {
-        guard case .running(_, .leaving) = machine.state, !hasURLs, let start = process.leavingSince else {
+        guard case .running(owner, .leaving) = machine.state, !hasURLs, let start = process.leavingSince else {
             return continueWatch(of: owner, in: machine.transitionTimeout)
         }
         let left = machine.transitionTimeout - start.duration(to: .now)
-        if left > .zero { return continueWatch(of: owner, in: left) }
+        if left > .zero { return watchdog.start(in: left) { [weak self] in self?.judgeTransition(of: owner) } }
         hangs(owner, "EnterBackground of \(id) did not return within \(machine.transitionTimeout.inWords)")
     }
 
@@ -100,7 +109,7 @@ extension HandlerSession {
             return continueWatch(of: owner, in: machine.transitionTimeout)
         }
         guard time >= limit || isLaunchOver(in: phase) else { return continueWatch(of: owner, in: limit - time) }
-        var reason = "\(phase) of \(id) did not return within \(limit.inWords)"
+        var reason: QuotingText = "\(QuotingText(stringLiteral: phase)) of \(id) did not return within \(limit.inWords)"
         if HandlerInterface.launchPhases.contains(phase) { reason += " of the launch" }
         // The sender learns that the handler has acted on the URL.
         if phase == HandlerInterface.activationPhase, requests.isOpening { reason += " after open had returned" }
@@ -112,6 +121,23 @@ extension HandlerSession {
             hangs(owner, "\(reason), and its main actor does not answer")
         } catch {
             continueWatch(of: owner, in: machine.transitionTimeout)
+        }
+    }
+
+    /// The method that keeps a sender waiting whose time limit is over: the one in which the handler says that it is, or else the
+    /// one that the sender waits for.
+    func unfinishedMethod(of request: OpenRequest, at owner: BusName) async -> QuotingText {
+        let method: QuotingText = request.purpose == .open ? "open" : "the activation"
+        do throws(CallError) {
+            let (phase, _) = try await host.bus.progress(of: id, at: owner, timeout: host.limits.phaseTime)
+            guard HandlerInterface.launchPhases.union(HandlerInterface.transitionPhases).contains(phase) else {
+                return method
+            }
+            // One of the contract's own words.
+            return QuotingText(stringLiteral: phase)
+        } catch {
+            host.log.debug("\(id) does not tell its progress: \(error)")
+            return method
         }
     }
 
@@ -127,7 +153,7 @@ extension HandlerSession {
     }
 
     /// Ends a handler that hangs, unless its process is not the router's to kill, or a debugger or a person holds the process.
-    private func hangs(_ owner: BusName, _ reason: String) {
+    private func hangs(_ owner: BusName, _ reason: QuotingText) {
         guard self.owner == owner, isExpectedToAnswer else { return }
         process.silentSince = nil
         guard process.isRoutersToEnd, !process.isHeld else {

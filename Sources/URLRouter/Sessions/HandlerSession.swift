@@ -24,8 +24,9 @@ final class HandlerSession {
     var verdict: OpenURLError?
     /// The owner of the name that was examined last and that the machine may be told of.
     var candidate: OwnerCandidate?
-    /// The last owner of the name whose process the bus has told, and the number of the process.
-    var ownerProcess: (owner: BusName, pid: UInt32)?
+    /// The last owner of the name whose process the bus has told, the number of the connection's process, and that of the handler,
+    /// which differ behind the proxy of a sandbox.
+    var ownerProcess: (owner: BusName, pid: UInt32, handler: UInt32)?
     /// Whether a process has offered the lane for the handler, and the router has not looked at the offer yet.
     var laneIsOffered = false
     /// The process that ended last. The bus may tell the end of the process's requests after the kernel has told the exit.
@@ -54,7 +55,8 @@ final class HandlerSession {
     var ownerChanges = 0
     /// The requests that wait until a process of another program has told its state; nil if the router does not ask.
     var stateWaiters: [CheckedContinuation<Void, Never>]?
-    private var lastNumber: UInt64 = 0
+    /// The place of the last request in the order of arrival.
+    var lastNumber: UInt64 = 0
     /// The events that the machine has not seen yet.
     private var events: Deque<HandlerStateMachine.Event> = []
     private var isHandlingEvents = false
@@ -116,27 +118,6 @@ final class HandlerSession {
         case .running(_, .background), .suspending: .background
         case .suspended, .waking: .suspended
         }
-    }
-
-    /// A new request, which is not in the queue yet.
-    ///
-    /// - Parameters:
-    ///   - call: the call that the request comes from; nil for a request of the router itself.
-    ///   - account: the application that the request will be counted to.
-    func makeRequest(
-        _ purpose: OpenRequest.Purpose,
-        _ options: OpenOptions = OpenOptions(),
-        _ call: RequestCall? = nil,
-        account: String = ""
-    ) -> OpenRequest {
-        lastNumber += 1
-        let timeout = options.timeout ?? handler.openTimeout ?? host.limits.openTimeout
-        let request = OpenRequest(number: lastNumber, purpose, timeout: timeout, options: options, account: account)
-        request.id = call?.requestID
-        request.stop = call?.stop
-        request.observed = call?.observed
-        request.endsAtDeadline = call != nil && options.timeout != nil
-        return request
     }
 
     // MARK: Events

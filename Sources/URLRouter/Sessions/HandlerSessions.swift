@@ -1,3 +1,4 @@
+internal import CLinux
 internal import DBus
 internal import Glibc
 internal import Logging
@@ -59,7 +60,7 @@ final class HandlerSessions {
         }
     }
 
-    /// The sessions of the handlers that run and are registered no more, by their identifiers.
+    /// The sessions of the handlers that run and are no longer registered, by their identifiers.
     func running(apartFrom registry: Registry) -> [HandlerSession] {
         sessions.values.filter { registry[$0.handler.id] == nil && $0.isRunning }
             .sorted { $0.id.rawValue < $1.id.rawValue }
@@ -81,6 +82,28 @@ final class HandlerSessions {
         let session = self[handler.id] ?? obtain(for: handler)
         await session.findProcess()
         return session
+    }
+
+    /// Finds the handlers that run without a session: another program has started them.
+    func findRunning(_ registry: Registry) async {
+        do throws(CallError) {
+            for name in try await host.bus.names() {
+                guard let handler = registry.handler(named: name.rawValue), handler.kind == .native else { continue }
+                await obtain(for: handler).findProcess()
+            }
+        } catch {
+            host.log.error("the bus does not tell its names: \(error)")
+        }
+    }
+
+    /// Notes that a name of the bus has got an owner. A person may have started a handler that nothing has asked for yet.
+    func nameAppeared(_ name: BusName, in registry: Registry) {
+        // A session that watches its name learns this by itself.
+        guard self[name]?.nameWatch == nil, let handler = registry.handler(named: name.rawValue),
+            handler.kind == .native, handler.program != nil
+        else { return }
+        let session = obtain(for: handler)
+        host.tasks.start { await session.findProcess() }
     }
 
     /// Asks all handlers for their state that have not told it, and returns when each has answered or its time is over.
@@ -133,6 +156,29 @@ final class HandlerSessions {
         return sessions.values.first { $0.machine.connection == name }
     }
 
+    /// Passes the report of a handler about a request on.
+    ///
+    /// - Throws: `notAllowed` if the caller is not the handler that has the request.
+    func report(_ report: ProgressReport, on request: String, from caller: BusName?) throws(OpenURLError) {
+        guard let caller, let session = session(ofConnection: caller),
+            let found = session.requests.inHand(named: request)
+        else {
+            throw OpenURLError(.notAllowed, "the caller has no request of this name")
+        }
+        session.report(report, on: found)
+    }
+
+    // MARK: The end of the router
+
+    /// Continues all processes that the router has stopped, and stops none from now on.
+    func continueStopped() {
+        host.isEnding = true
+        for session in sessions.values {
+            guard case .suspended = session.machine.state else { continue }
+            session.perform(.resume)
+        }
+    }
+
     // MARK: Memory
 
     /// Warns the running handlers, and ends one suspended handler ("Observe Low-Memory Warnings").
@@ -173,5 +219,7 @@ extension HandlerSession {
     /// the owner of the handler's name, or a process whose sandbox has the handler's identifier.
     func isItself(_ caller: ProcessIdentity, _ connection: BusName, inSandboxOf application: String?) -> Bool {
         caller == process.identity || connection == machine.connection || application == id.rawValue
+            // The proxy of the handler's sandbox has each connection of the sandbox.
+            || ownerProcess.map { $0.owner == machine.connection && $0.pid == caller.pid } == true
     }
 }

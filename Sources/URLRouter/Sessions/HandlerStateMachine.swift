@@ -67,11 +67,13 @@ struct HandlerStateMachine {
         /// The handler has answered that it is in the background, or that it has no such method.
         case reachedBackground(owner: BusName)
         /// A delegate method of this owner has used up its time limit, so the process has to end. The text says which.
-        case hangs(owner: BusName, String)
+        case hangs(owner: BusName, QuotingText)
         /// A background task is still open at the end of the background time.
         case backgroundTimeIsOver
         /// The handler has answered whether it can be stopped: it has released its name, or kept it.
         case suspendAnswered(owner: BusName, isReady: Bool)
+        /// The handler has released its name, and its process must not be stopped.
+        case cannotBeStopped(owner: BusName)
         /// The time limit of the state is over.
         case timeOver
         /// A handler that was woken has used up the time to take its name.
@@ -198,6 +200,7 @@ struct HandlerStateMachine {
         case .hangs(let owner, let reason): hangs(owner, reason)
         case .backgroundTimeIsOver: backgroundTimeIsOver()
         case .suspendAnswered(let owner, let isReady): suspendAnswered(owner, isReady)
+        case .cannotBeStopped(let owner): cannotBeStopped(owner)
         case .timeOver: timeOver()
         case .nameTimeOver: nameTimeOver()
         case .refusesMore: refusesMore()
@@ -262,8 +265,11 @@ extension HandlerStateMachine {
     private mutating func ownerChanged(_ owner: BusName?, _ hasProcess: Bool) -> [Effect] {
         guard let owner else { return nameReleased(hasProcess) }
         switch state {
-        // The process continues where it was stopped, whoever woke it.
-        case .suspended(owner), .waking(owner):
+        // The process continues where it was stopped, whoever woke it. It may have been stopped just after it took the name.
+        case .suspended(owner):
+            state = .running(owner: owner, .background)
+            return [.resume, .scheduleSuspension, .deliver]
+        case .waking(owner):
             state = .running(owner: owner, .background)
             return [.scheduleSuspension, .deliver]
         case .running(owner, let activity) where woken == owner:
@@ -335,7 +341,7 @@ extension HandlerStateMachine {
         }
     }
 
-    private mutating func hangs(_ hanging: BusName, _ reason: String) -> [Effect] {
+    private mutating func hangs(_ hanging: BusName, _ reason: QuotingText) -> [Effect] {
         switch state {
         case .running(hanging, _):
             return kill(hanging, reason)
@@ -429,7 +435,7 @@ extension HandlerStateMachine {
         return [.restartIfWaiting]
     }
 
-    private mutating func kill(_ owner: BusName?, _ reason: String) -> [Effect] {
+    private mutating func kill(_ owner: BusName?, _ reason: QuotingText) -> [Effect] {
         end(owner, .blame(OpenURLError(.timedOut, "\(reason); its process was killed")), .kill)
     }
 
@@ -466,10 +472,9 @@ extension HandlerStateMachine {
                 state = .running(owner: teller, .background)
                 return [.scheduleSuspension]
             }
-            // A handler that is started by hand starts into the foreground. The router only notices that, so the other handlers
-            // stay where they are.
+            // A handler that is started by hand starts into the foreground.
             state = .running(owner: teller, .foreground)
-            return []
+            return [.takeForeground]
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
             .ending:
             return []
@@ -551,6 +556,17 @@ extension HandlerStateMachine {
             }
             state = .running(owner: answering, .background)
             return [.scheduleSuspension, .deliver]
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+            .ending:
+            return []
+        }
+    }
+
+    private mutating func cannotBeStopped(_ answering: BusName) -> [Effect] {
+        switch state {
+        case .suspending(answering):
+            state = .waking(owner: answering)
+            return [.resume, .startTimer]
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
             .ending:
             return []

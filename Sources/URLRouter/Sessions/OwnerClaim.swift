@@ -9,7 +9,7 @@ enum OwnerClaim: Hashable, Sendable {
     case descends
     /// The manifest's program was started by hand, under a debugger for example, or by `openurl run`.
     case runsProgram
-    /// The process is in the sandbox of the application whose identifier is the handler's.
+    /// The process is in the sandbox of the handler's application.
     case isInSandbox
 
     /// Whether the process speaks for the handler. The other claims are weak: any program of the user can start the handler's
@@ -25,8 +25,10 @@ enum OwnerClaim: Hashable, Sendable {
 /// An owner of a handler's name, and its process.
 struct OwnerCandidate {
     let owner: BusName
-    /// Nil if the bus does not tell the process.
+    /// The process of the connection; nil if the bus does not tell it.
     let pid: UInt32?
+    /// The process that speaks over the connection; nil if a proxy hides it.
+    var handler: UInt32?
     /// Nil for a stranger.
     let claim: OwnerClaim?
 }

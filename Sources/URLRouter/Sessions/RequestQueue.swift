@@ -72,7 +72,7 @@ struct RequestQueue {
 
     /// Grants waiting requests to the owner of the handler's name, in order, as far as they may go now.
     mutating func grant(to owner: BusName) {
-        while let index = next, case let request = waiting[index], request.context != nil, !closesCircle(request) {
+        while let index = next, case let request = waiting[index], request.isComplete, !closesCircle(request) {
             // A suspended task continues by way of the loop's jobs, but a request that has just arrived continues at once.
             // The request that has just arrived waits, because it would overtake the suspended ones.
             if case .suspended = request.turn { resuming += 1 } else if resuming > 0 { return }
@@ -151,11 +151,11 @@ struct RequestQueue {
 
     /// Whether the process has a URL in hand.
     var isOpening: Bool {
-        inHand.values.contains { if case .open = $0.purpose { true } else { false } }
+        inHand.values.contains { $0.purpose == .open }
     }
 
     /// The request in hand with the longest chain of openings behind it.
     var deepestInHand: OpenRequest? {
-        inHand.values.max { ($0.context?.hops ?? 0) < ($1.context?.hops ?? 0) }
+        inHand.values.max { $0.context.hops < $1.context.hops }
     }
 }

@@ -6,7 +6,7 @@ internal import Reactor
 ///
 /// A host belongs to the router's actor, like the sessions.
 final class SessionHost {
-    let bus: any HandlerBus
+    let bus: any RouterBus
     let launcher: HandlerLauncher
     let loop: EventLoop
     let limits: RouterLimits
@@ -14,15 +14,17 @@ final class SessionHost {
     let tasks: RouterTasks
     /// Tells the session of a handler, on the event loop, that the owner of the handler's name has changed.
     let ownerChanged: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
-    /// The handlers in the foreground: at most one, unless the user started others by hand.
+    /// The handlers in the foreground: at most one, except while another takes its place.
     var foreground: Set<BusName> = []
     /// The processes that have started programs of handlers and have claimed schemes for them, by handler.
     var runners: [BusName: ProcessIdentity] = [:]
+    /// Whether the router ends, so that it stops no process any more.
+    var isEnding = false
     /// The sessions of all handlers. The table holds the host, so a strong reference would be a cycle.
     weak var sessions: HandlerSessions?
 
     init(
-        bus: any HandlerBus,
+        bus: any RouterBus,
         launcher: HandlerLauncher,
         loop: EventLoop,
         limits: RouterLimits,

@@ -15,8 +15,8 @@ final class TemporaryHandlers {
         let owner: BusName
         /// The application that the claim is counted to.
         let account: String
-        /// Tells the end of the owner's connection; nil until the bus has it.
-        var watch: NameWatchID?
+        /// The watch over the owner's connection.
+        let watch: ConnectionWatch
     }
 
     private var registrations: [BundleIdentifier: (handler: Handler, account: String)] = [:]
@@ -43,12 +43,12 @@ final class TemporaryHandlers {
             }
     }
 
-    /// The reason for which a handler is there for a while; nil for any other handler.
+    /// The reason for which a handler is there temporarily; nil for any other handler.
     func reason(for id: BundleIdentifier) -> TemporaryRegistration? {
         claims[id] != nil ? .claim : registrations[id] != nil ? .registration : nil
     }
 
-    /// The description of a handler that is registered for a while.
+    /// The description of a handler that is registered temporarily.
     func registration(of id: BundleIdentifier) -> Handler? { registrations[id]?.handler }
 
     // MARK: Registrations
@@ -94,19 +94,11 @@ final class TemporaryHandlers {
         claims[id] = claim
     }
 
-    /// Keeps the watch of the owner of a claim.
-    ///
-    /// - Returns: false if the claim has ended.
-    func keep(_ watch: NameWatchID, of id: BundleIdentifier, _ owner: BusName) -> Bool {
-        guard claims[id]?.owner == owner else { return false }
-        claims[id]?.watch = watch
-        return true
-    }
-
     /// Removes the claim of an owner; returns nil if the claim has ended already.
     func removeClaim(of id: BundleIdentifier, _ owner: BusName) -> Claim? {
         guard claims[id]?.owner == owner, let claim = claims.removeValue(forKey: id) else { return nil }
         shares.remove(1, from: claim.account)
+        claim.watch.end()
         return claim
     }
 
@@ -114,7 +106,7 @@ final class TemporaryHandlers {
         guard shares.refusal(of: account, 1) == nil else {
             throw OpenURLError(
                 .limitsExceeded,
-                "\(shares[account]) handlers of \(account) are registered for a while already; unregister one, or end "
+                "\(shares[account]) handlers of \(account) are registered temporarily already; unregister one, or end "
                     + "one that 'openurl run' has started"
             )
         }

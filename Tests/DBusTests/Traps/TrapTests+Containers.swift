@@ -129,6 +129,20 @@ extension TrapTests {
         }
     }
 
+    /// libdbus and sd-bus read a depth of 64, which this module does not send.
+    @Test(arguments: [(64, true), (65, false)]) func messageOfTheLargestDepthIsRead(depth: Int, isRead: Bool) throws {
+        let body = [UInt8]((1..<depth).flatMap { _ in [1, UInt8(ascii: "v"), 0] } + [1, UInt8(ascii: "y"), 0, 7])
+        let bytes = RawMessage.bytes(1, 7, [.path("/"), .text(3, "C"), .signature("v")], body: body)
+        #expect(try (libraryCopy(of: bytes) != nil) == isRead)
+        let message = try Message(bytes)
+        if isRead {
+            let expected = (1..<depth).reduce(Value.byte(7)) { inner, _ in .variant(inner) }
+            #expect(try message.contents(limit: 1 << 20) == expected)
+        } else {
+            #expect(throws: MessageDecodingError.tooDeep) { try message.contents(limit: 1 << 20) as Value }
+        }
+    }
+
     /// Row 39: more than 64 MiB at once in an array (abort).
     ///
     /// A limit above the D-Bus maximum of one array has no effect. The limit holds for the message as a whole.

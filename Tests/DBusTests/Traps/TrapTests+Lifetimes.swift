@@ -1,6 +1,7 @@
 import Foundation
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -116,7 +117,7 @@ extension TrapTests {
             let sender = BusName(try blocking?.call(Echo.sender, on: Echo.object, Empty()) ?? "")
             blocking = nil
             let watched = try #require(sender)
-            while try await pair.client.owner(of: watched) != nil {}
+            try await eventually(await pair.client.owner(of: watched)) { $0 == nil }
         }
     }
 

@@ -150,7 +150,7 @@ class Session:
 
     def stop_router(self):
         self.run("systemctl", "--user", "stop", "openurld.service")
-        wait_for(lambda: self.owner(ROUTER) == 0, "the router has gone")
+        wait_for(lambda: self.owner(ROUTER) == 0, "the router has exited")
 
     def journal(self, *options, boot=0):
         """The entries of the user's processes in the journal of a boot."""

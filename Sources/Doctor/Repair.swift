@@ -1,0 +1,124 @@
+internal import DBus
+internal import Desktop
+internal import Glibc
+internal import OpenURLBus
+internal import UserFiles
+
+/// A change that ends a fault, that only concerns the user, and that can be made again.
+enum Repair: Sendable, Hashable {
+    /// Makes the cache of a directory of entries again, as `update-desktop-database` does.
+    case cache(directory: String)
+    /// Gives this process's variables to the programs that the bus and systemd start, and ends a router that the bus has started
+    /// without them.
+    case environment([String], router: UInt32?)
+    /// Ends the router, so that the bus starts the installed version.
+    case restart(pid: UInt32)
+    /// Makes the router read its files again, and publish the handlers.
+    case reload
+    /// Lifts the quarantine of a handler.
+    case quarantine(id: String)
+    /// Removes a link of a registration that leads nowhere.
+    case link(path: String)
+    /// Links a service file into the user's directory, where the bus looks.
+    case service(link: String, target: String)
+
+    /// Performs the repair.
+    ///
+    /// - Parameter environment: the variables of this process.
+    /// - Returns: the sentence that says what was done.
+    func perform(_ bus: SessionBus?, environment: [String: String]) throws(RepairFailure) -> String {
+        switch self {
+        case .cache(let directory):
+            do throws(FileWriteError) {
+                var cache = MimeInfoCache(directory: directory)
+                try cache.rebuild()
+            } catch {
+                throw RepairFailure(reason: error.description)
+            }
+            return "made \(directory)/mimeinfo.cache again"
+        case .environment(let names, let router):
+            let values = environment.filter { names.contains($0.key) }
+            try call(bus) { bus throws(CallError) in
+                let manager = bus.owner(of: SystemdManager.name) == nil ? nil : SystemdManager.object
+                try bus.setEnvironment(values, andOf: manager)
+            }
+            let done = "gave \(names.joined(separator: ", ")) to the programs that the bus starts"
+            guard let router else { return done }
+            try end(router, bus)
+            return "\(done), and ended the router that did not have them"
+        case .restart(let pid):
+            try end(pid, bus)
+            return "ended the router of the other version; the bus starts the new one"
+        case .reload:
+            _ = try call(bus) { bus throws(CallError) in
+                try bus.call(RegistryInterface.reload, on: RouterService.object, Empty())
+            }
+            return "made the router read its files again"
+        case .quarantine(let id):
+            try call(bus) { bus throws(CallError) in
+                _ = try bus.call(LifecycleInterface.reset, on: RouterService.object, id)
+            }
+            return "lifted the quarantine of \(id)"
+        case .link(let path):
+            guard isLink(path) else { throw RepairFailure(reason: "\(path) is not a link") }
+            do throws(FileWriteError) {
+                try removeFile(path)
+            } catch {
+                throw RepairFailure(reason: error.description)
+            }
+            return "removed the link \(path), which led nowhere"
+        case .service(let link, let target):
+            do throws(DirectoryError) {
+                try makePrivateDirectories(parentDirectory(of: link))
+            } catch {
+                throw RepairFailure(reason: "\(error.path): \(error.error)")
+            }
+            guard symlink(target, link) == 0 else {
+                throw RepairFailure(reason: "\(link) cannot be made: \(String(cString: strerror(errno)))")
+            }
+            try call(bus) { bus throws(CallError) in try bus.reloadServices() }
+            return "made the link \(link) to \(target)"
+        }
+    }
+
+    /// Ends the router in order, and returns when it has given its name back.
+    private func end(_ pid: UInt32, _ bus: SessionBus?) throws(RepairFailure) {
+        guard let bus else { throw .noBus }
+        guard kill(pid_t(pid), SIGTERM) == 0 else {
+            throw RepairFailure(reason: "the router cannot be ended: \(String(cString: strerror(errno)))")
+        }
+        do throws(CallError) {
+            _ = try bus.connection.wait(
+                forSignalsOf: RouterService.name,
+                timeout: .seconds(20),
+                watching: { [] },
+                until: { false }
+            )
+        } catch {
+            // The error says that the name has lost its owner.
+            return
+        }
+        guard bus.pid(of: RouterService.name.rawValue) != pid else {
+            throw RepairFailure(reason: "the router has not ended within 20 seconds")
+        }
+    }
+
+    private func call<Result>(
+        _ bus: SessionBus?,
+        _ body: (SessionBus) throws(CallError) -> Result
+    ) throws(RepairFailure) -> Result {
+        guard let bus else { throw .noBus }
+        do throws(CallError) {
+            return try body(bus)
+        } catch {
+            throw RepairFailure(reason: "\(error)")
+        }
+    }
+}
+
+/// The reason why a repair was not made.
+struct RepairFailure: Error, Hashable {
+    let reason: String
+
+    static let noBus = RepairFailure(reason: "there is no session bus")
+}

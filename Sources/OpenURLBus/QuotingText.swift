@@ -1,0 +1,114 @@
+package import DBus
+package import RFC1808
+package import Reactor
+
+/// A text for a person that keeps its own words apart from what it quotes.
+///
+/// The words of a literal are the text's own, and so are numbers, names on the bus, and other texts of this type between them.
+/// Everything else that is interpolated is a quotation: it may come from a URL or from another program, so logs leave secrets out of it.
+public struct QuotingText: Sendable, Hashable, CustomStringConvertible {
+    /// The text.
+    public private(set) var description: String
+    /// The places of the quotations, in bytes and in order. Texts are equal whatever they quote.
+    private var quotations: [Range<Int>] = []
+
+    /// Creates a text that is a quotation as a whole.
+    public init(quoting text: String) {
+        description = text
+        if !text.isEmpty { quotations = [0..<text.utf8.count] }
+    }
+
+    private mutating func append(_ other: QuotingText) {
+        let start = description.utf8.count
+        description += other.description
+        quotations += other.quotations.map { $0.lowerBound + start..<$0.upperBound + start }
+    }
+
+    /// Joins two texts.
+    public static func + (first: Self, second: Self) -> Self {
+        var text = first
+        text.append(second)
+        return text
+    }
+
+    /// Joins another text to this one.
+    public static func += (first: inout Self, second: Self) { first.append(second) }
+
+    /// The text with at most a number of bytes. A longer text ends with an ellipsis.
+    package func cut(toBytes limit: Int) -> Self {
+        guard description.utf8.count > limit else { return self }
+        var text = self
+        text.description = description.cut(toBytes: limit)
+        let count = text.description.utf8.count
+        let kept = count - "…".utf8.count
+        // The ellipsis belongs to a quotation that was cut.
+        text.quotations = quotations.filter { $0.lowerBound < kept }.map {
+            $0.lowerBound..<($0.upperBound > kept ? count : $0.upperBound)
+        }
+        return text
+    }
+
+    /// The text with other words in place of its quotations.
+    func replacingQuotations(_ replace: (String) -> String) -> Self {
+        var text = QuotingText("")
+        var end = description.startIndex
+        var offset = 0
+        for quotation in quotations {
+            let start = description.utf8.index(end, offsetBy: quotation.lowerBound - offset)
+            text.description += description[end..<start]
+            end = description.utf8.index(start, offsetBy: quotation.count)
+            offset = quotation.upperBound
+            text.append(QuotingText(quoting: replace(String(description[start..<end]))))
+        }
+        text.description += description[end...]
+        return text
+    }
+
+    /// Whether two texts have the same characters, whatever they quote.
+    public static func == (first: Self, second: Self) -> Bool { first.description == second.description }
+
+    /// Hashes the characters.
+    public func hash(into hasher: inout Hasher) { hasher.combine(description) }
+}
+
+extension QuotingText: ExpressibleByStringInterpolation {
+    /// Creates a text of its own words.
+    public init(stringLiteral text: String) { description = text }
+
+    /// Creates a text of its own words and quotations.
+    public init(stringInterpolation interpolation: StringInterpolation) { self = interpolation.text }
+
+    /// The parts of a text as it is built.
+    public struct StringInterpolation: StringInterpolationProtocol {
+        fileprivate var text = QuotingText("")
+
+        /// Begins a text.
+        public init(literalCapacity: Int, interpolationCount: Int) {}
+
+        /// Appends words of the text.
+        public mutating func appendLiteral(_ literal: String) { text.description += literal }
+
+        /// Appends a quotation.
+        public mutating func appendInterpolation<Quoted>(_ value: Quoted) {
+            text.append(QuotingText(quoting: String(describing: value)))
+        }
+
+        /// Appends a text with its own words and its quotations.
+        public mutating func appendInterpolation(_ other: QuotingText) { text.append(other) }
+
+        /// Appends an error with the words and the quotations of its message.
+        public mutating func appendInterpolation(_ error: OpenURLError) { text.append(error.text) }
+
+        /// Appends a number as words of the text.
+        public mutating func appendInterpolation(_ number: some BinaryInteger) { appendLiteral("\(number)") }
+
+        /// Appends the name of a handler as words of the text.
+        package mutating func appendInterpolation(_ name: BusName) { appendLiteral(name.rawValue) }
+
+        /// Appends the problem of a text that is not a URL, which shows no more than one character of the text.
+        package mutating func appendInterpolation(_ error: GenericURL.ParseError) { appendLiteral(error.description) }
+
+        /// Appends the end of a process as words of the text.
+        package mutating func appendInterpolation(_ exit: ProcessExit) { appendLiteral(exit.description) }
+    }
+}

@@ -1,0 +1,67 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+
+/// A command with its options and arguments, as the parser describes them.
+struct CommandDescription: Decodable {
+    struct Argument: Decodable {
+        enum Kind: String, Decodable {
+            case positional, option, flag
+        }
+
+        struct Name: Decodable {
+            let kind: String
+            let name: String
+        }
+
+        /// The parser names the kind by a key, whose value holds what belongs to the kind.
+        struct Completion: Decodable {
+            struct Ignored: Decodable {}
+
+            let custom: Ignored?
+            let file: Ignored?
+            let directory: Ignored?
+        }
+
+        let kind: Kind
+        let shouldDisplay: Bool
+        let isRepeating: Bool
+        let parsingStrategy: String
+        let names: [Name]?
+        let completionKind: Completion?
+        let abstract: String?
+
+        /// The names as they stand on a command line.
+        var options: [String] { (names ?? []).map { ($0.kind == "long" ? "--" : "-") + $0.name } }
+        /// Whether every word up to the next option is a value of this option.
+        var takesManyValues: Bool { parsingStrategy == "upToNextOption" }
+        /// Whether the argument stands after `--`.
+        var isAfterTerminator: Bool { parsingStrategy == "postTerminator" }
+    }
+
+    private struct Tool: Decodable {
+        let command: CommandDescription
+    }
+
+    let commandName: String
+    let abstract: String?
+    let shouldDisplay: Bool?
+    let defaultSubcommand: String?
+    let subcommands: [CommandDescription]?
+    let arguments: [Argument]?
+
+    /// Returns the command line as a whole.
+    static func ofWholeProgram() throws -> CommandDescription {
+        try JSONDecoder().decode(Tool.self, from: Data(CommandLineInterface._dumpHelp().utf8)).command
+    }
+
+    /// The arguments that are no options, in order.
+    var positionals: [Argument] { (arguments ?? []).filter { $0.kind == .positional } }
+
+    func subcommand(_ name: String) -> CommandDescription? {
+        subcommands?.first { $0.commandName == name }
+    }
+
+    func option(_ name: String) -> Argument? {
+        arguments?.first { $0.kind != .positional && $0.options.contains(name) }
+    }
+}

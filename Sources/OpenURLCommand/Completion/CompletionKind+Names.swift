@@ -1,0 +1,57 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+internal import URLOpener
+
+/// The values of options and arguments that the router knows. A list that cannot be read in two seconds is empty.
+///
+/// The first element of a result says which files the shell adds.
+extension CompletionKind {
+    /// The identifiers of the handlers.
+    static let handlers = values { router throws(CommandFailure) in try router.handlers() }
+
+    /// The schemes that have a handler.
+    static let schemes = values { router throws(CommandFailure) in try router.schemes() }
+
+    /// The schemes with a colon, and files.
+    static let urls = values(.files) { router throws(CommandFailure) in try router.schemes().map { "\($0):" } }
+
+    /// Manifests, bundles, and the identifiers of the handlers.
+    static let manifests = values(.files) { router throws(CommandFailure) in try router.handlers() }
+
+    /// The schemes, and the identifiers of the handlers.
+    static let schemesAndHandlers = values { router throws(CommandFailure) in
+        try router.schemes() + router.handlers()
+    }
+
+    /// The numbers of the URLs in the queue.
+    static let queuedURLs = values { router throws(CommandFailure) in
+        try router.call(QueueInterface.list, "", timeout: .seconds(2)).map(\.id)
+    }
+
+    private static func values(
+        _ files: Completions.AddedFiles = .none,
+        _ list: @escaping @Sendable (RouterClient) throws(CommandFailure) -> [String]
+    ) -> CompletionKind {
+        custom { _, _, prefix in
+            do throws(CommandFailure) {
+                let values = try list(RouterClient(on: .ofProcess))
+                return [files.rawValue]
+                    + values.filter { $0.utf8.starts(with: prefix.utf8) && $0.printable == $0 }
+            } catch {
+                // A shell shows nothing then.
+                return [files.rawValue]
+            }
+        }
+    }
+}
+
+extension RouterClient {
+    fileprivate func handlers() throws(CommandFailure) -> [String] {
+        try call(RegistryInterface.listHandlers, Empty(), timeout: .seconds(2)).map(\.id)
+    }
+
+    fileprivate func schemes() throws(CommandFailure) -> [String] {
+        try call(RegistryInterface.listSchemes, Empty(), timeout: .seconds(2)).keys.sorted()
+    }
+}

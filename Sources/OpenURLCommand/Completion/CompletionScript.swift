@@ -1,0 +1,40 @@
+internal import ArgumentParser
+internal import URLOpener
+
+/// The script that lets a shell ask for completions. The parser's own scripts run commands that stand in names of files.
+struct CompletionScript {
+    private let shell: String?
+
+    /// Creates the answer to `--generate-completion-script`, which the parser would answer in any place before `--`.
+    ///
+    /// - Returns: nil without the option.
+    init?(requestedBy arguments: [String]) {
+        let option = "--generate-completion-script"
+        let own = arguments.prefix { $0 != "--" }
+        guard let index = own.firstIndex(where: { $0 == option || $0.hasPrefix("\(option)=") }) else { return nil }
+        let value = own[index].dropFirst(option.count + 1)
+        shell =
+            value.isEmpty ? own.dropFirst(index + 1).first ?? CompletionShell.autodetected()?.rawValue : String(value)
+    }
+
+    private var text: [UInt8]? {
+        switch shell {
+        case "bash": PackageResources.openurl_bash
+        case "fish": PackageResources.openurl_fish
+        case "zsh": PackageResources.openurl_zsh
+        default: nil
+        }
+    }
+
+    /// Prints the script.
+    ///
+    /// - Returns: the exit status.
+    func print(_ invocation: Invocation) -> Int32 {
+        guard let text else {
+            invocation.errors.print("the shell is one of bash, zsh and fish (see 'openurl --help')")
+            return ExitStatus.usage
+        }
+        invocation.output.append(String(decoding: text, as: UTF8.self))
+        return 0
+    }
+}

@@ -1,0 +1,174 @@
+internal import ArgumentParser
+internal import URLOpener
+
+/// The words that can stand in the place of the last word of an unfinished command line.
+///
+/// The scripts of the shells ask for them with `openurl __complete WORD ...`. The answer's first line says which files the shell
+/// adds. Each other line is a word that begins with the last word, and its description after a tab. The shell quotes the words.
+struct Completions {
+    /// The command of the scripts.
+    static let command = "__complete"
+
+    /// The files that the shell adds, which knows how to quote their names.
+    enum AddedFiles: String {
+        case none = ""
+        case files, directories
+    }
+
+    private var added = AddedFiles.none
+    private var words: [String] = []
+
+    /// The lines of the answer.
+    var lines: [String] { [added.rawValue] + words }
+
+    /// Creates the completions of the words after the program's name. The last word may be empty.
+    init(of words: [String]) {
+        let last = words.last ?? ""
+        var words = words.dropLast()
+        let option = "--host"
+        let isRemote = words.first == option || words.first?.hasPrefix("\(option)=") == true
+        if isRemote, words.removeFirst() == option, words.popFirst() == nil { return }
+        do {
+            var place = Place(path: [try CommandDescription.ofWholeProgram()], isRemote: isRemote)
+            for word in words { place.pass(word) }
+            if let (option, command) = place.option, !(option.takesManyValues && place.isOption(last)) {
+                addValues(of: option, command, last, at: place)
+            } else if place.isOption(last) {
+                if place.path.count == 1 { add([option], last, "Use the router of another machine.") }
+                addOptions(last, at: place)
+            } else {
+                addCommandsAndArguments(last, at: place)
+            }
+        } catch {
+            // A shell shows nothing then. The tests read the parser's description of the commands.
+        }
+    }
+
+    private mutating func add(_ names: [String], _ prefix: String, _ description: String? = nil) {
+        // One sentence is enough beside a word.
+        let sentence = description?.split(separator: "\n").first?.split(separator: ". ").first
+        let end = sentence.map { "\t" + ($0.last == "." ? $0.dropLast() : $0) } ?? ""
+        words += names.filter { $0.utf8.starts(with: prefix.utf8) }.map { $0 + end }
+    }
+
+    private mutating func addOptions(_ last: String, at place: Place) {
+        let parts = last.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 1 else {
+            guard let (option, command) = place.owner(of: parts[0]) else { return }
+            return addValues(of: option, command, parts[1], after: "\(parts[0])=", at: place)
+        }
+        for option in place.commands.flatMap({ $0.last?.arguments ?? [] }) where option.shouldDisplay {
+            add(option.options.filter { $0.hasPrefix("--") }, last, option.abstract)
+        }
+    }
+
+    private mutating func addCommandsAndArguments(_ last: String, at place: Place) {
+        if place.takesCommand {
+            let command = place.path.last?.commandName == "help" ? place.path.first : place.path.last
+            for command in command?.subcommands ?? [] where command.shouldDisplay != false {
+                add([command.commandName], last, command.abstract)
+            }
+        }
+        for command in place.commands {
+            let arguments = command.last?.positionals ?? []
+            let index = min(place.positionals, arguments.count - 1)
+            guard index >= 0, index == place.positionals || arguments[index].isRepeating,
+                place.isAfterTerminator || !arguments[index].isAfterTerminator
+            else { continue }
+            addValues(of: arguments[index], named: "positional@\(index)", command, last, at: place)
+        }
+    }
+
+    /// Adds the values of an option or an argument.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the argument for the parser.
+    ///   - head: the part of the last word that stays before the value.
+    private mutating func addValues(
+        of argument: CommandDescription.Argument,
+        named name: String? = nil,
+        _ command: [CommandDescription],
+        _ prefix: String,
+        after head: String = "",
+        at place: Place
+    ) {
+        let kind = argument.completionKind
+        if head.isEmpty, kind?.file != nil { added = .files }
+        if head.isEmpty, kind?.directory != nil { added = .directories }
+        guard kind?.custom != nil, let name = name ?? argument.options.last else { return }
+        // The parser runs the closure of the argument, and reports the result as an error.
+        let request = ["---completion"] + command.dropFirst().map(\.commandName)
+        do {
+            _ = try CommandLineInterface.parseAsRoot(request + ["--", name, "0", "\(prefix.count)", prefix])
+        } catch {
+            guard CommandLineInterface.exitCode(for: error) == .success else { return }
+            let lines = CommandLineInterface.fullMessage(for: error).split(
+                separator: "\n",
+                omittingEmptySubsequences: false
+            )
+            if head.isEmpty, let files = lines.first.flatMap({ AddedFiles(rawValue: String($0)) }) { added = files }
+            // The router is the one of this machine.
+            guard !place.isRemote else { return }
+            // A word that begins with a dash would be taken for an option.
+            let values = lines.dropFirst().filter { place.isAfterTerminator || !head.isEmpty || !$0.hasPrefix("-") }
+            words += values.map { head + $0 }
+        }
+    }
+}
+
+/// The place that the words before the last one lead to.
+private struct Place {
+    /// The program and the commands that the words name.
+    var path: [CommandDescription]
+    /// Whether the commands are for the router of another machine.
+    let isRemote: Bool
+    /// The number of arguments that are no options.
+    var positionals = 0
+    /// The option whose value comes next, and its command.
+    var option: (CommandDescription.Argument, [CommandDescription])?
+    var isAfterTerminator = false
+
+    init(path: [CommandDescription], isRemote: Bool) {
+        self.path = path
+        self.isRemote = isRemote
+    }
+
+    var takesCommand: Bool { positionals == 0 && !isAfterTerminator }
+
+    /// The command that is meant if no word names one.
+    private var defaultCommand: CommandDescription? {
+        guard positionals == 0, let last = path.last else { return nil }
+        return (path.count == 1 ? Open.name : last.defaultSubcommand).flatMap(last.subcommand)
+    }
+
+    /// The commands to which the next word can belong, each with those above it.
+    var commands: [[CommandDescription]] { [path] + (defaultCommand.map { [path + [$0]] } ?? []) }
+
+    func isOption(_ word: String) -> Bool { !isAfterTerminator && word.utf8.first == UInt8(ascii: "-") }
+
+    /// Returns the option of a name, and its command.
+    func owner(of name: String) -> (CommandDescription.Argument, [CommandDescription])? {
+        commands.lazy.compactMap { command in command.last?.option(name).map { ($0, command) } }.first
+    }
+
+    mutating func pass(_ word: String) {
+        if let (option, _) = option {
+            if !option.takesManyValues { self.option = nil }
+            guard option.takesManyValues, isOption(word) else { return }
+            self.option = nil
+        }
+        if isOption(word) {
+            if word == "--" {
+                isAfterTerminator = true
+            } else if let (option, command) = owner(of: word) {
+                path = command
+                if option.kind == .option { self.option = (option, command) }
+            }
+        } else if takesCommand, let command = path.last?.subcommand(word) {
+            path.append(command)
+        } else {
+            path = commands.last ?? path
+            positionals += 1
+        }
+    }
+}

@@ -1,0 +1,34 @@
+/// An activity in the background (`UIBackgroundModes`, Table 3-4 of the app programming guide).
+public enum BackgroundMode: String, Sendable, Hashable, CaseIterable {
+    /// Plays or records sound.
+    case audio
+    /// Is told of its location.
+    case location
+    /// Takes calls over the network.
+    case voip
+    /// Downloads issues of a magazine or a newspaper.
+    case newsstandContent = "newsstand-content"
+    /// Works with an accessory.
+    case externalAccessory = "external-accessory"
+    /// Works with a Bluetooth accessory.
+    case bluetoothCentral = "bluetooth-central"
+    /// Is itself a Bluetooth accessory.
+    case bluetoothPeripheral = "bluetooth-peripheral"
+    /// Downloads small amounts of content regularly.
+    case fetch
+    /// Downloads content when a notification arrives.
+    case remoteNotification = "remote-notification"
+
+    /// Whether a handler with the mode is not suspended.
+    ///
+    /// The guide keeps an app running that plays sound, and lets one run that manages the sockets of its calls. The other modes
+    /// do not prevent the suspension: they wake an app for news. Nothing here has such news, so these modes have no effect.
+    public var preventsSuspension: Bool {
+        switch self {
+        case .audio, .voip: true
+        case .location, .newsstandContent, .externalAccessory, .bluetoothCentral, .bluetoothPeripheral, .fetch,
+            .remoteNotification:
+            false
+        }
+    }
+}

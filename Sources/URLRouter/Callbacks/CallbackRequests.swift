@@ -1,0 +1,71 @@
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+
+/// The calls of programs that wait for a URL to come back.
+///
+/// The object belongs to the router's actor.
+final class CallbackRequests {
+    private let opener: Opener
+    private let callbacks: Callbacks
+    private let handles: RequestHandles
+    private let callers: Callers
+    private let tasks: RouterTasks
+
+    init(
+        _ opener: Opener,
+        _ callbacks: Callbacks,
+        _ handles: RequestHandles,
+        _ callers: Callers,
+        _ tasks: RouterTasks
+    ) {
+        self.opener = opener
+        self.callbacks = callbacks
+        self.handles = handles
+        self.callers = callers
+        self.tasks = tasks
+    }
+
+    /// Performs `Request`: claims the callback, and opens the URL that leads to it.
+    ///
+    /// - Throws: `OpenURLError`, and `InvalidArgs` if the token is in use.
+    func request(
+        _ url: String,
+        _ pattern: String,
+        _ options: CallbackOptions,
+        caller: BusName?
+    ) async throws -> ObjectPath {
+        let sender = await callers.caller(caller)
+        guard let caller else { throw OpenURLError(.notAllowed, "a callback belongs to a connection on a bus") }
+        let asked = url.isEmpty ? nil : try GenericURL(ofCaller: url)
+        guard
+            let expected = try pattern.isEmpty ? asked.map(CallbackPattern.init(redirectOf:)) : CallbackPattern(pattern)
+        else { throw OpenURLError(.malformedURL, "there is neither a URL nor a pattern of the callback") }
+        try callbacks.check(expected, claimedBy: sender.source)
+        let state = options.state ?? asked.flatMap { FormParameters($0)["state"] }
+        let path = try await callbacks.add(expected, state: state, options, of: caller, sender.source)
+        if let asked {
+            tasks.start { [self] in
+                // The program gets the handle first.
+                await Task.yield()
+                var opening = OpenOptions()
+                opening.activationToken = options.activationToken
+                do throws(OpenURLError) {
+                    _ = try await opener.open(opener.request(asked.description, opening, of: caller))
+                } catch {
+                    callbacks.fail(path, .failed, error)
+                }
+            }
+        }
+        return path
+    }
+
+    /// Performs `Close` of a handle.
+    func close(at path: ObjectPath, caller: BusName?) throws {
+        let handle = try handles.handle(at: path, for: caller)
+        guard callbacks.claims[path] != nil else {
+            throw RemoteError(.unknownObject, "the handle \(path) is not that of a callback")
+        }
+        handle.cancel()
+    }
+}

@@ -1,0 +1,37 @@
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+internal import SchemeRegistry
+
+/// The callbacks that the router opens for handlers that answer natively (`OUAnswersCallbacks`).
+extension Callbacks {
+    /// The place that a callback goes to.
+    enum Place {
+        /// The sender's own handler or application.
+        case claimant(String)
+        /// A program that waits for it, which is the sender itself unless another one has a narrower claim.
+        case claims([CallbackClaim])
+    }
+
+    /// Returns the callbacks that a URL asks for; nil without one that the sender may have.
+    func asked(by request: OpenRequest, of connection: BusName?, _ session: HandlerSession) -> AskedCallbacks? {
+        guard let url = request.destination?.url, let sender = request.sender else { return nil }
+        return AskedCallbacks(in: url, session, sender.source, connection, request.context.hops) {
+            place(of: $0, sender.source, connection) != nil
+        }
+    }
+
+    /// Finds the place that a callback goes to; nil if the sender may not have it.
+    ///
+    /// A callback goes back to the sender only. Otherwise a URL could lead a handler's reply to any handler.
+    func place(of callback: GenericURL, _ source: OpenContext.Source, _ connection: BusName?) -> Place? {
+        guard let scheme = Scheme(of: callback) else { return nil }
+        let candidates = handlers.registry.candidates(for: scheme, host: callback.host.map(String.init))
+        guard Self.isClaimable(scheme, candidates) else { return nil }
+        let claims = claims.claims(on: callback)
+        if let connection, claims.contains(where: { $0.owner == connection }) { return .claims(claims) }
+        guard let application = source.application else { return nil }
+        let own = candidates.first { ["\(application)", "\(application).desktop"].contains($0.claimant.id) }
+        return own.map { .claimant($0.claimant.id) }
+    }
+}

@@ -1,0 +1,77 @@
+internal import OpenURLBus
+internal import Policy
+internal import RFC1808
+internal import SchemeRegistry
+
+/// The rules about the programs that may wait for a URL.
+extension Callbacks {
+    /// Whether a program can wait for URLs of a scheme, or get them as callbacks.
+    ///
+    /// - Parameter candidates: the handlers and applications that claim the URLs.
+    static func isClaimable(_ scheme: Scheme, _ candidates: [Candidate]) -> Bool {
+        scheme != .reply && !CallbackPattern.schemesOfBrowsers.contains(scheme.rawValue)
+            && !candidates.contains { $0.claimant.handler?.isFixed == true }
+    }
+
+    /// Ends the claims whose URLs belong to another program since the registry has changed.
+    func endLost() {
+        for claim in claims.all {
+            do throws(OpenURLError) {
+                try check(claim.pattern, claimedBy: claim.receiver)
+            } catch {
+                fail(claim.path, .failed, error)
+            }
+        }
+    }
+
+    /// Whether the receiver of a claim may get a URL of the claim's pattern. The registry and the policy may have changed since the
+    /// claim was made, and a URL of the pattern may have a host that belongs to another program.
+    func mayGet(_ url: GenericURL, _ claim: CallbackClaim) -> Bool {
+        guard let scheme = Scheme(of: url) else { return false }
+        do throws(OpenURLError) {
+            let winner = handlers.registry.winner(for: scheme, host: url.host.map(String.init))
+            try permissions.check(PolicyURL(url, scheme: scheme), of: winner?.id, receivedBy: claim.receiver)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Checks that a program may claim the URLs of a pattern.
+    ///
+    /// - Throws: `notAllowed`; for a confined program, with one message for every pattern.
+    func check(
+        _ pattern: CallbackPattern,
+        claimedBy receiver: OpenContext.Source
+    ) throws(OpenURLError) {
+        do throws(OpenURLError) {
+            guard !pattern.isLoopback else {
+                throw OpenURLError(
+                    .notAllowed,
+                    "\(pattern) leads to a server on this machine; "
+                        + "the program itself has to serve it, as 'openurl callback' does"
+                )
+            }
+            let scheme = try Scheme(ofPattern: pattern)
+            let candidates = handlers.registry.candidates(for: scheme, host: pattern.host)
+            guard Self.isClaimable(scheme, candidates) else {
+                throw OpenURLError(.notAllowed, "no program can wait for URLs of the scheme \(scheme):")
+            }
+            let url = PolicyURL(scheme: scheme, host: pattern.host)
+            try permissions.check(url, of: candidates.first?.claimant.id, receivedBy: receiver)
+        } catch {
+            guard error.code == .notAllowed, receiver.callerClass.known?.isConfined != false else { throw error }
+            throw Permissions.foreignURLs
+        }
+    }
+}
+
+extension Scheme {
+    fileprivate init(ofPattern pattern: CallbackPattern) throws(OpenURLError) {
+        do throws(ParseError) {
+            try self.init(pattern.scheme)
+        } catch {
+            throw OpenURLError(.malformedURL, "the scheme of the callback \(error)")
+        }
+    }
+}

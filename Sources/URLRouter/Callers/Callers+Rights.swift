@@ -1,0 +1,49 @@
+internal import DBus
+internal import OpenURLBus
+internal import SchemeRegistry
+
+/// The check of a caller's rights, in one place and before any method runs.
+extension Callers {
+    /// Checks that a caller may use a method.
+    ///
+    /// - Throws: `notAllowed`, with one message for every argument.
+    func check(_ caller: BusName?, of method: MemberName, _ interface: InterfaceName) async throws(OpenURLError) {
+        guard let rights = Rights.table[interface]?[method] else {
+            throw OpenURLError(.notAllowed, "\(interface).\(method) may not be called")
+        }
+        if rights.needNoCheck { return }
+        let callerClass = await confirmedCaller(caller).callerClass
+        guard rights[callerClass] == .no else { return }
+        throw OpenURLError(.notAllowed, "\(callerClass.words) may not call \(interface).\(method)")
+    }
+
+    /// Checks that a caller may do something to a handler: a program of the user may, and any other program only to itself.
+    ///
+    /// - Throws: `notAllowed`, whether the handler exists or not.
+    func check(_ caller: BusName?, for id: String) async throws(OpenURLError) {
+        guard let own = await ownIdentifier(of: caller) else { return }
+        guard id == own, !own.isEmpty else {
+            throw OpenURLError(.notAllowed, "\(own.isEmpty ? "this program" : own) may do this to itself only")
+        }
+    }
+
+    /// The identifier that a caller's rights are limited to; nil for a program of the user, whose rights have no such limit. The
+    /// text is empty for a program without an identifier, which has nothing.
+    func ownIdentifier(of caller: BusName?) async -> String? {
+        let caller = await self.caller(caller)
+        return caller.callerClass == .user ? nil : caller.source.application ?? ""
+    }
+}
+
+extension CallerClass {
+    /// The class in words, for the beginning of a sentence.
+    fileprivate var words: String {
+        switch self {
+        case .handler: "a handler"
+        case .user: "a program of the user"
+        case .sandboxed: "a program in a sandbox"
+        case .remote: "a program on another host"
+        case .unknown: "a program that is not known"
+        }
+    }
+}

@@ -1,0 +1,55 @@
+internal import CLinux
+internal import Glibc
+
+/// A file that a shell has open beside its standard streams, such as the script that it runs.
+///
+/// A shell keeps its script open, so the kernel tells which file it is, whatever link or argument has led to it. No file system is
+/// asked for that.
+struct ShellScript {
+    /// The path of the file, without links.
+    let path: String
+    private let descriptor: String
+    private let pid: UInt32
+
+    /// The numbers below are those of a script's own redirections; shells keep their script above.
+    private static let firstNumber = 10
+    /// The number of descriptors that are looked at.
+    private static let limit = 64
+    /// The size of a script that is read. The largest version of xdg-open has 40 KB.
+    private static let sizeLimit = 256 << 10
+
+    /// The files that a shell has open, in no particular order.
+    static func files(openIn pid: UInt32) -> [ShellScript] {
+        guard let directory = opendir("/proc/\(pid)/fd") else { return [] }
+        defer { closedir(directory) }
+        var files: [ShellScript] = []
+        var count = 0
+        while count < limit, let entry = readdir(directory) {
+            count += 1
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard let number = Int(name), number >= firstNumber,
+                let path = ProcessFiles.link("fd/\(name)", pid: pid), path.hasPrefix("/")
+            else { continue }
+            files.append(ShellScript(path: path, descriptor: "fd/\(name)", pid: pid))
+        }
+        return files
+    }
+
+    /// Whether the file has the content of another one, which belongs to the system.
+    ///
+    /// The answer is false for a file on a file system that might not answer.
+    func isCopy(of original: String) -> Bool {
+        let place = open("/proc/\(pid)/\(descriptor)", CInt(OPEN_PATH) | O_CLOEXEC)
+        guard place >= 0 else { return false }
+        defer { close(place) }
+        var (copy, status) = (stat(), stat())
+        guard ProcessMounts(pid: pid)?.areAnsweredByTheKernel(at: place) == true, fstat(place, &copy) == 0,
+            copy.st_mode & S_IFMT == S_IFREG, stat(original, &status) == 0, copy.st_size == status.st_size,
+            copy.st_size <= Self.sizeLimit,
+            let bytes = ProcessFiles.bytes("fd/\(place)", pid: UInt32(getpid()), limit: Self.sizeLimit)
+        else { return false }
+        return bytes == ProcessFiles.contents(of: original, limit: Self.sizeLimit)
+    }
+}

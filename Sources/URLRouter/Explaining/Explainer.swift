@@ -1,0 +1,246 @@
+internal import DBus
+internal import Desktop
+internal import OpenURLBus
+internal import Policy
+internal import RFC1808
+internal import SchemeRegistry
+
+/// The router's decisions about a URL, without opening it.
+///
+/// The object belongs to the router's actor.
+final class Explainer {
+    private let handlers: KnownHandlers
+    private let callers: Callers
+    private let callbacks: Callbacks
+    private let files: FileKinds
+    private let permissions: Permissions
+    private let lifecycle: HandlerLifecycle
+
+    init(
+        _ handlers: KnownHandlers,
+        _ callers: Callers,
+        _ callbacks: Callbacks,
+        _ files: FileKinds,
+        _ permissions: Permissions,
+        _ lifecycle: HandlerLifecycle
+    ) {
+        self.handlers = handlers
+        self.callers = callers
+        self.callbacks = callbacks
+        self.files = files
+        self.permissions = permissions
+        self.lifecycle = lifecycle
+    }
+
+    /// Whether a URL has a handler that the caller may reach.
+    ///
+    /// A handler, and an application in a sandbox, asks only about schemes that the manifest of the same identifier lists
+    /// (`LSApplicationQueriesSchemes`). The answer for any other scheme is no, so that the caller does not learn what is installed.
+    func canOpen(_ text: String, caller: BusName?) async throws(OpenURLError) -> Bool {
+        let url = try GenericURL(ofCaller: text)
+        // A handler may ask before it answers. That says nothing about calls.
+        if Scheme(of: url) == .reply { return true }
+        if !callbacks.claims(on: url).isEmpty { return mayAsk(await callers.caller(caller), about: url) }
+        let destination: Destination
+        do throws(OpenURLError) {
+            destination = try await self.destination(text, OpenOptions(), caller)
+        } catch {
+            guard error.code == .noHandler else { throw error }
+            return false
+        }
+        let caller = await callers.caller(caller)
+        guard mayAsk(caller, about: url) else { return false }
+        do throws(OpenURLError) {
+            try destination.claimant.handler?.checkAccess(of: caller.handler?.id, caller.callerClass)
+            return permissions.verdict(on: destination, from: caller.source).decision != .deny
+        } catch {
+            return false
+        }
+    }
+
+    /// Decides as ``Opener/open(_:)`` does, up to the point at which a process would be started or a message sent.
+    ///
+    /// - Throws: only `malformedURL` and `limitsExceeded`, for a text that is not a URL, and `notAllowed` for a caller that may
+    ///   not ask about the scheme. Every other reason not to open the URL is part of the explanation.
+    func explain(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> Explanation {
+        let url = try GenericURL(ofCaller: text, options)
+        var explanation = Explanation(url: url.description)
+        explanation.parts = url.explainedParts
+        let caller = await callers.caller(caller)
+        guard mayAsk(caller, about: url) else {
+            throw OpenURLError(
+                .notAllowed,
+                "this program may ask only about the schemes of LSApplicationQueriesSchemes in the manifest of its identifier"
+            )
+        }
+        let isReply = Scheme(of: url) == .reply
+        if isReply || options.handler == nil && !callbacks.claims(on: url).isEmpty {
+            explanation.handler = CallbackInterface.handler
+            let reason = isReply ? "the router takes the answers to its calls" : "a program waits for this callback"
+            explanation.candidates = [
+                Explanation.Candidate(
+                    id: CallbackInterface.handler,
+                    kind: .known(.native),
+                    host: nil,
+                    wins: true,
+                    reason: reason
+                )
+            ]
+            return explanation
+        }
+        do throws(OpenURLError) {
+            var file: FileKind?
+            if Scheme(of: url) == .file {
+                file = try await files.kind(of: url, options, for: caller.account, caller.callerClass)
+            }
+            explanation.contentType = file?.type.rawValue
+            let candidates = try handlers.registry.candidates(for: url, file, options)
+                .filter { $0.claimant.isShown(to: caller) }
+            explanation.candidates = candidates.map { candidate in
+                var explained = Explanation.Candidate(candidate)
+                if let handler = candidate.claimant.handler, handlers.temporary.reason(for: handler.id) == .registration
+                {
+                    explained.reason += "; it is registered until the router ends"
+                }
+                return explained
+            }
+            let destination = try Destination(url, in: handlers.registry, for: options, file: file)
+            let claimant = destination.claimant
+            guard claimant.isShown(to: caller) else { throw OpenURLError.noReachableHandler }
+            explanation.handler = claimant.id
+            explanation.transport = .known(HandlerKind(claimant.kind))
+            if case .handler(let handler) = claimant {
+                explanation.state = .known(lifecycle.state(of: handler))
+                await lifecycle.sessions[handler.id]?.updateQuarantine()
+                explanation.quarantinedUntil = lifecycle.sessions[handler.id]?.quarantinedUntil
+                explanation.answersCallbacks = handler.answersCallbacks
+                explanation.reach = Reported(rawValue: handler.reach.rawValue)
+                explanation.allowedSources = handler.allowedSources?.map(\.rawValue)
+                try handler.checkAccess(of: caller.handler?.id, caller.callerClass)
+            }
+            let verdict = permissions.verdict(on: destination, from: caller.source)
+            explanation.decision = .known(verdict.decision)
+            if caller.source.mayKnowPolicy { explanation.decisionReason = verdict.description }
+            if verdict.decision == .deny {
+                throw verdict.refusal(
+                    PolicyDialog(destination, from: caller.source).key.pattern,
+                    to: caller.source
+                )
+            }
+        } catch {
+            guard error.code != .malformedURL else { throw error }
+            let error = caller.callerClass.isConfined ? error.forConfinedCallers : error
+            explanation.error = (error.code.errorName.rawValue, error.message)
+        }
+        return explanation
+    }
+
+    /// The question about a URL, for a caller that asks the person itself.
+    func question(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> PolicyQuestion
+    {
+        let sender = await callers.caller(caller)
+        guard let caller else { throw OpenURLError(.notAllowed, "a permission belongs to a connection on a bus") }
+        var options = options
+        options.asksAtTerminal = false
+        options.permission = nil
+        let destination = try await firstDestination([url] + options.fallback, options, caller)
+        try destination.claimant.handler?.checkAccess(of: sender.handler?.id, sender.callerClass)
+        let verdict = permissions.verdict(on: destination, from: sender.source)
+        switch permissions.decision(verdict, on: destination, from: sender, options) {
+        case .go: throw OpenURLError(.notAllowed, "there is no question about the URL")
+        case .ask(let dialog): return permissions.give(dialog, to: caller)
+        case .refuse(let error): throw error
+        }
+    }
+
+    private func firstDestination(
+        _ urls: [String],
+        _ options: OpenOptions,
+        _ caller: BusName
+    ) async throws(OpenURLError) -> Destination {
+        var noHandler: OpenURLError?
+        for url in urls {
+            do throws(OpenURLError) {
+                return try await destination(url, options, caller)
+            } catch {
+                guard error.code == .noHandler else { throw error }
+                noHandler = noHandler ?? error
+            }
+        }
+        throw noHandler ?? OpenURLError(.noHandler, "there is no URL")
+    }
+
+    /// Finds the destination of a URL for a caller.
+    func destination(_ text: String, _ options: OpenOptions, _ caller: BusName?) async throws(OpenURLError)
+        -> Destination
+    {
+        let url = try GenericURL(ofCaller: text, options)
+        guard Scheme(of: url) == .file else { return try Destination(url, in: handlers.registry, for: options) }
+        let sender = await callers.caller(caller)
+        let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass)
+        return try Destination(url, in: handlers.registry, for: options, file: file)
+    }
+
+    /// Whether a caller may learn who claims the scheme of a URL.
+    private func mayAsk(_ caller: Caller, about url: GenericURL) -> Bool {
+        switch caller.callerClass {
+        case .user: true
+        case .handler: caller.handler?.mayQuery(url.lowercasedScheme) ?? false
+        case .sandboxed, .remote:
+            caller.source.application.flatMap { handlers.registry.handler(named: $0) }?.mayQuery(url.lowercasedScheme)
+                ?? false
+        case .unknown: false
+        }
+    }
+}
+
+extension Claimant {
+    /// Whether a caller may learn that the handler or application is there: a confined caller knows only those that take its URLs.
+    fileprivate func isShown(to caller: Caller) -> Bool {
+        guard caller.callerClass.isConfined else { return true }
+        do throws(OpenURLError) {
+            try handler?.checkAccess(of: caller.handler?.id, caller.callerClass)
+            return true
+        } catch {
+            return false
+        }
+    }
+}
+
+extension GenericURL {
+    fileprivate var explainedParts: [String: String] {
+        var parts = ["path": String(path)]
+        parts["opaquePart"] = opaquePart.map(String.init)
+        parts["scheme"] = scheme
+        parts["user"] = user.map(String.init)
+        parts["host"] = host.map(String.init)
+        parts["port"] = port.map { String($0) }
+        parts["parameters"] = parameters.map(String.init)
+        parts["query"] = query.map(String.init)
+        parts["fragment"] = fragment.map(String.init)
+        return parts
+    }
+}
+
+extension Explanation.Candidate {
+    fileprivate init(_ candidate: Candidate) {
+        self.init(
+            id: candidate.claimant.id,
+            kind: .known(HandlerKind(candidate.claimant.kind)),
+            host: candidate.host.map(\.description),
+            wins: candidate.outcome.wins,
+            reason: candidate.outcome.reason
+        )
+    }
+}
+
+extension HandlerKind {
+    /// Creates the contract's kind from the registry's kind.
+    init(_ kind: Handler.Kind) {
+        switch kind {
+        case .native: self = .native
+        case .freedesktop: self = .freedesktop
+        case .exec: self = .exec
+        }
+    }
+}

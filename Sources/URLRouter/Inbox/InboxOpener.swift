@@ -1,0 +1,135 @@
+internal import DBus
+internal import Desktop
+internal import OpenURLBus
+internal import RFC1808
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The way of a file from its sender into the inbox of a handler.
+///
+/// The object belongs to the router's actor.
+final class InboxOpener {
+    private let opener: Opener
+    private let inboxes: Inboxes
+    private let handlers: KnownHandlers
+    private let callers: Callers
+    private let permissions: Permissions
+    private let questions: Questions
+
+    init(
+        _ opener: Opener,
+        _ inboxes: Inboxes,
+        _ handlers: KnownHandlers,
+        _ callers: Callers,
+        _ permissions: Permissions,
+        _ questions: Questions
+    ) {
+        self.opener = opener
+        self.inboxes = inboxes
+        self.handlers = handlers
+        self.callers = callers
+        self.permissions = permissions
+        self.questions = questions
+    }
+
+    /// Copies files into a handler's inbox, and opens the copies as a URL is opened.
+    ///
+    /// - Parameter bytes: the size of the call's arguments.
+    /// - Returns: the outcome of each file.
+    /// - Throws: an error that concerns all files.
+    func openFiles(
+        _ files: [SentFile],
+        _ options: OpenOptions,
+        caller: BusName?,
+        bytes: Int
+    ) async throws -> [OpenOutcome] {
+        guard let id = options.handler else {
+            throw RemoteError(.invalidArguments, "the options do not name the 'handler' that gets the files")
+        }
+        guard files.count <= RouterInterface.filesPerCall else {
+            throw OpenURLError(.limitsExceeded, "more than \(RouterInterface.filesPerCall) files in one call")
+        }
+        var options = try options.takingDescriptors()
+        options.contentType = nil
+        options.fallback = []
+        let target = options
+        // The call may take long, and the descriptors of a call are closed when its caller leaves.
+        let taken = files.map { SentFile(name: $0.name, descriptor: UnixFD(owning: $0.descriptor.take() ?? -1)) }
+        var load = RequestLoad(bytes: bytes, descriptors: files.count)
+        try callers.count(&load, of: caller)
+        defer { callers.discount(load) }
+        let sender = await callers.caller(caller)
+        try callers.move(&load, to: sender.account)
+        var outcomes: [OpenOutcome] = []
+        // The rules and the person decide about all files of a call alike, so a no is asked for once.
+        var refusal: RemoteError?
+        for file in taken {
+            if let refusal {
+                outcomes.append(.failed(refusal))
+                continue
+            }
+            await Task.yield()
+            let name: InboxName
+            do throws(InboxName.ParseError) {
+                name = try InboxName(file.name)
+            } catch {
+                // No inbox has such a file, whoever sends it.
+                let reason = "'\(printable(file.name))' cannot be sent: its name \(error)"
+                outcomes.append(.failed(RemoteError(.fileNotFound, reason)))
+                continue
+            }
+            do throws(OpenURLError) {
+                outcomes.append(.opened(try await open(file, name, for: id, target, sender, caller)))
+            } catch {
+                let told = sender.callerClass.isConfined ? error.forConfinedCallers : error
+                outcomes.append(.failed(told.dbusError))
+                if error.code == .notAllowed { refusal = told.dbusError }
+            }
+        }
+        return outcomes
+    }
+
+    /// Copies one file, and opens the copy. A copy whose URL the handler does not get is removed.
+    private func open(
+        _ file: SentFile,
+        _ name: InboxName,
+        for id: String,
+        _ options: OpenOptions,
+        _ sender: Caller,
+        _ caller: BusName?
+    ) async throws(OpenURLError) -> OpenResult {
+        // Nothing is copied for a handler that the caller does not reach. The error is that of a handler which does not exist.
+        guard let handler = handlers.registry.handler(named: id), !handler.fileClaims.isEmpty else {
+            throw OpenURLError(.noHandler, "\(id) takes no files; 'openurl list' shows the handlers")
+        }
+        try handler.checkAccess(of: sender.handler?.id, sender.callerClass)
+        try await checkPermission(for: name, handler, options, sender)
+        let path = try await inboxes.receive(name, file.descriptor, for: handler.id.rawValue, sender.account)
+        let request = opener.request(fileURL(ofPath: path), options, of: caller, inbox: handler.id.rawValue)
+        do throws(OpenURLError) {
+            return try await opener.open(request)
+        } catch {
+            // A handler that has had the URL may still read the file.
+            if !request.wasHandedOver { await inboxes.remove(path) }
+            throw error
+        }
+    }
+
+    /// Decides about a file before the file is copied: a copy is visible to its handler at once. Asks the person if necessary.
+    private func checkPermission(
+        for name: InboxName,
+        _ handler: Handler,
+        _ options: OpenOptions,
+        _ sender: Caller
+    ) async throws(OpenURLError) {
+        guard let path = inboxes.path(of: name, for: handler.id.rawValue) else { return }
+        let url = try GenericURL(ofCaller: fileURL(ofPath: path))
+        let destination = Destination(url, toCopyFor: handler)
+        let verdict = permissions.verdict(on: destination, from: sender.source)
+        switch permissions.decision(verdict, on: destination, from: sender, options) {
+        case .go: return
+        case .ask(let dialog): try await questions.ask(dialog, Questions.Place())
+        case .refuse(let error): throw error
+        }
+    }
+}

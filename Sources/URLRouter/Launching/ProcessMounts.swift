@@ -1,0 +1,39 @@
+internal import CLinux
+internal import Glibc
+
+/// The mounts that a process sees.
+///
+/// A file system of a program, or of another machine, may never answer, and the router asks about processes on its event loop.
+struct ProcessMounts {
+    /// The size of the beginning of the table that is read. A sandbox of Flatpak has some hundred mounts at most. The mounts of a
+    /// process that makes its own table longer are not known.
+    private static let limit = 64 << 10
+    /// The file systems of which the kernel itself answers each question.
+    private static let fileSystems: Set = ["btrfs", "ext4", "tmpfs", "xfs"]
+
+    private let table: [UInt8]
+
+    /// Nil if the process is gone or belongs to another user.
+    init?(pid: UInt32) {
+        guard let table = ProcessFiles.bytes("mountinfo", pid: pid, limit: Self.limit) else { return nil }
+        self.table = table
+    }
+
+    /// Whether a descriptor of the router, in these mounts, is on a file system that the kernel answers for. No file system is asked.
+    func areAnsweredByTheKernel(at descriptor: CInt) -> Bool {
+        guard let info = ProcessFiles.bytes("fdinfo/\(descriptor)", pid: UInt32(getpid())),
+            let mount = String(decoding: info, as: UTF8.self).split(separator: "\n").first(where: {
+                $0.hasPrefix("mnt_id:")
+            })?
+            .split(whereSeparator: \.isWhitespace).last
+        else { return false }
+        let beginning = Array("\(mount) ".utf8)
+        guard let line = table.split(separator: UInt8(ascii: "\n")).first(where: { $0.starts(with: beginning) }) else {
+            return false
+        }
+        // The fields are the mount's number and others, a hyphen, the file system, and others (proc_pid_mountinfo(5)).
+        let fields = String(decoding: line, as: UTF8.self).split(separator: " ")
+        guard let hyphen = fields.firstIndex(of: "-"), hyphen + 1 < fields.count else { return false }
+        return Self.fileSystems.contains(String(fields[hyphen + 1]))
+    }
+}

@@ -1,0 +1,270 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The requests of callers about handlers themselves.
+///
+/// The object belongs to the router's actor.
+final class HandlerLifecycle {
+    private let handlers: KnownHandlers
+    let sessions: HandlerSessions
+    private let applications: ApplicationOpener
+    private let deliveries: DeliveryScheduler?
+    private let callers: Callers
+    private let monitor: Monitor
+    /// The last time at which a caller asked to relieve memory.
+    private var lastRelief: ContinuousClock.Instant?
+
+    /// - Parameter deliveries: the URLs for later; nil without a place to store them.
+    init(
+        _ handlers: KnownHandlers,
+        _ sessions: HandlerSessions,
+        _ applications: ApplicationOpener,
+        _ deliveries: DeliveryScheduler?,
+        _ callers: Callers,
+        _ monitor: Monitor
+    ) {
+        self.handlers = handlers
+        self.sessions = sessions
+        self.applications = applications
+        self.deliveries = deliveries
+        self.callers = callers
+        self.monitor = monitor
+    }
+
+    func activate(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
+        try await monitor.observing(.activate, id.rawValue, caller) { observed async throws(OpenURLError) in
+            try await sessions.obtain(for: handler(id)).activate(OpenOptions(), observed) {
+                await callers.caller(caller).handler?.id
+            }
+        }
+    }
+
+    func wake(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
+        try await monitor.observing(.wake, id.rawValue, caller) { observed async throws(OpenURLError) in
+            try await sessions.obtain(for: handler(id)).wake(observed)
+        }
+    }
+
+    func background(_ id: BundleIdentifier) async throws(OpenURLError) {
+        try await runningSession(id).leaveForeground()
+    }
+
+    func suspend(_ id: BundleIdentifier) async throws(OpenURLError) {
+        try await runningSession(id).suspend()
+    }
+
+    /// Returns a warning about the process of a handler if the process still runs the program of an earlier registration, or of a
+    /// file that has been replaced.
+    func earlierProgram(of handler: Handler) async -> String? {
+        guard handler.kind == .native, handler.program != nil, handlers.temporary.reason(for: handler.id) != .claim,
+            let pid = await sessions.find(handler)?.processOfEarlierProgram()
+        else { return nil }
+        return "process \(pid) still runs the earlier program; 'openurl terminate \(handler.id)' ends it"
+    }
+
+    /// Ends a handler, and removes its saved state; returns when its process is gone.
+    func terminate(_ id: BundleIdentifier) async throws(OpenURLError) {
+        if let session = try await endableSession(id) {
+            let source = session.isInForeground ? session.process.returnPaths.take("") : nil
+            try await session.terminate()
+            // Another handler may have come to the foreground meanwhile.
+            if sessions.host.foreground.isEmpty, let source = handlers.registry.handler(named: source) {
+                bringBack(source)
+            }
+        }
+        do throws(FileError) {
+            try SavedStateLocation(ofHandler: id.rawValue, environment: sessions.host.launcher.environment)?.remove()
+        } catch {
+            sessions.host.log.error("the saved state of \(id) cannot be removed: \(error)")
+        }
+    }
+
+    /// Brings the handler that has sent a URL to the foreground again.
+    ///
+    /// - Parameters:
+    ///   - request: the name of the URL's request; empty for the latest one.
+    ///   - tokens: options with the tokens of the focus.
+    /// - Throws: `notAllowed` if the caller is not the handler in the foreground, or if no handler has sent the URL.
+    func returnToSource(of request: String, _ tokens: OpenOptions, caller: BusName?) throws(OpenURLError) {
+        let session = try callingSession(caller)
+        guard session.isInForeground else {
+            throw OpenURLError(.notAllowed, "\(session.id) is not in the foreground")
+        }
+        guard let source = handlers.registry.handler(named: session.process.returnPaths.take(request)) else {
+            throw OpenURLError(.notAllowed, "no handler has sent the URL to \(session.id), so there is no way back")
+        }
+        bringBack(source, tokens)
+    }
+
+    /// Brings a handler to the foreground, in a task: the handler may be waiting for the one that leads back to it.
+    private func bringBack(_ handler: Handler, _ tokens: OpenOptions = OpenOptions()) {
+        guard handler.kind == .native else { return }
+        let session = sessions.obtain(for: handler)
+        sessions.host.tasks.start { [log = sessions.host.log] in
+            do throws(OpenURLError) {
+                try await session.activate(tokens)
+            } catch {
+                let reason = session.withoutSecrets("\(error)")
+                log.notice("the sender of a URL does not come back: \(reason)", metadata: ["handler": "\(session.id)"])
+            }
+        }
+    }
+
+    /// Forgets the crashes of a handler, so that the handler may be started at once, and tries the URLs that wait for it.
+    func reset(_ id: BundleIdentifier) throws(OpenURLError) {
+        guard let session = sessions[try handler(id).id] else { return }
+        session.forgetCrashes()
+        deliveries?.tryWaiting(for: id.rawValue)
+    }
+
+    func notify(_ id: BundleIdentifier, _ kind: String, _ value: Value) async throws(OpenURLError) {
+        try await runningSession(id).notify(kind, value)
+    }
+
+    /// The session of a handler that may run, also if the handler is no longer registered.
+    private func endableSession(_ id: BundleIdentifier) async throws(OpenURLError) -> HandlerSession? {
+        if handlers.registry[id] == nil, let session = sessions[id], session.isRunning { return session }
+        return try await sessions.find(handler(id))
+    }
+
+    private func handler(_ id: BundleIdentifier) throws(OpenURLError) -> Handler {
+        guard let handler = handlers.registry[id], handler.program != nil else {
+            if let session = sessions[id], session.isRunning {
+                throw OpenURLError(
+                    .noHandler,
+                    "\(id) is no longer registered, but its process is still running; 'openurl terminate \(id)' ends it"
+                )
+            }
+            throw OpenURLError(unknownHandler: id.rawValue)
+        }
+        guard handler.kind == .native else {
+            let kind = handler.desktopEntry.map { "stands for \($0)" } ?? "is a command"
+            throw OpenURLError(.notAllowed, "\(id) \(kind), which runs only for a URL")
+        }
+        return handler
+    }
+
+    private func runningSession(_ id: BundleIdentifier) async throws(OpenURLError) -> HandlerSession {
+        guard let session = try await sessions.find(handler(id)), session.machine.connection != nil else {
+            throw OpenURLError(.notAllowed, "\(id) is not running")
+        }
+        return session
+    }
+
+    // MARK: Background tasks
+
+    /// Begins a background task of the handler that calls.
+    ///
+    /// - Returns: the number of the task, and the time that is left, in milliseconds.
+    func beginBackgroundTask(_ name: String, caller: BusName?) async throws(OpenURLError) -> (UInt32, UInt32) {
+        // A handler of an earlier router begins its open tasks again as soon as this router has the name.
+        await callers.waitForRelease()
+        return try callingSession(caller).beginBackgroundTask(name)
+    }
+
+    func endBackgroundTask(_ task: UInt32, caller: BusName?) throws(OpenURLError) {
+        try callingSession(caller).endBackgroundTask(task)
+    }
+
+    func backgroundTimeRemaining(caller: BusName?) throws(OpenURLError) -> UInt32 {
+        try callingSession(caller).backgroundTimeRemaining
+    }
+
+    private func callingSession(_ caller: BusName?) throws(OpenURLError) -> HandlerSession {
+        guard let session = caller.flatMap(sessions.session(ofConnection:)) else {
+            throw OpenURLError(.notAllowed, "the caller owns no handler's name")
+        }
+        return session
+    }
+
+    // MARK: State
+
+    /// The state of each handler that a caller may know of.
+    func status(for caller: BusName?) async -> [HandlerStatus] {
+        guard let own = await callers.ownIdentifier(of: caller) else { return await status() }
+        return await status().filter { $0.id == own }
+    }
+
+    /// The state of each handler.
+    func status() async -> [HandlerStatus] {
+        // The user may have started handlers by hand since the router looked.
+        await sessions.findRunning(handlers.registry)
+        await sessions.askForStates()
+        var statuses: [HandlerStatus] = []
+        for handler in handlers.registry.handlers where handler.program != nil {
+            guard handler.kind == .native else {
+                statuses.append(status(ofCommandOf: handler))
+                continue
+            }
+            guard let session = sessions[handler.id] else {
+                var status = HandlerStatus(id: handler.id.rawValue, state: .known(.notRunning))
+                status.temporary = handlers.temporary.reason(for: handler.id).map(Reported.known) ?? .absent
+                statuses.append(status)
+                continue
+            }
+            await session.updateQuarantine()
+            var status = session.status
+            status.temporary = handlers.temporary.reason(for: handler.id).map(Reported.known) ?? .absent
+            statuses.append(status)
+        }
+        let unregistered = sessions.running(apartFrom: handlers.registry).map { session in
+            var status = session.status
+            status.isRegistered = false
+            return status
+        }
+        return statuses + unregistered
+    }
+
+    /// The state of a handler: `active` for a command that runs.
+    func state(of handler: Handler) -> HandlerState {
+        let runsCommand = handler.kind == .exec && applications.commandWriters[handler.id.rawValue]?.latest != nil
+        return runsCommand ? .active : sessions.state(of: handler.id)
+    }
+
+    /// The status of a handler with a command (`OUCommand`), with the process that has started last.
+    private func status(ofCommandOf handler: Handler) -> HandlerStatus {
+        let id = handler.id.rawValue
+        guard let command = applications.commandWriters[id]?.latest else {
+            return HandlerStatus(id: id, state: .known(.notRunning))
+        }
+        return HandlerStatus(
+            id: id,
+            state: .known(.active),
+            pid: UInt32(exactly: command.pid),
+            since: command.since,
+            residentMemory: ProcessMemory.resident(pid: command.pid)
+        )
+    }
+
+    /// Relieves memory for a caller. A request soon after another does nothing: each relief ends a handler.
+    func relieveMemory() {
+        if let lastRelief, lastRelief + sessions.host.limits.reliefPeriod > .now { return }
+        lastRelief = .now
+        sessions.relieveMemory()
+    }
+}
+
+extension HandlerSession {
+    fileprivate var status: HandlerStatus {
+        var status = HandlerStatus(id: id.rawValue, state: .known(state))
+        if let running = process.running {
+            if !process.isHidden {
+                status.pid = UInt32(exactly: running.pid)
+                status.residentMemory = ProcessMemory.resident(pid: running.pid)
+            }
+            status.since = process.since
+            status.isVerified = process.claim?.isStrong != false
+        }
+        status.quarantinedUntil = quarantinedUntil
+        status.backgroundTasks = process.tasks.sorted { $0.key < $1.key }.map(\.value)
+        return status
+    }
+}
+
+extension Registry {
+    fileprivate func handler(named id: String?) -> Handler? { id.flatMap { handler(named: $0) } }
+}

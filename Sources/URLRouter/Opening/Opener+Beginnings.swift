@@ -1,0 +1,90 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import RFC1808
+
+/// The beginnings of a URL's way: a call, an attempt of the queue, and a callback.
+extension Opener {
+    /// Makes the request for a URL of a caller.
+    ///
+    /// - Parameters:
+    ///   - bytes: the size of the call's arguments, which is counted to the caller's application; nil for the URL only.
+    ///   - stop: the caller's way to cancel; nil if the caller has none.
+    ///   - inbox: the handler in whose inbox the router has put the file that the URL names; nil for any other URL.
+    ///   - waiting: the call that waits for the handler's answer; nil if the caller does not call.
+    func request(
+        _ url: String,
+        _ options: OpenOptions,
+        of caller: BusName?,
+        bytes: Int? = nil,
+        stop: Stop? = nil,
+        inbox: String? = nil,
+        waiting: WaitingCall? = nil
+    ) -> OpenRequest {
+        let id = options.requestID?.rawValue ?? names.next()
+        waiting?.requestID = id
+        let kind = waiting == nil ? MonitorEntry.Kind.open : .call
+        return OpenRequest(
+            url,
+            options,
+            from: .caller(caller),
+            named: id,
+            bytes: bytes,
+            stop: stop,
+            inbox: inbox,
+            waiting: waiting,
+            observed: parts.monitor.observe(kind, url, fallback: options.fallback, named: id)
+        )
+    }
+
+    /// Tries a delivery of the queue once. The registry and the rules may have changed since the URL was accepted.
+    ///
+    /// - Parameter id: the number of the delivery in the queue.
+    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
+        let name = delivery.options.requestID?.rawValue ?? "\(id)"
+        let observed = parts.monitor.observe(.attempt, delivery.url, named: name)
+        observed?.note {
+            $0.attempt = UInt32(clamping: number)
+            $0.handler = delivery.handler
+            $0.source = delivery.context.source
+        }
+        let start = OpenRequest.Start.queue(delivery, id: "\(id)")
+        let request = OpenRequest(delivery.url, delivery.options, from: start, named: name, observed: observed)
+        request.sender = Caller(delivery.context.source)
+        request.account = delivery.caller
+        do throws(OpenURLError) {
+            return .delivered(try await open(request))
+        } catch {
+            return .failed(error, wasHandedOver: request.wasHandedOver)
+        }
+    }
+
+    /// Opens the callback that a sender has asked for, if there is one for the outcome. The call returns at once.
+    func open(_ asked: AskedCallbacks, _ outcome: Result<OpenResult, OpenURLError>) {
+        guard let callback = asked.callback(for: outcome)?.description else { return }
+        let observed = parts.monitor.observe(.callback, callback)
+        let request = OpenRequest(
+            callback,
+            OpenOptions(),
+            from: .callback(asked),
+            named: names.next(),
+            observed: observed
+        )
+        let sender = asked.answerer
+        observed?.note { $0.source = sender.source }
+        request.sender = sender
+        request.account = sender.account
+        parts.tasks.start {
+            do throws(OpenURLError) {
+                _ = try await self.open(request)
+            } catch {
+                // The caller has its answer already. The URL may hold a secret of the caller.
+                let reason = RedactedURL(callback).redacting(error.text)
+                self.parts.sessions.host.log.notice(
+                    "a callback was not opened: \(reason)",
+                    metadata: ["handler": "\(asked.session.id)"]
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+internal import SchemeRegistry
+
+/// The work inside the stages.
+extension Opener {
+    /// The call or the program that waits for a URL; nil if the URL takes its usual way.
+    func waiting(for url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Receiver? {
+        let claims: [CallbackClaim]
+        switch request.start {
+        case .queue, .router: return nil
+        case .caller:
+            if Scheme(of: url) == .reply { return .call(url) }
+            claims = request.options.handler == nil ? parts.callbacks.claims(on: url) : []
+        case .callback(let asked):
+            switch parts.callbacks.place(of: url, asked.source, asked.connection) {
+            case nil: throw OpenURLError(.notAllowed, "the sender of the URL no longer has the scheme of the callback")
+            case .claimant(let id):
+                request.options.handler = id
+                return nil
+            case .claims(let all): claims = all
+            }
+        }
+        if claims.isEmpty { return nil }
+        let sender = try await sender(of: request)
+        do throws(OpenURLError) {
+            return try claim(for: url, request, from: sender, among: claims)
+        } catch {
+            parts.callbacks.tellRefusal(of: url, error)
+            // A confined program does not learn that somebody waits: its URL goes where it would go without the claim.
+            guard !sender.callerClass.isConfined else { return nil }
+            throw error
+        }
+    }
+
+    private func claim(
+        for url: GenericURL,
+        _ request: OpenRequest,
+        from sender: Caller,
+        among claims: [CallbackClaim]
+    ) throws(OpenURLError) -> Receiver? {
+        let claim = try parts.callbacks.claims.claim(for: url, from: sender.source, among: claims)
+        if case .callback(let asked) = request.start, claim?.owner != asked.connection {
+            throw OpenURLError(.notAllowed, "another program waits for the callback")
+        }
+        guard let claim else { return nil }
+        request.observed?.note {
+            $0.kind = .callback
+            $0.source = sender.source
+        }
+        try parts.permissions.checkCallback(url, from: sender.source)
+        return .claim(claim, url)
+    }
+
+    /// Finds the claimant of a URL.
+    func destination(of url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Destination {
+        var file: FileKind?
+        var isInInbox = request.inbox != nil
+        if Scheme(of: url) == .file {
+            let sender = try await sender(of: request)
+            file = try await parts.files.kind(of: url, request.options, for: request.account, sender.callerClass)
+            if case .queue(let delivery, _) = request.start {
+                isInInbox = parts.inboxes.holds(url, of: delivery.options.handler)
+            }
+        }
+        return try Destination(
+            url,
+            in: parts.handlers.registry,
+            for: request.options,
+            file: file,
+            isInInbox: isInInbox
+        )
+    }
+
+    /// Looks the sender up, and counts the request to the sender's application.
+    func sender(of request: OpenRequest) async throws(OpenURLError) -> Caller {
+        if let sender = request.sender { return sender }
+        let name = if case .caller(let name) = request.start { name } else { nil as BusName? }
+        let sender = await parts.callers.caller(name)
+        if sender.account != request.account {
+            let session = if case .queue(let session) = request.place { session } else { nil as HandlerSession? }
+            session?.requests.uncount(request)
+            try parts.callers.move(&request.load, to: sender.account)
+            try session?.count(request, to: sender.account)
+        }
+        request.sender = sender
+        return sender
+    }
+
+    /// Decides about a URL for a handler or an application: their manifests first, and then the policy.
+    func decide(_ request: OpenRequest, from sender: Caller) -> Decision {
+        guard let destination = request.destination else { return .refuse(.withdrawn) }
+        do throws(OpenURLError) {
+            request.context = try context(of: request, from: sender, to: destination)
+        } catch {
+            return .refuse(error)
+        }
+        let permissions = parts.permissions
+        if request.allowed == destination.claimant.id {
+            return permissions.decisionAfterQuestion(on: destination, from: sender.source)
+        }
+        let verdict = permissions.verdict(on: destination, from: sender.source)
+        request.observed?.choose(destination, parts.handlers.snapshot, request.options, from: sender.source, verdict)
+        if case .queue(let delivery, _) = request.start {
+            return permissions.decision(verdict, on: destination, of: delivery)
+        }
+        return permissions.decision(verdict, on: destination, from: sender, request.options)
+    }
+
+    func decide(_ request: OpenRequest, from sender: Caller, answering url: GenericURL) -> Decision {
+        request.observed?.note {
+            $0.kind = .callback
+            $0.source = sender.source
+        }
+        return parts.calls.decision(on: url, from: sender)
+    }
+
+    /// The context that a request's handler is told.
+    ///
+    /// - Throws: `notAllowed` if the handler takes nothing from the sender, `loopDetected` for too many openings in a row.
+    private func context(
+        of request: OpenRequest,
+        from sender: Caller,
+        to destination: Destination
+    ) throws(OpenURLError) -> OpenContext {
+        let receivers = parts.handlers.registry.receivers(of: destination.claimant)
+        switch request.start {
+        case .queue(let delivery, _):
+            try parts.callers.check(delivery.context, for: receivers)
+            var context = delivery.context
+            // The process and the connection may belong to another program by now.
+            context.source.pid = nil
+            context.source.uniqueName = nil
+            return context
+        case .callback(let asked):
+            return try parts.callers.context(of: sender, for: receivers, after: asked.hops)
+        case .caller, .router:
+            return try parts.callers.context(of: sender, for: receivers)
+        }
+    }
+
+    func deliverToApplication(_ request: OpenRequest) async throws(OpenURLError) -> OpenResult {
+        guard let destination = request.destination else { throw .withdrawn }
+        request.place = .application
+        let application = parts.handlers.registry.application(of: destination.claimant)
+        let result = try await parts.applications.open(ApplicationRequest(request, destination, application))
+        // The application's window is in front now. A command may have none.
+        if !request.options.inBackground, application != nil { parts.sessions.host.clearForeground() }
+        return result
+    }
+
+    func store(for request: OpenRequest) throws(OpenURLError) -> DeliveryScheduler {
+        guard let deliveries = parts.deliveries else {
+            throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
+        }
+        guard request.load.descriptors == 0 else {
+            throw OpenURLError(.notQueued, "the annotation holds a descriptor, which cannot be stored")
+        }
+        return deliveries
+    }
+
+    /// Stores a URL for its handler, and returns when the URL is on the disk.
+    func store(
+        _ request: OpenRequest,
+        in deliveries: DeliveryScheduler
+    ) async throws(OpenURLError) -> OpenResult {
+        guard let destination = request.destination, let sender = request.sender,
+            case .arrivals(let place) = request.place
+        else { throw .withdrawn }
+        var options = request.options
+        options.handleToken = nil
+        if sender.callerClass.isConfined { options.requestID = nil }
+        options.permission = parts.permissions.mark(of: destination, from: sender.source)
+        let handler = destination.claimant.id
+        let delivery = Delivery(
+            url: destination.url.description,
+            handler: handler,
+            options: options,
+            context: request.context
+        )
+        await deliveries.arrivals.turn(of: place)
+        // This request goes on up to its next suspension before the next one does.
+        leave(request)
+        let id = try await deliveries.accept(delivery)
+        request.wasHandedOver = true
+        if options.requestID == nil { request.id = "\(id)" }
+        var result = OpenResult(handler: handler, way: .queued, reply: [:], trace: [])
+        result.id = "\(id)"
+        return result
+    }
+}

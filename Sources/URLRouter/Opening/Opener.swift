@@ -1,0 +1,209 @@
+internal import DBus
+internal import Desktop
+internal import Logging
+internal import OpenURLBus
+internal import RFC1808
+internal import SchemeRegistry
+
+/// Takes URLs to their receivers: a handler, an application, the store of URLs for later, or a program that waits for the URL.
+///
+/// The object belongs to the router's actor.
+final class Opener {
+    let parts: Parts
+    /// The names of the requests whose callers give none.
+    var names = RequestNames()
+
+    /// The parts of the router that hand URLs over, and those that decide about them.
+    struct Parts {
+        let handlers: KnownHandlers
+        let sessions: HandlerSessions
+        let applications: ApplicationOpener
+        /// The deliveries for later; nil without a place to store them.
+        let deliveries: DeliveryScheduler?
+        let callbacks: Callbacks
+        let calls: WaitingCalls
+        let callers: Callers
+        let files: FileKinds
+        let inboxes: Inboxes
+        let permissions: Permissions
+        let questions: Questions
+        let monitor: Monitor
+        let limits: RouterLimits
+        let tasks: RouterTasks
+    }
+
+    init(_ parts: Parts) {
+        self.parts = parts
+    }
+
+    /// Takes a URL through the stages of its way, and returns with the answer. The URLs of callers, of the queue and of callbacks take
+    /// the same way; only the beginning and the end differ.
+    ///
+    /// The request keeps its place in the order of arrival until it is delivered. Only if a person has to be asked first, it gives the
+    /// place up, and begins again after the answer. Without a handler for the URL, its fallbacks take the way in turn.
+    func open(_ request: OpenRequest) async throws(OpenURLError) -> OpenResult {
+        do throws(OpenURLError) {
+            try begin(request)
+            defer { end(request) }
+            while true {
+                do throws(OpenURLError) {
+                    let receiver = try await resolve(request)
+                    try place(request, at: receiver)
+                    defer { leave(request) }
+                    let sender = try await identify(request)
+                    switch decide(request, from: sender, for: receiver) {
+                    case .go:
+                        return answer(request, try await deliver(request, to: receiver))
+                    case .ask(let dialog):
+                        leave(request)
+                        try await ask(dialog, about: request)
+                    case .refuse(let error):
+                        throw error
+                    }
+                } catch {
+                    try request.useFallback(after: error)
+                }
+            }
+        } catch {
+            throw await answer(request, error)
+        }
+    }
+
+    private func begin(_ request: OpenRequest) throws(OpenURLError) {
+        guard case .caller(let name) = request.start else { return }
+        try parts.callers.count(&request.load, of: name)
+        request.stop?.handle.withdraw = { [unowned self, unowned request] in withdraw(request) }
+    }
+
+    private func end(_ request: OpenRequest) {
+        guard case .caller = request.start else { return }
+        request.stop?.handle.withdraw = nil
+        parts.callers.discount(request.load)
+    }
+
+    /// Finds the receiver of a URL. There is no change of tasks on the way, so that the order of arrival stays, except for the URL of a
+    /// file, and for one that a program waits for.
+    private func resolve(_ request: OpenRequest) async throws(OpenURLError) -> Receiver {
+        if request.isCancelled { throw .withdrawn }
+        request.destination = nil
+        if case .caller = request.start { request.sender = nil }
+        let url = try GenericURL(ofCaller: request.url, request.options)
+        if let receiver = try await waiting(for: url, request) { return receiver }
+        var destination = try await destination(of: url, request)
+        try request.waiting?.take(&destination)
+        request.destination = destination
+        if request.isToBeStored { return .store(try store(for: request)) }
+        switch destination.claimant {
+        case .handler(let handler) where handler.kind == .native: return .handler(parts.sessions.obtain(for: handler))
+        case .handler, .application: return .application
+        }
+    }
+
+    /// Gives a request its place in the order of arrival.
+    private func place(_ request: OpenRequest, at receiver: Receiver) throws(OpenURLError) {
+        switch receiver {
+        case .handler(let session):
+            try session.accept(request)
+            request.place = .queue(of: session)
+        case .application:
+            request.begin(usual: request.destination?.claimant.handler?.openTimeout ?? parts.limits.openTimeout)
+        case .store(let deliveries):
+            request.place = .arrivals(deliveries.arrivals.enter())
+        case .claim, .call: break
+        }
+    }
+
+    func leave(_ request: OpenRequest) {
+        switch request.place {
+        case .queue(let session): session.leave(request)
+        case .arrivals(let place): parts.deliveries?.arrivals.leave(place)
+        case .question, .application, nil: break
+        }
+        request.place = nil
+    }
+
+    /// Finds out who the sender is.
+    private func identify(_ request: OpenRequest) async throws(OpenURLError) -> Caller {
+        let sender = try await sender(of: request)
+        // The handler tells requests apart by their names, so a confined program does not choose one.
+        if sender.callerClass.isConfined, case .caller = request.start, case .queue = request.place {
+            request.id = names.next()
+        }
+        return sender
+    }
+
+    /// Decides whether the URL may go to its receiver.
+    private func decide(_ request: OpenRequest, from sender: Caller, for receiver: Receiver) -> Decision {
+        if request.isCancelled { return .refuse(.withdrawn) }
+        switch receiver {
+        case .handler, .application, .store: return decide(request, from: sender)
+        case .call(let url): return decide(request, from: sender, answering: url)
+        // The claim itself says who may bring the URL.
+        case .claim: return .go
+        }
+    }
+
+    /// Asks the person. The way begins again afterwards, because the registry may have changed meanwhile.
+    private func ask(_ dialog: PolicyDialog, about request: OpenRequest) async throws(OpenURLError) {
+        let place = Questions.Place()
+        request.place = .question(place)
+        defer { request.place = nil }
+        try await parts.questions.ask(dialog, place)
+        request.allowed = request.destination?.claimant.id
+    }
+
+    /// Hands the URL over; returns with the answer.
+    private func deliver(_ request: OpenRequest, to receiver: Receiver) async throws(OpenURLError) -> OpenResult {
+        switch receiver {
+        case .handler(let session):
+            if case .caller(let name) = request.start {
+                request.asked = parts.callbacks.asked(by: request, of: name, session)
+                request.cause = request.sender?.cause
+            }
+            request.complete()
+            return try await session.deliver(request)
+        case .application: return try await deliverToApplication(request)
+        case .store(let deliveries): return try await store(request, in: deliveries)
+        case .claim(let claim, let url): return parts.callbacks.deliver(url, request, to: claim)
+        case .call(let url): return try parts.calls.answer(with: url)
+        }
+    }
+
+    /// Ends the way with a result.
+    private func answer(_ request: OpenRequest, _ delivered: OpenResult) -> OpenResult {
+        var result = delivered
+        result.requestID = request.id
+        if case .queue(_, let id) = request.start { result.id = id }
+        if request.isFallback, request.destination != nil, !request.isToBeStored { result.way = .fallback }
+        if let asked = request.asked { open(asked, .success(result)) }
+        request.observed?.end(.success(result))
+        return result
+    }
+
+    /// Ends the way with an error; returns the error that the caller gets.
+    private func answer(_ request: OpenRequest, _ error: OpenURLError) async -> OpenURLError {
+        if let asked = request.asked { open(asked, .failure(error)) }
+        var told = error
+        if case .caller(let name) = request.start {
+            let sender = if let sender = request.sender { sender } else { await parts.callers.caller(name) }
+            request.observed?.note { $0.source = $0.source ?? sender.source }
+            switch sender.callerClass {
+            case .sandboxed, .remote: told = error.forConfinedCallers
+            // A program that has gone gets no answer.
+            case .user, .handler, .unknown: break
+            }
+        }
+        request.observed?.end(.failure(error))
+        return told
+    }
+
+    /// Withdraws a request that its caller has cancelled. Between two places, the next stage looks.
+    private func withdraw(_ request: OpenRequest) {
+        switch request.place {
+        case .queue(let session): session.cancel(request)
+        case .question(let place): parts.questions.giveUp(place)
+        case .application: request.stop?.abandon()
+        case .arrivals, nil: break
+        }
+    }
+}

@@ -1,0 +1,15 @@
+internal import RFC1808
+
+/// The part of the router that hands a URL over.
+enum Receiver {
+    /// The queue of a handler with a name on the bus.
+    case handler(HandlerSession)
+    /// An application of the desktop, or the command of a handler.
+    case application
+    /// The store of URLs for later.
+    case store(DeliveryScheduler)
+    /// The program that waits for the URL as its callback.
+    indirect case claim(CallbackClaim, GenericURL)
+    /// The call that the URL answers.
+    indirect case call(GenericURL)
+}

@@ -1,0 +1,46 @@
+internal import OpenURLBus
+internal import Policy
+internal import SchemeRegistry
+
+/// The one rule for programs that get URLs instead of those who get them otherwise: for callbacks, and for claims of schemes.
+extension Permissions {
+    /// Checks that a program may get URLs: those that would go to the program itself, or to nobody.
+    ///
+    /// A rule that allows URLs says who may open them, and not who may get them. Only for the programs of the user, which could choose
+    /// themselves with `openurl default`, a rule for their class and the scheme is enough.
+    ///
+    /// - Parameters:
+    ///   - url: the scheme and the host of the URLs.
+    ///   - winner: the identifier of the handler or application that gets the URLs otherwise; nil if nothing gets them.
+    /// - Throws: `notAllowed`.
+    func check(
+        _ url: PolicyURL,
+        of winner: String?,
+        receivedBy receiver: OpenContext.Source
+    ) throws(OpenURLError) {
+        let rule = rule(for: url, from: receiver)
+        let pattern = url.pattern(from: PolicyCaller(receiver).source)
+        if let rule, rule.decision != .allow {
+            throw PolicyVerdict(decision: .deny, reason: .rule(rule)).refusal(pattern, to: receiver)
+        }
+        let own = receiver.application
+        switch receiver.callerClass.known {
+        case .user:
+            if url.host?.lowercased().hasSuffix(".\(CallbackInterface.probeDomain)") == true { return }
+            guard let winner, rule?.pattern.scheme == nil || rule?.pattern.source != .callers(.user) else { return }
+            throw OpenURLError(.notAllowed, "the URLs of \(url.scheme): belong to \(winner); \(pattern.adviceToAllow)")
+        case .handler, .sandboxed:
+            if let winner, let own, [own, "\(own).desktop"].contains(winner) { return }
+            // RFC 8252 section 7.1 recommends the identifier of the application as its scheme.
+            if winner == nil, own?.lowercased() == url.scheme.rawValue { return }
+            throw Self.foreignURLs
+        case .remote, .unknown, nil:
+            throw OpenURLError(.notAllowed, "this program may wait for no callbacks")
+        }
+    }
+
+    /// The one error for confined programs, whether there is a claimant or not.
+    static var foreignURLs: OpenURLError {
+        OpenURLError(.notAllowed, "this program may wait for URLs of its own schemes only")
+    }
+}

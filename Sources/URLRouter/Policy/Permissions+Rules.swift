@@ -1,0 +1,113 @@
+internal import DBus
+internal import OpenURLBus
+internal import Policy
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The rules and the remembered answers, for the person to read and change.
+extension Permissions {
+    /// Reads the rules and the remembered answers. Call it before the name is requested.
+    func load() async {
+        await readRules()
+        if let store { use(await store.answers()) }
+    }
+
+    /// Reads the rules again.
+    func readRules() async {
+        if let store { use(await store.read()) }
+    }
+
+    /// The paths whose changes change the rules.
+    var paths: Set<String> { store?.paths ?? [] }
+
+    /// The rules, and the problems of their files.
+    func listedRules() -> ([PolicyRule], [String]) {
+        (snapshot.rules.lines.map(PolicyRule.init), snapshot.problems)
+    }
+
+    /// Writes a rule of the user.
+    func setRule(_ pattern: PolicyPattern, _ decision: PolicyDecision) async throws {
+        if let rule = snapshot.rules.administratorsRule(covering: pattern) {
+            throw OpenURLError(
+                .notAllowed,
+                "the rule of the administrator '\(rule.text)' \(rule.place) decides about that"
+            )
+        }
+        try await changeRules { $0.set(pattern, decision) }
+        let isThere = snapshot.rules.lines.contains {
+            $0.isUsers && $0.pattern == pattern && $0.decision == decision
+        }
+        guard isThere else {
+            let problems = snapshot.problems.joined(separator: "; ")
+            throw RemoteError(.failed, "the rule is not used: \(problems)")
+        }
+    }
+
+    /// Removes a rule of the user.
+    func removeRule(_ pattern: PolicyPattern) async throws {
+        guard snapshot.rules.lines.contains(where: { $0.isUsers && $0.pattern == pattern }) else {
+            throw RemoteError(.failed, "you have no rule for \(pattern); 'openurl policy' shows the rules")
+        }
+        try await changeRules { $0.remove(pattern) }
+    }
+
+    /// Removes every rule of the user.
+    func resetRules() async throws {
+        try await changeRules { $0.removeAll() }
+    }
+
+    private func changeRules(_ change: @escaping @Sendable (inout PolicyText) -> Void) async throws {
+        guard let store else { throw RemoteError(.failed, "this router has no files of rules") }
+        do throws(FileWriteError) {
+            use(try await store.change(change))
+        } catch {
+            throw RemoteError(.failed, "the rules cannot be changed: \(error)")
+        }
+    }
+
+    // MARK: Answers
+
+    func listedAnswers() -> [PolicyAnswer] {
+        answers.all.map(PolicyAnswer.init)
+    }
+
+    /// Forgets the answers for the URLs and callers of a pattern; returns their number.
+    func forget(_ pattern: PolicyPattern) -> UInt32 {
+        let count = forget { answer in
+            let other = answer.key.pattern
+            return (pattern.source == .every || pattern.source == other.source)
+                && (pattern.scheme == nil || pattern.scheme == other.scheme)
+                && (pattern.host == nil || pattern.host == other.host)
+        }
+        return UInt32(clamping: count)
+    }
+}
+
+extension PolicyRule {
+    fileprivate init(_ line: PolicyLine) {
+        self.init(
+            source: line.pattern.source.description,
+            scheme: line.pattern.scheme?.rawValue ?? "*",
+            host: line.pattern.host?.rawValue,
+            decision: line.decision,
+            file: line.file,
+            line: UInt32(clamping: line.line),
+            isUsers: line.isUsers
+        )
+    }
+}
+
+extension PolicyAnswer {
+    fileprivate init(_ answer: RememberedAnswer) {
+        self.init(
+            source: answer.key.pattern.source.description,
+            scheme: answer.key.pattern.scheme?.rawValue ?? "*",
+            host: answer.key.pattern.host?.rawValue,
+            handler: answer.key.handler,
+            decision: answer.isAllowed ? .allow : .deny,
+            date: answer.date
+        )
+        uses = answer.uses
+        lastUse = answer.uses == 0 ? nil : answer.lastUse
+    }
+}

@@ -1,0 +1,71 @@
+internal import DBus
+internal import OpenURLBus
+
+/// The calls that open URLs, each with the handle that its caller may have asked for.
+///
+/// The object belongs to the router's actor.
+final class OpenCalls {
+    private let opener: Opener
+    private let handles: RequestHandles
+    private let callers: Callers
+
+    init(_ opener: Opener, _ handles: RequestHandles, _ callers: Callers) {
+        self.opener = opener
+        self.handles = handles
+        self.callers = callers
+    }
+
+    /// Performs `OpenURL`.
+    ///
+    /// - Parameters:
+    ///   - bytes: the size of the call's arguments; nil for the URL alone.
+    ///   - abandon: makes the calls fail that the request waits for, once a cancelled request need not wait any longer.
+    /// - Throws: `OpenURLError`, and `InvalidArgs` if the token is in use.
+    func openURL(
+        _ url: String,
+        _ options: OpenOptions,
+        caller: BusName?,
+        bytes: Int? = nil,
+        abandon: @escaping @Sendable () -> Void = {}
+    ) async throws -> OpenResult {
+        let options = try options.takingDescriptors()
+        let handle = try options.handleToken.map { token in try handles.make(token, for: caller) }
+        defer { if let handle { handles.remove(handle) } }
+        let stop = handle.map { Stop($0, abandon) }
+        return try await opener.open(opener.request(url, options, of: caller, bytes: bytes, stop: stop))
+    }
+
+    /// Performs `OpenURLs`: opens the URLs in order. A failure does not stop the rest, but a cancel does.
+    ///
+    /// - Throws: `InvalidArgs` if the token is in use, or if several URLs would have one name; `limitsExceeded` if the caller's
+    ///   application has too many URLs in such calls.
+    func openURLs(
+        _ urls: [String],
+        _ options: OpenOptions,
+        caller: BusName?,
+        bytes: Int,
+        abandon: @escaping @Sendable () -> Void = {}
+    ) async throws -> [OpenOutcome] {
+        guard options.requestID == nil || urls.count <= 1 else {
+            throw RemoteError(.invalidArguments, "'request-id' names one request, not \(urls.count)")
+        }
+        let options = try options.takingDescriptors()
+        let handle = try options.handleToken.map { token in try handles.make(token, for: caller) }
+        defer { if let handle { handles.remove(handle) } }
+        let stop = handle.map { Stop($0, abandon) }
+        return try await callers.batching(urls.count * (1 + options.fallback.count), caller) {
+            var outcomes: [OpenOutcome] = []
+            for url in urls {
+                // Each URL may be long and have long fallbacks, so others have their turn in between.
+                await Task.yield()
+                do throws(OpenURLError) {
+                    let request = opener.request(url, options, of: caller, bytes: bytes, stop: stop)
+                    outcomes.append(.opened(try await opener.open(request)))
+                } catch {
+                    outcomes.append(.failed(error.dbusError))
+                }
+            }
+            return outcomes
+        }
+    }
+}

@@ -1,0 +1,14 @@
+internal import DBus
+
+extension ExportedInterface.Member {
+    /// A method of an object of the router.
+    ///
+    /// - Parameter body: runs in the router's isolation, and so reaches the router's parts.
+    static func method<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
+        of router: URLRouter,
+        _ body: @escaping @Sendable (isolated URLRouter, IncomingCall, Input) async throws -> Output
+    ) -> Self {
+        .method(method) { call, input in try await body(router, call, input) }
+    }
+}

@@ -1,0 +1,78 @@
+internal import DBus
+internal import Logging
+internal import SchemeRegistry
+
+/// The names of handlers as services that the bus can start.
+///
+/// The object belongs to the router's actor.
+final class ServiceNames {
+    private let bus: any BusNames
+    private let handlers: KnownHandlers
+    private let launcher: HandlerLauncher
+    private let log: Logger
+    /// The names for which the bus was asked whether it knows their services.
+    private var announced: Set<String> = []
+
+    init(_ handlers: KnownHandlers, _ host: SessionHost) {
+        self.handlers = handlers
+        bus = host.bus
+        launcher = host.launcher
+        log = host.log
+    }
+
+    /// The time for which the router waits until the bus has read its service files.
+    private static let reloadTimeout = Duration.seconds(10)
+
+    /// Checks that no other program has, or can get, the bus name of a handler that is about to be registered.
+    ///
+    /// - Parameter hasService: whether a service file declares the name for the handler.
+    func checkName(of handler: Handler, hasService: Bool) async throws(RegistrationError) {
+        // The owner of a handler's name is looked at before each delivery.
+        guard handlers.registry[handler.id] == nil, let name = BusName(handler.id.rawValue) else { return }
+        let problem: String?
+        do throws(CallError) {
+            let hasOtherService = hasService ? false : try await isActivatable(name)
+            problem =
+                hasOtherService ? "the bus starts a service for it" : try await programOwning(name, of: handler)
+        } catch {
+            // The owner may have exited meanwhile.
+            log.warning("the bus does not tell who has a name: \(error)", metadata: ["handler": "\(handler.id)"])
+            return
+        }
+        if let problem { throw .takenName(handler.id, by: problem) }
+    }
+
+    /// Whether the bus has a service for a name. The bus may still know a file that was removed.
+    private func isActivatable(_ name: BusName) async throws(CallError) -> Bool {
+        guard try await bus.activatableNames().contains(name) else { return false }
+        try await bus.reloadConfiguration(timeout: Self.reloadTimeout)
+        return try await bus.activatableNames().contains(name)
+    }
+
+    /// The program that has a name, in words; nil if there is none, or if a router has started it for the handler.
+    ///
+    /// The manifest's own program counts, too: it runs without being a handler, and the router would be able to end it.
+    private func programOwning(_ name: BusName, of handler: Handler) async throws(CallError) -> String? {
+        guard let owner = try await bus.owner(of: name) else { return nil }
+        guard let pid = try await bus.credentials(of: owner).pid else { return "a process that the bus does not name" }
+        if await launcher.claim(of: pid, handler, child: nil)?.isStrong == true { return nil }
+        return "\(ProcessProgram.path(pid: pid) ?? "a program") has it, as process \(pid)"
+    }
+
+    /// Makes the bus read its service files again, if the bus does not know the service of a new handler.
+    ///
+    /// A bus notices changes by itself, but only in directories that existed when the bus read its configuration. dbus-daemon
+    /// looks again when a program calls an unknown name; dbus-broker does not.
+    func makeActivatable() async {
+        let services = Set(handlers.registry.publishedHandlers.map(\.id.rawValue))
+        let new = services.subtracting(announced)
+        announced = services
+        guard !new.isEmpty else { return }
+        do throws(CallError) {
+            let known = Set(try await bus.activatableNames().map(\.rawValue))
+            if !new.isSubset(of: known) { try await bus.reloadConfiguration(timeout: Self.reloadTimeout) }
+        } catch {
+            log.warning("the bus does not read its service files again: \(error)")
+        }
+    }
+}

@@ -1,0 +1,159 @@
+internal import DBus
+internal import OpenURLBus
+internal import Policy
+internal import Reactor
+internal import SchemeRegistry
+
+/// The registrations of handlers in memory: until the router ends, and for as long as a program runs.
+///
+/// The object belongs to the router's actor.
+final class TemporaryRegistrations {
+    private let handlers: KnownHandlers
+    private let sessions: HandlerSessions
+    private let callers: Callers
+    private let permissions: Permissions
+    private let tasks: RouterTasks
+
+    init(
+        _ handlers: KnownHandlers,
+        _ sessions: HandlerSessions,
+        _ callers: Callers,
+        _ permissions: Permissions,
+        _ tasks: RouterTasks
+    ) {
+        self.handlers = handlers
+        self.sessions = sessions
+        self.callers = callers
+        self.permissions = permissions
+        self.tasks = tasks
+    }
+
+    private var registry: Registry { handlers.registry }
+    private var bus: any BusNames { sessions.host.bus }
+
+    /// Registers a handler until the router ends.
+    ///
+    /// - Throws: `limitsExceeded`, and `notAllowed` if a file declares the handler, or its program runs now.
+    func register(_ handler: Handler, caller: BusName?) async throws(OpenURLError) {
+        let account = await callers.caller(caller).account
+        guard registry[handler.id]?.isTemporary != false else {
+            throw OpenURLError(
+                .notAllowed,
+                "\(handler.id) is registered already; 'openurl unregister \(handler.id)' removes it"
+            )
+        }
+        try handlers.changeTemporary { temporary throws(OpenURLError) in try temporary.register(handler, account) }
+    }
+
+    /// Removes a handler that is registered until the router ends.
+    ///
+    /// - Returns: whether there was such a handler.
+    /// - Throws: `notAllowed` for a handler that is there because its program runs now.
+    func unregister(_ id: BundleIdentifier) throws(OpenURLError) -> Bool {
+        guard let handler = registry[id], handler.isTemporary else { return false }
+        guard handlers.temporary.reason(for: id) == .registration else {
+            throw OpenURLError(.notAllowed, "the claim of \(id) ends with its program, which 'openurl run' has started")
+        }
+        handlers.changeTemporary { $0.unregister(id) }
+        return true
+    }
+
+    // MARK: Claims
+
+    /// Claims schemes for a program that the caller runs.
+    ///
+    /// - Parameters:
+    ///   - handler: the description of the handler that the program is.
+    ///   - program: the program.
+    /// - Throws: `alreadyClaimed`, `limitsExceeded`, `notAllowed`.
+    func claim(
+        _ schemes: [Scheme],
+        for handler: Handler,
+        _ program: Handler.Program,
+        caller: BusName
+    ) async throws(OpenURLError) {
+        let sender = await callers.caller(caller)
+        let id = handler.id
+        guard let runner = sender.pid.flatMap(ProcessIdentity.init(pid:)) else {
+            throw OpenURLError(.notAllowed, "the bus does not tell the process that claims \(schemes[0]):")
+        }
+        guard handler.kind == .native else {
+            throw OpenURLError(.notAllowed, "\(id) does not take a name on the bus, so no program can run as it")
+        }
+        for scheme in schemes { try checkClaim(on: scheme, for: id, by: sender.source) }
+        try await checkProcess(of: id, startedBy: runner)
+        let watch = ConnectionWatch(on: bus) { [unowned self] in endClaim(of: id, caller) }
+        let claim = TemporaryHandlers.Claim(
+            handler: handler,
+            program: program,
+            schemes: schemes,
+            owner: caller,
+            account: sender.account,
+            watch: watch
+        )
+        try handlers.changeTemporary { temporary throws(OpenURLError) in try temporary.add(claim) }
+        sessions.host.runners[id.busName] = runner
+        do throws(OpenURLError) {
+            try await watch.begin(caller, tasks)
+        } catch {
+            endClaim(of: id, caller)
+            throw error
+        }
+        // After a restart of the router, the program has its name already.
+        if let handler = registry[id], handler.isTemporary { await sessions.obtain(for: handler).findProcess() }
+    }
+
+    /// Checks that a program may claim a scheme for a handler.
+    private func checkClaim(
+        on scheme: Scheme,
+        for id: BundleIdentifier,
+        by source: OpenContext.Source
+    ) throws(OpenURLError) {
+        let claimants = registry.handlers(claiming: scheme)
+        if let fixed = claimants.first(where: \.isFixed) {
+            throw OpenURLError(.notAllowed, "\(scheme) is a fixed scheme and stays with \(fixed.id)")
+        }
+        guard Callbacks.isClaimable(scheme, []) else {
+            throw OpenURLError(.notAllowed, "no program can claim the scheme \(scheme):")
+        }
+        // A program that runs and has the scheme is an error of its own.
+        let own = [id.rawValue, registry.runningClaimant(of: scheme)?.id.rawValue]
+        let other = registry.claimants(of: scheme).first { !own.contains($0) }
+        try permissions.check(PolicyURL(scheme: scheme, host: nil), of: other, receivedBy: source)
+    }
+
+    /// Checks that no other process is the handler.
+    private func checkProcess(
+        of id: BundleIdentifier,
+        startedBy runner: ProcessIdentity
+    ) async throws(OpenURLError) {
+        var pid: UInt32?
+        do throws(CallError) {
+            if let owner = try await bus.owner(of: id.busName) { pid = try await bus.credentials(of: owner).pid }
+        } catch {
+            // The owner may have exited meanwhile.
+        }
+        var isRouters = false
+        // The session may have changed during the questions.
+        if let session = sessions[id], session.machine.state != .notRunning {
+            let running = session.process.running.flatMap { UInt32(exactly: $0.pid) }
+            // A router that the caller has started is the parent of the processes that it starts.
+            isRouters = running == nil || session.process.isStartedByRouter
+            pid = running ?? pid
+        }
+        if !isRouters, pid.map(runner.isAncestor) != false { return }
+        throw OpenURLError(
+            .alreadyClaimed,
+            "\(id) runs already\(pid.map { ", as process \($0)" } ?? ""); 'openurl terminate \(id)' ends it"
+        )
+    }
+
+    /// Ends a claim and its program.
+    private func endClaim(of id: BundleIdentifier, _ owner: BusName) {
+        handlers.changeTemporary { temporary in
+            guard temporary.removeClaim(of: id, owner) != nil else { return }
+            sessions.host.runners[id.busName] = nil
+            sessions[id]?.claimEnded()
+        }
+    }
+}

@@ -1,0 +1,16 @@
+// Either module may declare the type of the clock's time, whichever the compiler loads first.
+internal import CLinux
+internal import Glibc
+
+/// The clock that tells the date.
+enum WallClock {
+    /// Microseconds since 1970.
+    static var microseconds: UInt64 {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        return UInt64(clamping: now.tv_sec) * 1_000_000 + UInt64(clamping: now.tv_nsec / 1000)
+    }
+
+    /// Milliseconds since 1970.
+    static var milliseconds: Int64 { Int64(clamping: microseconds / 1000) }
+}

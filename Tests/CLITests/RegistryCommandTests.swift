@@ -1,0 +1,147 @@
+import Foundation
+import PrivateBus
+import Testing
+
+@Suite struct RegistryCommandTests {
+    @Test func listPrintsHandlers() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["list"], on: router)
+            #expect(run.status == 0)
+            let row = "com.acme.todolist\tTo\\u{9}do\tnative\ttodolist,todo\tactive\t/opt/todolist.plist\tlocal\t–\n"
+            #expect(run.output == row)
+            let json = try await openurl(["list", "--json"], on: router)
+            let entry =
+                #"{"id":"com.acme.todolist","name":"To\tdo","manifest":"/opt/todolist.plist","bundle":null,"desktop-entry":null,"executable":"todolist","#
+                + #""schemes":["todolist","todo"],"types":[],"url-names":{},"launch-image":"","kind":"native","#
+                + #""reach":"local","fixed":false,"temporary":"","state":"active","warnings":[],"cut":false}"#
+            #expect(json.lines == [entry])
+            let terminal = try await onTerminal("list", environment: router.environment)
+            #expect(
+                terminal.lines == [
+                    "ID                 NAME       KIND    SCHEMES        STATE   PATH                 REACH  TYPES",
+                    "com.acme.todolist  To\\u{9}do  native  todolist,todo  active  /opt/todolist.plist  local  –",
+                ]
+            )
+        }
+    }
+
+    @Test func listPrintsSchemes() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["list", "--schemes"], on: router)
+            #expect(run.output == "ok\tcom.acme.todolist\nslow\tcom.acme.slow,com.acme.other\n")
+            let json = try await openurl(["list", "--schemes", "--json"], on: router)
+            #expect(
+                json.lines == [
+                    #"{"scheme":"ok","ids":["com.acme.todolist"]}"#,
+                    #"{"scheme":"slow","ids":["com.acme.slow","com.acme.other"]}"#,
+                ]
+            )
+        }
+    }
+
+    @Test func registerSendsAbsolutePaths() async throws {
+        try await StandInRouter.with { router in
+            let directory = router.bus.directory.resolvingSymlinksInPath()
+            let run = try await openurl(
+                "register",
+                "./a.plist",
+                "sub/../b.plist",
+                "missing",
+                "/opt//c/./d",
+                environment: router.environment,
+                in: directory
+            )
+            let paths = ["\(directory.path)/a.plist", "\(directory.path)/sub/../b.plist", "/opt/c/d"]
+            #expect(await router.registered == paths)
+            #expect(run.status == 1)
+            #expect(run.output == paths.map { "com.acme.todolist\ttodolist,todo\t\($0)\n" }.joined())
+            let warning = "openurl: warning: com.acme.todolist: todo belongs to com.acme.other\n"
+            #expect(
+                run.errors == "\(warning)\(warning)openurl: missing: there is no \(directory.path)/missing\n\(warning)"
+            )
+            let json = try await openurl(["register", "--json", "/x"], on: router)
+            #expect(json.output.hasPrefix(#"{"id":"com.acme.todolist","#))
+            #expect(json.output.contains(#""warnings":["todo belongs to com.acme.other"]"#))
+        }
+    }
+
+    @Test func registerReplacesOnDemand() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["register", "--replace", "/a.plist"], on: router)
+            #expect(run.status == 0)
+            #expect(await router.registered == ["replace /a.plist"])
+        }
+    }
+
+    @Test func checkPrintsTheFindings() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["check", "com.acme.good", "/a.plist"], on: router)
+            #expect(run.status == 0)
+            #expect(
+                run.output == """
+                    com.acme.good: nothing found
+                    /a.plist:7: warning: OUReech: is not a known key
+                    /a.plist: warning: todo belongs to com.acme.other
+
+                    """
+            )
+            let bad = try await openurl(["check", "com.acme.bad"], on: router)
+            #expect(bad.status == 65)
+            #expect(bad.output == "com.acme.bad: error: is neither a bundle nor a manifest\n")
+            let json = try await openurl(["check", "--json", "/a.plist"], on: router)
+            #expect(
+                json.lines.first
+                    == #"{"severity":"warning","file":"/a.plist","line":7,"key":"OUReech","message":"is not a known key"}"#
+            )
+        }
+    }
+
+    @Test func unregisterCallsTheRouter() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["unregister", "com.acme.nobody", "com.acme.todolist"], on: router)
+            #expect(run.status == 1)
+            #expect(run.errors == "openurl: com.acme.nobody: there is no com.acme.nobody\n")
+            #expect(run.output == "")
+            #expect(await router.unregistered == ["com.acme.todolist"])
+            let json = try await openurl(["unregister", "--json", "com.acme.todolist"], on: router)
+            #expect(json.output == "{\"id\":\"com.acme.todolist\"}\n")
+        }
+    }
+
+    @Test func statusPrintsTheHandlers() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["status"], on: router, ["TZ": "UTC"])
+            #expect(run.status == 0)
+            #expect(
+                run.output == """
+                    com.acme.todolist\tactive\t42\t1970-01-02T00:00:00\t12.3 MiB\t–
+                    com.acme.idle\tnotRunning\t–\t–\t–\t–
+
+                    com.acme.idle crashed too often and is not started before 1970-01-02T00:00:00; \
+                    'openurl activate --reset com.acme.idle' starts it now
+
+                    """
+            )
+            let json = try await openurl(["status", "--json"], on: router)
+            #expect(
+                json.lines == [
+                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485,"verified":true,"background-tasks":[],"quarantined-until":null,"temporary":"","registered":true}"#,
+                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"verified":true,"background-tasks":[],"quarantined-until":86400,"temporary":"","registered":true}"#,
+                ]
+            )
+            #expect(try await openurl(["status", "com.acme.idle"], on: router).lines.count == 3)
+            #expect(try await openurl(["status", "com.acme.todolist"], on: router).lines.count == 1)
+            let unknown = try await openurl(["status", "com.acme.nobody"], on: router)
+            #expect(unknown.status == 3)
+            #expect(unknown.errors.hasPrefix("openurl: no handler is registered as com.acme.nobody; 'openurl list'"))
+        }
+    }
+
+    @Test func versionPrintsTheRoutersVersion() async throws {
+        try await StandInRouter.with { router in
+            #expect(try await openurl(["version"], on: router).output == "openurl 0.1.0\nopenurld 1.2.3\n")
+            let json = try await openurl(["version", "--json"], on: router)
+            #expect(json.output == "{\"openurl\":\"0.1.0\",\"router\":\"1.2.3\"}\n")
+        }
+    }
+}

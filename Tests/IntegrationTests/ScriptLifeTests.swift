@@ -1,0 +1,246 @@
+import DBus
+import Foundation
+import Glibc
+import OpenURLBus
+import PrivateBus
+import TestSupport
+import Testing
+
+/// The life of handlers that are written from the contract, without the library.
+@Suite(.timeLimit(.minutes(10))) struct ScriptLifeTests {
+    private static let script = "com.example.script"
+
+    /// Starts a router with a handler in Python.
+    private func router(_ methods: String, _ extra: [String: Any] = [:]) async throws -> RouterProcess {
+        try await RouterProcess { directory in
+            let keys: [String: Any] = ["OUSuspendDelay": 0.05].merging(extra) { $1 }
+            try ScriptHandler.write(Self.script, methods, in: directory, extra: keys)
+        }
+    }
+
+    /// The router asks the handler for its progress meanwhile. A handler with one thread does not answer that either.
+    @Test func handlerWithOneThreadThatHangsOnTheWayToTheBackgroundHasItsTimeOnce() async throws {
+        let router = try await router(
+            """
+            @dbus.service.method(HANDLER)
+            def EnterBackground(self):
+                time.sleep(600)
+            """,
+            ["OUTransitionTimeout": 3]
+        )
+        defer { router.stop() }
+        _ = try await router.open("script:x")
+        let start = ContinuousClock.now
+        let error = await #expect(throws: CallError.self) {
+            try await router.lifecycle(LifecycleInterface.background, Self.script)
+        }
+        let time = start.duration(to: .now)
+        let reason = "EnterBackground of \(Self.script) did not return within 3 seconds; its process was killed"
+        #expect("\(error!)".contains(reason), "\(error!)")
+        #expect(time > .seconds(2.9) && time < .seconds(5.5), "\(time)")
+    }
+
+    // MARK: Background time
+
+    private static let background = """
+        @dbus.service.method(HANDLER)
+        def EnterBackground(self):
+            notes.append(str(left()))
+            notes.append(str(begin("upload")))
+            notes.append(str(left()))
+        """
+
+    private var inBackground: OpenOptions {
+        var options = OpenOptions()
+        options.inBackground = true
+        return options
+    }
+
+    private func notes(_ result: OpenResult) -> [String] {
+        guard case .array(let notes, _)? = result.reply["notes"] else { return [] }
+        return notes.compactMap(\.string)
+    }
+
+    @Test func timeIsToldOnTheWayToTheBackground() async throws {
+        let router = try await router(Self.background, ["OUBackgroundTime": 60])
+        defer { router.stop() }
+        #expect(try await router.open("script://left").reply["left"] == .uint32(LifecycleInterface.unlimited))
+        try await router.lifecycle(LifecycleInterface.background, Self.script)
+        let told = notes(try await router.open("script://end/upload", inBackground))
+        #expect(told == ["60000", "60000", "60000"])
+    }
+
+    /// The router learns only from an attempt that the handler cannot be suspended.
+    @Test func handlerWithoutSuspendHasTheSameTimeInEachStay() async throws {
+        let router = try await router(Self.background, ["OUBackgroundTime": 60])
+        defer { router.stop() }
+        _ = try await router.open("script:x")
+        try await router.lifecycle(LifecycleInterface.background, Self.script)
+        _ = try await router.open("script://end/upload", inBackground)
+        let error = await #expect(throws: CallError.self) {
+            try await router.lifecycle(LifecycleInterface.suspend, Self.script)
+        }
+        #expect("\(error!)".contains("does not implement org.openurl.Handler1.Suspend"), "\(error!)")
+        #expect(try await router.open("script://left", inBackground).reply["left"] == .uint32(60_000))
+        _ = try await router.open("script:y")
+        try await router.lifecycle(LifecycleInterface.background, Self.script)
+        let told = notes(try await router.open("script://end/upload", inBackground))
+        #expect(told.suffix(3) == ["60000", "60000", "60000"])
+    }
+
+    /// The handler ends by itself after some URLs. It is killed long before.
+    @Test(arguments: ["OpenURL", "Open through another handler"])
+    func handlerThatSendsItselfURLsGetsNoTime(way: String) async throws {
+        let isDirect = way == "OpenURL"
+        let methods = """
+            @dbus.service.method(HANDLER)
+            def EnterBackground(self):
+                begin("endless")
+                self.rounds = 0
+                GLib.timeout_add(200, self.again)
+
+            def again(self):
+                self.rounds += 1
+                with open(os.environ["ROUNDS"], "w") as file: file.write(str(self.rounds))
+                if self.rounds == 40: os._exit(0)
+                proxy = bus.get_object("org.openurl.Router1", "/org/openurl/Router1", introspect=False)
+                url = "\(isDirect ? "script:own" : "forwarder:x")"
+                proxy.get_dbus_method("OpenURL", "org.openurl.Router1")(
+                    url, {"background": True}, reply_handler=lambda result: None, error_handler=print)
+                return True
+            """
+        let router = try await RouterProcess { directory in
+            let rounds = directory.appending(path: "rounds").path
+            let keys: [String: Any] = ["OUBackgroundTime": 1.5, "OUEnvironment": ["ROUNDS": rounds]]
+            try ScriptHandler.write(Self.script, methods, in: directory, extra: keys)
+            try RouterProcess.write("com.example.forwarder", ["forward-background=script:own"], in: directory)
+        }
+        defer { router.stop() }
+        _ = try await router.open("script:x")
+        let states = try await router.states()
+        try await router.lifecycle(LifecycleInterface.background, Self.script)
+        try await states.wait(for: "notRunning", of: Self.script)
+        let rounds = try String(contentsOf: router.bus.directory.appending(path: "rounds"), encoding: .utf8)
+        #expect(try #require(Int(rounds)) < 40)
+    }
+
+    /// The name of a task is any text.
+    @Test func nextRouterKnowsTheOpenTasks() async throws {
+        let router = try await router(
+            """
+            @dbus.service.method(HANDLER)
+            def EnterBackground(self):
+                begin("first\\n1 x")
+                begin("second")
+            """
+        )
+        defer { router.stop() }
+        _ = try await router.open("script:x")
+        try await router.lifecycle(LifecycleInterface.background, Self.script)
+        for tasks in [["first\n1 x", "second"], ["first\n1 x"]] {
+            try await router.restart()
+            #expect(try await router.status(of: Self.script).backgroundTasks.sorted() == tasks)
+            if tasks.count == 2 { _ = try await router.open("script://end/second", inBackground) }
+        }
+    }
+
+    @Test func openTaskEndsTheProcessAfterARestartOfTheRouter() async throws {
+        let router = try await router(Self.background, ["OUBackgroundTime": 1.5])
+        defer { router.stop() }
+        _ = try await router.open("script:x")
+        try await router.lifecycle(LifecycleInterface.background, Self.script)
+        try await router.restart()
+        let states = try await router.states()
+        if try await router.status(of: Self.script).state == .known(.notRunning) { return }
+        try await states.wait(for: "notRunning", of: Self.script)
+    }
+
+    // MARK: Suspension
+
+    private static func suspending(_ keeping: String) -> String {
+        """
+        @dbus.service.method(HANDLER)
+        def EnterBackground(self):
+            pass
+
+        @dbus.service.method(HANDLER, in_signature="h", out_signature="b")
+        def Suspend(self, lifeline):
+            import fcntl, signal
+            signal.signal(signal.SIGCONT, lambda *ignored: bus.request_name(ID, 4))
+            \(keeping)
+            bus.release_name(ID)
+            return True
+        """
+    }
+
+    private func suspended(_ router: RouterProcess) async throws -> UInt32 {
+        _ = try await router.open("script:x")
+        try await router.lifecycle(LifecycleInterface.suspend, Self.script)
+        let pid = try #require(try await router.status(of: Self.script).pid)
+        try await router.waitUntilStopped(pid)
+        return pid
+    }
+
+    /// Handlers of earlier contracts set the state of the descriptor, some of them without its signal.
+    @Test(arguments: [
+        "self.kept = lifeline.take()",
+        "self.kept = lifeline.take(); fcntl.fcntl(self.kept, fcntl.F_SETOWN, os.getpid()); "
+            + "fcntl.fcntl(self.kept, fcntl.F_SETFL, os.O_ASYNC)",
+    ])
+    func handlerThatKeepsTheDescriptorContinues(keeping: String) async throws {
+        let router = try await router(Self.suspending(keeping))
+        defer { router.stop() }
+        let pid = try await suspended(router)
+        let woken = try await router.open("script:y")
+        #expect(woken.way == .woken)
+        #expect(woken.reply["pid"] == .int32(CInt(pid)))
+        try await router.lifecycle(LifecycleInterface.suspend, Self.script)
+        try await router.waitUntilStopped(pid)
+        try await RouterProcess.waitForOwner(of: BusName(Self.script)!, on: router.connection) {
+            #expect(Glibc.kill(router.pid, SIGKILL) == 0)
+        }
+    }
+
+    /// The descriptor is closed, or its signal is another one, so the kernel would not continue the process.
+    @Test(arguments: [
+        "os.close(lifeline.take())",
+        "self.kept = lifeline.take(); fcntl.fcntl(self.kept, fcntl.F_SETOWN, os.getppid())",
+        "self.kept = lifeline.take(); fcntl.fcntl(self.kept, fcntl.F_SETFL, 0)",
+    ])
+    func handlerThatTheKernelWouldNotContinueIsNotStopped(keeping: String) async throws {
+        let router = try await router(Self.suspending(keeping))
+        defer { router.stop() }
+        _ = try await router.open("script:x")
+        let error = try #require(
+            await #expect(throws: CallError.self) {
+                try await router.lifecycle(LifecycleInterface.suspend, Self.script)
+            }
+        )
+        #expect(
+            "\(error)".contains("has closed or changed the descriptor of org.openurl.Handler1.Suspend"),
+            "\(error)"
+        )
+        let pid = try #require(try await router.status(of: Self.script).pid)
+        #expect(try !router.isStopped(pid))
+        #expect(try await router.open("script:y").reply["pid"] == .int32(CInt(pid)))
+    }
+
+    @Test func orderlyEndOfTheRouterContinuesAStoppedHandler() async throws {
+        // A child changes the state of the descriptor once the handler is stopped, so only the router continues the process.
+        let child =
+            "import fcntl, os, sys, time\\n"
+            + "while open(f'/proc/{os.getppid()}/stat').read().rsplit(')', 1)[1].split()[0] != 'T': time.sleep(0.01)\\n"
+            + "fcntl.fcntl(int(sys.argv[1]), fcntl.F_SETFL, 0)\\nopen(sys.argv[2], 'w').close()"
+        let keeping =
+            "import subprocess; self.kept = lifeline.take(); "
+            + "subprocess.Popen(['/usr/bin/python3', '-c', \"\(child)\", "
+            + "str(self.kept), __file__ + '.changed'], pass_fds=[self.kept])"
+        let router = try await router(Self.suspending(keeping))
+        defer { router.stop() }
+        let pid = try await suspended(router)
+        let changed = router.bus.directory.appending(path: "\(Self.script).py.changed").path
+        try await eventually(FileManager.default.fileExists(atPath: changed)) { $0 }
+        #expect(await router.terminate() == 0)
+        try await eventually(router.isStopped(pid)) { !$0 }
+    }
+}

@@ -1,0 +1,152 @@
+import DBus
+import OpenURLBus
+import Policy
+import SchemeRegistry
+
+@testable import URLRouter
+
+/// The calls of D-Bus, without the bus.
+extension URLRouter {
+    // MARK: Opening
+
+    func openURL(
+        _ url: String,
+        _ options: OpenOptions,
+        caller: BusName?,
+        abandon: @escaping @Sendable () -> Void = {}
+    ) async throws -> OpenResult {
+        try await openCalls.openURL(url, options, caller: caller, abandon: abandon)
+    }
+
+    func openURLs(_ urls: [String], _ options: OpenOptions, caller: BusName?, bytes: Int) async throws -> [OpenOutcome]
+    {
+        try await openCalls.openURLs(urls, options, caller: caller, bytes: bytes)
+    }
+
+    func openFiles(
+        _ files: [SentFile],
+        _ options: OpenOptions,
+        caller: BusName?,
+        bytes: Int
+    ) async throws -> [OpenOutcome] {
+        try await inboxOpener.openFiles(files, options, caller: caller, bytes: bytes)
+    }
+
+    func cancelRequest(at path: ObjectPath, caller: BusName?) throws {
+        try handles.handle(at: path, for: caller).cancel()
+    }
+
+    func reportProgress(_ report: ProgressReport, on request: String, caller: BusName?) throws {
+        try sessions.report(report, on: request, from: caller)
+    }
+
+    func requestCallback(
+        _ url: String,
+        _ pattern: String,
+        _ options: CallbackOptions,
+        caller: BusName?
+    ) async throws -> ObjectPath {
+        try await callbackRequests.request(url, pattern, options, caller: caller)
+    }
+
+    // MARK: Looking
+
+    func canOpen(_ url: String, caller: BusName?) async throws(OpenURLError) -> Bool {
+        try await explainer.canOpen(url, caller: caller)
+    }
+
+    func explain(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> Explanation {
+        try await explainer.explain(url, options, caller: caller)
+    }
+
+    func querying(_ caller: BusName?, _ body: @Sendable () async throws -> Void) async throws {
+        try await callers.querying(caller, body)
+    }
+
+    func check(_ caller: BusName?, for id: String) async throws(OpenURLError) {
+        try await callers.check(caller, for: id)
+    }
+
+    func subscribe(_ caller: BusName?) async throws(OpenURLError) { try await subscriptions.add(caller) }
+
+    func unsubscribe(_ caller: BusName?) { subscriptions.remove(caller) }
+
+    func subscribe(toRequests wishes: MonitorOptions, _ caller: BusName?) async throws(OpenURLError) {
+        try await monitor.subscribe(caller, wishes)
+    }
+
+    func unsubscribe(fromRequests caller: BusName?) { monitor.unsubscribe(caller) }
+
+    func loggedRequests(_ filter: MonitorFilter) async throws(RemoteError) -> [MonitorEntry] {
+        try await monitor.entries(filter)
+    }
+
+    // MARK: Handlers
+
+    func status() async -> [HandlerStatus] { await lifecycle.status() }
+
+    func status(for caller: BusName?) async -> [HandlerStatus] { await lifecycle.status(for: caller) }
+
+    func activate(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
+        try await lifecycle.activate(id, caller: caller)
+    }
+
+    func background(_ id: BundleIdentifier) async throws(OpenURLError) { try await lifecycle.background(id) }
+
+    func suspend(_ id: BundleIdentifier) async throws(OpenURLError) { try await lifecycle.suspend(id) }
+
+    func terminate(_ id: BundleIdentifier) async throws(OpenURLError) { try await lifecycle.terminate(id) }
+
+    func reset(_ id: BundleIdentifier) throws(OpenURLError) { try lifecycle.reset(id) }
+
+    func notify(_ id: BundleIdentifier, _ kind: String, _ value: Value) async throws(OpenURLError) {
+        try await lifecycle.notify(id, kind, value)
+    }
+
+    func relieveMemory() { lifecycle.relieveMemory() }
+
+    func beginBackgroundTask(_ name: String, caller: BusName?) async throws(OpenURLError) -> (UInt32, UInt32) {
+        try await lifecycle.beginBackgroundTask(name, caller: caller)
+    }
+
+    func use(_ snapshot: RegistrySnapshot) -> [String] { handlers.use(snapshot) }
+
+    func makeServicesActivatable() async { await services.makeActivatable() }
+
+    // MARK: The policy
+
+    func policyRules() -> ([PolicyRule], [String]) { permissions.listedRules() }
+
+    func setRule(_ pattern: PolicyPattern, _ decision: PolicyDecision) async throws {
+        try await permissions.setRule(pattern, decision)
+    }
+
+    func removeRule(_ pattern: PolicyPattern) async throws { try await permissions.removeRule(pattern) }
+
+    func policyAnswers() -> [PolicyAnswer] { permissions.listedAnswers() }
+
+    func forgetAnswers(_ pattern: PolicyPattern) -> UInt32 { permissions.forget(pattern) }
+
+    func question(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> PolicyQuestion
+    {
+        try await explainer.question(url, options, caller: caller)
+    }
+
+    // MARK: The queue
+
+    func queuedURLs(after id: String = "", caller: BusName?) async throws(RemoteError) -> [QueuedURL] {
+        try await queue.list(after: id, caller: caller)
+    }
+
+    func retryQueued(_ id: String, caller: BusName?) async throws(RemoteError) {
+        try await queue.retry(id, caller: caller)
+    }
+
+    func dropQueued(_ id: String, caller: BusName?) async throws(RemoteError) {
+        try await queue.drop(id, caller: caller)
+    }
+
+    func outcome(ofQueued number: UInt64, caller: BusName?) async throws -> OpenResult {
+        try await queue.outcome(of: number, caller: caller)
+    }
+}

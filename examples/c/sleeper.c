@@ -1,0 +1,90 @@
+/* A handler in C, with sd-bus and sd-event, that the router may stop while it is in the background.
+ *
+ * "The suspension of a handler" in Documentation/Reference.md says what Suspend has to do. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+
+#define IDENTIFIER "com.example.sleeper-c"
+#define OBJECT "/com/example/sleeper_c"
+
+static sd_bus *bus;
+static sd_event *loop;
+/* The end of the router's pipe, while the process may be stopped. */
+static sd_event_source *lifeline;
+static uint32_t count;
+
+static void check(int result, const char *step) {
+    if (result >= 0)
+        return;
+    fprintf(stderr, "%s: %s\n", step, strerror(-result));
+    exit(EXIT_FAILURE);
+}
+
+static int open_url(sd_bus_message *call, void *unused, sd_bus_error *error) {
+    (void)unused;
+    (void)error;
+    return sd_bus_reply_method_return(call, "ba{sv}a(stb)", 1, 1, "count", "u", ++count, 0);
+}
+
+/* The place to save what a killed process would lose. */
+static int enter_background(sd_bus_message *call, void *unused, sd_bus_error *error) {
+    (void)unused;
+    (void)error;
+    return sd_bus_reply_method_return(call, "");
+}
+
+/* The router closes the other end when the process continues, and so does the kernel when the router dies. */
+static int proceed(sd_event_source *source, int descriptor, uint32_t events, void *unused) {
+    (void)source;
+    (void)descriptor;
+    (void)events;
+    (void)unused;
+    lifeline = sd_event_source_disable_unref(lifeline);
+    check(sd_bus_request_name(bus, IDENTIFIER, 0), "the name " IDENTIFIER);
+    return 0;
+}
+
+/* A handler with work to do answers false here, and keeps its name. */
+static int suspend(sd_bus_message *call, void *unused, sd_bus_error *error) {
+    (void)unused;
+    (void)error;
+    int descriptor;
+    int result = sd_bus_message_read(call, "h", &descriptor);
+    if (result < 0)
+        return result;
+    /* The descriptor of the message is closed with the message. */
+    descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+    if (descriptor < 0)
+        return -errno;
+    check(sd_event_add_io(loop, &lifeline, descriptor, EPOLLHUP, proceed, NULL), "the lifeline");
+    check(sd_event_source_set_io_fd_own(lifeline, 1), "the lifeline");
+    check(sd_bus_release_name(bus, IDENTIFIER), "the name " IDENTIFIER);
+    return sd_bus_reply_method_return(call, "b", 1);
+}
+
+static const sd_bus_vtable handler[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD("Open", "sa{sv}", "ba{sv}a(stb)", open_url, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("EnterBackground", "", "", enter_background, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Suspend", "h", "b", suspend, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_VTABLE_END,
+};
+
+int main(void) {
+    check(sd_event_default(&loop), "the event loop");
+    check(sd_bus_open_user(&bus), "the session bus");
+    check(sd_bus_attach_event(bus, loop, 0), "the event loop");
+    check(sd_bus_set_exit_on_disconnect(bus, 1), "the session bus");
+    check(sd_bus_add_object_vtable(bus, NULL, OBJECT, "org.openurl.Handler1", handler, NULL), "the object " OBJECT);
+    check(sd_bus_request_name(bus, IDENTIFIER, 0), "the name " IDENTIFIER);
+    return sd_event_loop(loop) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
