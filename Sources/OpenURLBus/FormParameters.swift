@@ -1,3 +1,4 @@
+internal import ByteCoding
 package import RFC1808
 
 /// The parameters of a URL as OAuth writes them: `application/x-www-form-urlencoded` (RFC 6749 appendix B), in the query or in the
@@ -5,7 +6,7 @@ package import RFC1808
 package struct FormParameters: Sendable, Hashable {
     private let pairs: [(name: String, value: String)]
 
-    /// Reads the parameters. A pair whose escapes are not UTF-8 is left out.
+    /// Reads the parameters. A pair whose escapes are not UTF-8 is left out, and so is one whose text is too slow to compare.
     package init(_ url: GenericURL) {
         pairs = [url.query, url.fragment].compactMap(\.self).flatMap(Self.pairs)
     }
@@ -57,7 +58,7 @@ package struct FormParameters: Sendable, Hashable {
         return bytes.joined()
     }
 
-    /// Decodes a name or a value; nil if the bytes are not UTF-8.
+    /// Decodes a name or a value; nil if the bytes are not UTF-8, or if the text has too many combining marks in a row.
     static func decoded(_ text: Substring) -> String? {
         // A URL may have thousands of parameters.
         guard text.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) else {
@@ -74,7 +75,8 @@ package struct FormParameters: Sendable, Hashable {
                 bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
             }
         }
-        return String(validating: bytes, as: UTF8.self)
+        guard let text = String(validating: bytes, as: UTF8.self), !text.hasTooManyMarks else { return nil }
+        return text
     }
 
     package static func == (left: Self, right: Self) -> Bool {

@@ -23,7 +23,7 @@ package struct RouterIdentity: Sendable {
     package init?(environment: (String) -> String?) {
         let named = environment(Self.variable)
         guard unsafe access("/.flatpak-info", F_OK) != 0, environment("SNAP") == nil, named != "any" else { return nil }
-        let own = Self.link("/proc/self/exe")
+        let own = Self.link("/proc/self/exe").text
         let beside = own.flatMap { own in own.lastIndex(of: "/").map { String(own[...$0]) + Self.fileName } }
         programs = [named, beside].compactMap { $0.flatMap(Self.resolved) }
         let home = environment("XDG_DATA_HOME") ?? environment("HOME").map { "\($0)/.local/share" }
@@ -31,10 +31,17 @@ package struct RouterIdentity: Sendable {
         directories = [home].compactMap { $0 } + rest.split(separator: ":").map(String.init)
     }
 
-    /// The sentence for a person about another program that owns the name, which gets no calls; nil if there is none, or if it cannot be
-    /// known.
+    /// The sentence for a person about another program that owns the name, which gets no calls; nil if there is none, or if its process
+    /// is not in this namespace.
     package func refusal(of pid: UInt32) -> String? {
-        guard let owner = Self.link("/proc/\(pid)/exe") else { return nil }
+        let (link, error) = Self.link("/proc/\(pid)/exe")
+        guard let owner = link else {
+            // A process that has exited, or that this namespace does not have, cannot be compared. One that hides its program is
+            // not the router, which never does.
+            guard error == EACCES || error == EPERM else { return nil }
+            return "\(RouterService.name) belongs to process \(pid), which hides its program; "
+                + "end that process, or set \(Self.variable) to 'any' if it is a router that you started"
+        }
         // The file of a router that runs on after an update has the kernel's mark.
         let mark = " (deleted)"
         let program = owner.hasSuffix(mark) ? String(owner.dropLast(mark.count)) : owner
@@ -79,9 +86,11 @@ package struct RouterIdentity: Sendable {
         return unsafe String(cString: resolved)
     }
 
-    private static func link(_ path: String) -> String? {
+    /// The text of a link, or the `errno` for which there is none.
+    private static func link(_ path: String) -> (text: String?, error: CInt) {
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink(path, &bytes, bytes.count)
-        return count > 0 ? String(decoding: bytes.prefix(count), as: UTF8.self) : nil
+        guard count > 0 else { return (nil, errno) }
+        return (String(decoding: bytes.prefix(count), as: UTF8.self), 0)
     }
 }

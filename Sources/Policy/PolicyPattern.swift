@@ -1,3 +1,4 @@
+internal import ByteCoding
 internal import Glibc
 package import RFC1808
 package import SchemeRegistry
@@ -129,8 +130,13 @@ package struct PolicyURL: Sendable, Hashable {
     /// - Parameter scheme: the URL's scheme.
     package init(_ url: GenericURL, scheme: Scheme) {
         do throws(GenericURL.PercentDecodingError) {
-            let isAddress = url.host?.hasPrefix("[") == true
-            self.init(scheme: scheme, host: try url.decoded(.host), isAddress: isAddress)
+            let host = try url.decoded(.host)
+            if host?.hasTooManyMarks == true {
+                // Comparing the decoded host would take long, and no pattern has it either.
+                self.init(scheme: scheme, host: url.host.map(String.init))
+            } else {
+                self.init(scheme: scheme, host: host, isAddress: url.host?.hasPrefix("[") == true)
+            }
         } catch {
             // No pattern has such a host. Rules for every host hold.
             self.init(scheme: scheme, host: url.host.map(String.init))

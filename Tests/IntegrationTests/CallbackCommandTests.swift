@@ -44,7 +44,7 @@ import Testing
             except urllib.error.HTTPError as answer:
                 print(answer.code)
             """
-        return try await router.run("timeout", "60", "python3", "-c", script, url)
+        return try await router.run("timeout", "--signal=KILL", "60", "python3", "-c", script, url)
     }
 
     @Test func callbackIsPrinted() async throws {
@@ -117,7 +117,9 @@ import Testing
         let command = [
             RouterProcess.command.path, "callback", "--no-open", "--timeout", "20s", "x:?redirect_uri=login:",
         ]
-        #expect(try await router.run(["timeout", "60", "python3", "-c", script] + command).output == "11\n")
+        #expect(
+            try await router.run(["timeout", "--signal=KILL", "60", "python3", "-c", script] + command).output == "11\n"
+        )
     }
 
     @Test func serverOnThisMachineTakesTheCallback() async throws {
@@ -139,12 +141,14 @@ import Testing
         defer { router.stop() }
         let lines = "printf 'login://other\\nlogin://auth?state=s2\\n  \(Self.callback)  \\n'"
         let command = "\(lines) | '\(RouterProcess.command.path)' callback --paste --no-open '\(Self.authorize)'"
-        let run = try await router.run("timeout", "60", "sh", "-c", command)
+        let run = try await router.run("timeout", "--signal=KILL", "60", "sh", "-c", command)
         #expect(run.status == 0 && run.output == "\(Self.callback)\n", "\(run.errors)")
         #expect(run.errors.split(separator: "\n").count { $0.contains("the line is not the callback") } == 2)
         // In a session of SSH without a display, the browser is elsewhere.
         let remote = "\(lines) | SSH_CONNECTION=x '\(RouterProcess.command.path)' callback '\(Self.authorize)'"
-        #expect(try await router.run("timeout", "60", "sh", "-c", remote).output == "\(Self.callback)\n")
+        #expect(
+            try await router.run("timeout", "--signal=KILL", "60", "sh", "-c", remote).output == "\(Self.callback)\n"
+        )
         #expect(try router.log(of: Self.app).isEmpty)
     }
 

@@ -322,6 +322,7 @@ import Testing
             // 512 calls wait, and another program still calls.
             let other = try await router.run(
                 "timeout",
+                "--signal=KILL",
                 "60",
                 RouterProcess.command.path,
                 "call",
@@ -392,7 +393,10 @@ import Testing
             """
         let log = router.bus.directory.appending(path: "\(Self.app).log").path
         let command = [RouterProcess.command.path, "call", Self.url]
-        #expect(try await router.run(["timeout", "60", "python3", "-c", script, log] + command).output == "11\n")
+        #expect(
+            try await router.run(["timeout", "--signal=KILL", "60", "python3", "-c", script, log] + command).output
+                == "11\n"
+        )
     }
 
     @Test func clientCalls() async throws {

@@ -253,7 +253,7 @@ extension RouterProcess {
 
     func tool(_ arguments: [String]) async throws -> CommandRun {
         let environment = bus.environment.merging(["DISPLAY": ":0"]) { $1 }
-        let bounded = ["timeout", "60"] + arguments
+        let bounded = ["timeout", "--signal=KILL", "60"] + arguments
         return try await CommandRun(URL(filePath: "/usr/bin/env"), bounded, environment, in: bus.directory)
     }
 

@@ -116,7 +116,7 @@ final class DoctorSession: Sendable {
             os.closerange(3, os.sysconf("SC_OPEN_MAX"))
             os.execvp("sh", ["sh", "-c", sys.argv[1]])
             """
-        let command = ["timeout", "120", "/usr/bin/python3", "-c", start, lines]
+        let command = ["timeout", "--signal=KILL", "120", "/usr/bin/python3", "-c", start, lines]
         return try await CommandRun(URL(filePath: "/usr/bin/env"), command, environment, in: bus.directory)
     }
 

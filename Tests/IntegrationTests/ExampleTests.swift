@@ -149,6 +149,7 @@ import Testing
             "env",
             "GTK_A11Y=none",
             "timeout",
+            "--signal=KILL",
             "120",
             "xvfb-run",
             "-a",

@@ -27,7 +27,7 @@ import Testing
     {
         try await CommandRun(
             URL(filePath: "/usr/bin/env"),
-            ["timeout", "120", RouterProcess.command.path] + arguments,
+            ["timeout", "--signal=KILL", "120", RouterProcess.command.path] + arguments,
             server.client(router.bus.environment),
             in: router.bus.directory
         )
@@ -203,7 +203,8 @@ import Testing
         async let run = CommandRun(
             URL(filePath: "/usr/bin/env"),
             [
-                "timeout", "120", "sh", "-c", "exec \"$0\" --host box monitor >\"$1\"", RouterProcess.command.path,
+                "timeout", "--signal=KILL", "120", "sh", "-c", "exec \"$0\" --host box monitor >\"$1\"",
+                RouterProcess.command.path,
                 seen.path,
             ],
             server.client(router.bus.environment),

@@ -59,7 +59,7 @@ import Testing
         let environment = bus.environment.merging(["DISPLAY": ":0"]) { $1 }
         return try await CommandRun(
             URL(filePath: "/usr/bin/env"),
-            ["timeout", "60"] + arguments,
+            ["timeout", "--signal=KILL", "60"] + arguments,
             environment,
             in: bus.directory
         )

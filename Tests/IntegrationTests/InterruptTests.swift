@@ -12,7 +12,7 @@ import Testing
         if child == 0:
             # The test itself may have been started in the background, where Ctrl-C is ignored.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
             os.environ["TERM"] = "xterm"
             os.execv(sys.argv[2], sys.argv[2:])
         seen = b""
@@ -35,7 +35,8 @@ import Testing
 
     private func onTerminal(_ router: RouterProcess, _ steps: String, _ arguments: String...) async throws -> String {
         let command = [RouterProcess.command.path] + arguments
-        return try await router.run(["timeout", "60", "python3", "-c", Self.script, steps] + command).output
+        return try await router.run(["timeout", "--signal=KILL", "60", "python3", "-c", Self.script, steps] + command)
+            .output
     }
 
     @Test func firstInterruptCancelsAndWaitsForTheOutcome() async throws {
@@ -107,7 +108,7 @@ import Testing
             while ! grep -q 'open app:first' "$HOME/com.example.app.log" 2>/dev/null; do :; done
             grep SigIgn /proc/$child/status; kill -INT $child; wait $child; echo $?
             """
-        let output = try await router.run("timeout", "60", "sh", "-c", line).output
+        let output = try await router.run("timeout", "--signal=KILL", "60", "sh", "-c", line).output
         let lines = output.split(separator: "\n")
         let ignored = try #require(lines.first?.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) })
         #expect(ignored & 1 << (UInt64(SIGINT) - 1) != 0, "\(output)")

@@ -249,7 +249,7 @@ import Testing
         process.standardOutput = output
         try process.run()
         #expect(output.fileHandleForReading.availableData.starts(with: Data("full".utf8)))
-        let run = try await router.run("timeout", "60", RouterProcess.command.path, "app:x")
+        let run = try await router.run("timeout", "--signal=KILL", "60", RouterProcess.command.path, "app:x")
         #expect(run.status == 0, "\(run)")
         #expect(try router.opened(by: Self.app) == ["app:x"])
         try input.fileHandleForWriting.close()

@@ -39,6 +39,16 @@ import Testing
         #expect(FormParameters(queryOf: url).values == ["n": ["2", "1", " "], "e": [""]])
     }
 
+    /// Such a text could not be read back from a message, and a comparison would take long.
+    @Test(arguments: [(256, true), (257, false)]) func valueWithTooManyMarksIsLeftOut(marks: Int, isThere: Bool) throws
+    {
+        let text = String(repeating: "%CC%81", count: marks)
+        let url = try GenericURL("app:x?errorMessage=a\(text)&a\(text)=1&n=1")
+        let values = FormParameters(queryOf: url).values
+        #expect(values["n"] == ["1"])
+        #expect(values.count == (isThere ? 3 : 1))
+    }
+
     @Test func answersAreToldByTheirScheme() {
         for text in ["openurl-reply:", "OpenURL-Reply://x/success"] { #expect(XCallbackURL.isReply(text)) }
         for text in ["", "openurl-reply", "openurl-replyx:", " openurl-reply:", "xopenurl-reply:", "openurl-répl:"] {

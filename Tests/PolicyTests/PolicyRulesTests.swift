@@ -211,4 +211,11 @@ import Testing
     func hostThatEveryProgramReadsAlikeIsNotInDoubt(text: String) throws {
         #expect(try GenericURLs.policyURL(text)?.isHostInDoubt == false)
     }
+
+    /// Decoded marks would make each comparison with a pattern take long.
+    @Test func hostWithTooManyMarksIsNotDecoded() throws {
+        let marks = String(repeating: "%CC%81%CC%96", count: 200)
+        #expect(try GenericURLs.policyURL("x://a\(marks).")?.host?.hasPrefix("a%CC%81") == true)
+        #expect(try GenericURLs.policyURL("x://a%CC%81.b.")?.host == "a\u{301}.b")
+    }
 }

@@ -53,16 +53,29 @@ struct TerminalQuestion {
         }
     }
 
-    /// Reads a line of the terminal; the line is empty at the end of the input.
+    /// Reads a line of the terminal; the line is empty at the end of the input, and after Ctrl-C.
     private func line() -> String {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0
         while bytes.count < 256 {
+            guard waitForInput() else { return "" }
             let count = read(invocation.input, &byte, 1)
-            if count < 0, errno == EINTR, interrupt?.isWaiting != true { continue }
+            if count < 0, errno == EINTR { continue }
             guard count == 1, byte != UInt8(ascii: "\n") else { break }
             bytes.append(byte)
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Waits for input or Ctrl-C; returns whether there is input.
+    ///
+    /// If the signal comes just before a `read`, that call does not notice it, so the wait looks at the signal's pipe too.
+    private func waitForInput() -> Bool {
+        var ends = [pollfd(fd: invocation.input, events: Int16(POLLIN), revents: 0)]
+        if let interrupt { ends.append(pollfd(fd: interrupt.descriptor, events: Int16(POLLIN), revents: 0)) }
+        while poll(&ends, nfds_t(ends.count), -1) < 0 {
+            guard errno == EINTR else { return false }
+        }
+        return interrupt?.isWaiting != true
     }
 }

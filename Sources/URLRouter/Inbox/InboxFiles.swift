@@ -173,9 +173,11 @@ final class InboxFiles: Sendable {
                 guard errno == ENXIO else { throw FileError(code: errno) }
                 break
             }
-            place = part.upperBound
+            guard part.lowerBound < size else { break }
+            // A part that has become a hole in between is empty, and more data may follow.
+            place = max(part.upperBound, part.lowerBound + 1)
             let within = part.clamped(to: 0..<size)
-            if within.isEmpty { break }
+            if within.isEmpty { continue }
             parts.append(within)
             bytes += within.count
         }

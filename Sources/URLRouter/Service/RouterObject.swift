@@ -180,10 +180,13 @@ public struct RouterObject: Sendable {
                 .method(RegistryInterface.listSchemes, of: router) { router, call, _ in
                     try await router.callers.querying(call.sender) {
                         let registry = router.registry
-                        var schemes: [String: [String]] = [:]
+                        var list = ListedTexts<[String]>()
                         for scheme in registry.schemes {
-                            schemes[scheme.rawValue] = registry.claimants(of: scheme)
+                            let claimants = registry.claimants(of: scheme)
+                            list.add(claimants, for: scheme.rawValue, claimants)
                         }
+                        if list.omitted > 0 { router.log.warning("\(list.omitted) schemes find no room in the list") }
+                        let schemes = list.elements
                         guard let own = await router.callers.ownIdentifier(of: call.sender) else { return schemes }
                         return schemes.compactMapValues { $0.contains(own) ? [own] : nil }
                     }
@@ -200,7 +203,10 @@ public struct RouterObject: Sendable {
                         let problem = [diagnostic.key, diagnostic.reason].compactMap { $0 }.joined(separator: ": ")
                         problems[diagnostic.file] = problems[diagnostic.file].map { "\($0)\n\(problem)" } ?? problem
                     }
-                    return problems
+                    var list = ListedTexts<String>()
+                    for (file, problem) in problems { list.add(problem, for: file, [problem]) }
+                    if list.omitted > 0 { router.log.warning("the problems of \(list.omitted) files find no room") }
+                    return list.elements
                 },
                 .signal(RegistryInterface.changed),
             ]

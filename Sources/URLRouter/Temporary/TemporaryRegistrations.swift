@@ -80,7 +80,7 @@ final class TemporaryRegistrations {
         guard handler.kind == .native else {
             throw OpenURLError(.notAllowed, "\(id) does not take a name on the bus, so no program can run as it")
         }
-        for scheme in schemes { try checkClaim(on: scheme, for: id, by: sender.source) }
+        for scheme in schemes { try checkClaim(on: scheme, for: id, program, by: sender.source) }
         try await checkProcess(of: id, startedBy: runner)
         let watch = ConnectionWatch(on: bus) { [unowned self] in endClaim(of: id, caller) }
         let claim = TemporaryHandlers.Claim(
@@ -107,6 +107,7 @@ final class TemporaryRegistrations {
     private func checkClaim(
         on scheme: Scheme,
         for id: BundleIdentifier,
+        _ program: Handler.Program,
         by source: OpenContext.Source
     ) throws(OpenURLError) {
         let claimants = registry.handlers(claiming: scheme)
@@ -116,8 +117,10 @@ final class TemporaryRegistrations {
         guard Callbacks.isClaimable(scheme, []) else {
             throw OpenURLError(.notAllowed, "no program can claim the scheme \(scheme):")
         }
-        // A program that runs and has the scheme is an error of its own.
-        let own = [id.rawValue, registry.runningClaimant(of: scheme)?.id.rawValue]
+        // A program that runs and has the scheme is an error of its own. The handler's own program has the scheme already; another
+        // one needs the rule, although it takes the handler's name.
+        let isHandler = registry.handler(named: id.rawValue)?.program == program
+        let own = [isHandler ? id.rawValue : nil, registry.runningClaimant(of: scheme)?.id.rawValue]
         let other = registry.claimants(of: scheme).first { !own.contains($0) }
         try permissions.check(PolicyURL(scheme: scheme, host: nil), of: other, receivedBy: source)
     }

@@ -1,0 +1,31 @@
+/// A dictionary for one message, which has room for a certain number of bytes.
+///
+/// A registry may be larger than a message. Instead of an error for the whole list, elements that find no room are left out and
+/// counted.
+struct ListedTexts<Value> {
+    private(set) var elements: [String: Value] = [:]
+    /// The number of elements without room.
+    private(set) var omitted = 0
+    private var room: Int
+
+    /// The bytes of a list in a message, of which a connection sends 16 MiB.
+    static var messageBytes: Int { 15 << 20 }
+    /// The length of a text, its end and its alignment.
+    private static var bytesAroundText: Int { 16 }
+
+    init(bytes: Int = messageBytes) {
+        room = bytes
+    }
+
+    /// Adds an element that consists of these texts.
+    mutating func add(_ value: Value, for key: String, _ texts: [String]) {
+        var size = key.utf8.count + 2 * Self.bytesAroundText
+        for text in texts { size += text.utf8.count + Self.bytesAroundText }
+        guard size <= room else {
+            omitted += 1
+            return
+        }
+        room -= size
+        elements[key] = value
+    }
+}
