@@ -40,7 +40,9 @@ struct LiveAssembly: Assembly {
     }
 
     func connect() async throws -> Connection {
-        try await Connection.open(on: loop)
+        var limits = ConnectionLimits()
+        limits.pacesStrangers = true
+        return try await Connection.open(on: loop, limits: limits)
     }
 
     func makeRouter(_ loaded: LoadedRegistry, _ connection: Connection) async throws -> LiveRouter {

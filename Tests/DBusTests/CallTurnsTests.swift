@@ -54,31 +54,31 @@ import Testing
         turns.add(1, of: .named("held"))
         turns.add(2, of: .named("a"))
         turns.add(3, of: .named("a"))
-        turns.hold(.named("held"))
-        turns.hold(.named("held"))
+        turns.hold(.named("held"), for: .unread)
+        turns.hold(.named("held"), for: .unread)
         turns.add(4, of: .named("held"))
         #expect(turns.count == 2)
         #expect(turns.next() == 2)
-        turns.release(.named("held"))
-        turns.release(.named("held"))
+        turns.release(.named("held"), from: .unread)
+        turns.release(.named("held"), from: .unread)
         #expect(turns.count == 3)
         #expect(order(turns) == [3, 1, 4])
-        turns.hold(.named("held"))
+        turns.hold(.named("held"), for: .unread)
         #expect(order(turns) == [3])
         #expect(turns.removeAll().sorted() == [1, 3, 4])
     }
 
     @Test func callsOfAHeldSenderStartWhenItsAccountIsNotHeld() {
         var turns = CallTurns()
-        turns.hold(.sender(":1.7"))
+        turns.hold(.sender(":1.7"), for: .unread)
         turns.add(1, of: .sender(":1.7"))
         turns.move(from: .sender(":1.7"), to: .named("program"))
         #expect(turns.count == 1)
-        turns.hold(.named("other"))
+        turns.hold(.named("other"), for: .unread)
         turns.move(from: .named("program"), to: .named("other"))
         #expect(turns.count == 0)
         #expect(turns.next() == nil)
-        turns.release(.named("other"))
+        turns.release(.named("other"), from: .unread)
         #expect(turns.next() == 1)
     }
 
@@ -202,6 +202,62 @@ import Testing
             #expect(marks.withLock { $0 } == ["0", "1"])
             #expect(await pair.service.isWithoutCalls)
         }
+    }
+
+    // MARK: Pace
+
+    @Test func accountWithAPaceWaitsForItsNextPeriod() {
+        var turns = CallTurns()
+        let (start, period) = (ContinuousClock.now, Duration.milliseconds(100))
+        for number in 1...5 as ClosedRange<UInt64> { turns.add(number, of: .named("fast")) }
+        turns.add(6, of: .named("other"))
+        #expect(turns.next() == 1)
+        #expect(turns.countStart(of: .named("fast"), limit: 2, period: period, now: start) == nil)
+        #expect(turns.next() == 6)
+        #expect(turns.next() == 2)
+        let end = turns.countStart(of: .named("fast"), limit: 2, period: period, now: start + .milliseconds(50))
+        #expect(end == start + period)
+        #expect(turns.next() == nil && turns.count == 0)
+        // A call that arrives meanwhile waits too, and other accounts go on.
+        turns.add(7, of: .named("fast"))
+        turns.add(8, of: .named("other"))
+        #expect(order(turns) == [8])
+        #expect(turns.endPaces(now: start + .milliseconds(99)) == start + period)
+        #expect(order(turns) == [8])
+        #expect(turns.endPaces(now: start + period) == nil)
+        #expect(order(turns) == [8, 3, 4, 5, 7])
+    }
+
+    @Test func slowAccountIsNeverHeld() {
+        var turns = CallTurns()
+        let (start, period) = (ContinuousClock.now, Duration.milliseconds(100))
+        for number in 0..<1000 {
+            let now = start + .milliseconds(60 * number)
+            #expect(turns.countStart(of: .named("slow"), limit: 3, period: period, now: now) == nil)
+        }
+    }
+
+    /// An account that does not read its answers waits longer than its period.
+    @Test func accountIsHeldForEachReason() {
+        var turns = CallTurns()
+        turns.add(1, of: .named("fast"))
+        let now = ContinuousClock.now
+        #expect(turns.countStart(of: .named("fast"), limit: 1, period: .seconds(1), now: now) != nil)
+        turns.hold(.named("fast"), for: .unread)
+        #expect(turns.endPaces(now: now + .seconds(1)) == nil)
+        #expect(order(turns) == [])
+        turns.release(.named("fast"), from: .unread)
+        #expect(order(turns) == [1])
+    }
+
+    @Test func pacesOfAccountsThatHaveLeftAreForgotten() {
+        var turns = CallTurns()
+        let start = ContinuousClock.now
+        for number in 0..<10_000 {
+            let now = start + .milliseconds(10 * number)
+            _ = turns.countStart(of: .sender(BusName(":1.\(number)")), limit: 100, period: .milliseconds(100), now: now)
+        }
+        #expect(turns.paceCount <= 65)
     }
 }
 

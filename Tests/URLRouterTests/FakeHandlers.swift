@@ -284,7 +284,7 @@ final class FakeHandlers: RouterBus {
         return NameWatchID(name: id, number: 0)
     }
 
-    func count(_ name: BusName, to account: String) {}
+    func count(_ name: BusName, to account: String, isPaced: Bool) {}
 
     func unwatchOwner(_ watch: NameWatchID) {
         content.withLock { $0.watches[watch.name] = nil }

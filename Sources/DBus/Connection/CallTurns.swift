@@ -4,16 +4,28 @@ internal import HeapModule
 /// The calls that have arrived and have not started, in the order in which they start.
 ///
 /// The accounts take turns with one call each, so an account with many calls does not delay the calls of another account.
-/// The calls of one account start in the order of their arrival. An account that is held gets no turns.
+/// The calls of one account start in the order of their arrival. An account that is held gets no turns. An account with a pace is
+/// held from its last call of a period until the next period.
 struct CallTurns {
     /// The numbers of the calls, which increase in the order of arrival.
     private var calls: [CallAccounts.Account: Heap<UInt64>] = [:]
     /// The accounts in the order of their turns. An account without calls loses its turn when the turn comes.
     private var order: Deque<CallAccounts.Account> = []
-    private var held: Set<CallAccounts.Account> = []
+    private var holds: [CallAccounts.Account: Hold] = [:]
+    private var paces: [CallAccounts.Account: Pace] = [:]
 
     /// The number of calls that can start: those of accounts that are not held.
     private(set) var count = 0
+
+    /// The reasons for which the calls of an account wait.
+    struct Hold: OptionSet {
+        let rawValue: UInt8
+
+        /// The programs of the account do not read their answers.
+        static let unread = Hold(rawValue: 1)
+        /// The account has started its calls of this period.
+        static let pace = Hold(rawValue: 2)
+    }
 
     mutating func add(_ number: UInt64, of account: CallAccounts.Account) {
         add([number], of: account)
@@ -22,7 +34,7 @@ struct CallTurns {
     private mutating func add(_ numbers: [UInt64], of account: CallAccounts.Account) {
         let others = calls.count
         calls[account, default: Heap()].insert(contentsOf: numbers)
-        if held.contains(account) { return }
+        if holds[account] != nil { return }
         if calls.count > others { order.append(account) }
         count += numbers.count
     }
@@ -41,23 +53,74 @@ struct CallTurns {
     /// Moves the calls of an account, which has no calls later, to another account.
     mutating func move(from old: CallAccounts.Account, to new: CallAccounts.Account) {
         guard let moved = calls.removeValue(forKey: old) else { return }
-        if held.contains(old) { held.remove(old) } else { count -= moved.count }
+        if holds.removeValue(forKey: old) == nil { count -= moved.count }
         add(moved.unordered, of: new)
     }
 
-    func isHeld(_ account: CallAccounts.Account) -> Bool { held.contains(account) }
+    func isHeld(_ account: CallAccounts.Account, for reason: Hold) -> Bool { holds[account]?.contains(reason) == true }
 
-    /// Makes the calls of an account wait for ``release(_:)``.
-    mutating func hold(_ account: CallAccounts.Account) {
-        guard held.insert(account).inserted else { return }
+    /// Makes the calls of an account wait for ``release(_:from:)``.
+    mutating func hold(_ account: CallAccounts.Account, for reason: Hold) {
+        guard holds[account] == nil else {
+            holds[account]?.insert(reason)
+            return
+        }
+        holds[account] = reason
         order.removeAll { $0 == account }
         count -= calls[account]?.count ?? 0
     }
 
-    mutating func release(_ account: CallAccounts.Account) {
-        guard held.remove(account) != nil, let waiting = calls[account] else { return }
+    mutating func release(_ account: CallAccounts.Account, from reason: Hold) {
+        guard let hold = holds[account] else { return }
+        let rest = hold.subtracting(reason)
+        holds[account] = rest.isEmpty ? nil : rest
+        guard rest.isEmpty, let waiting = calls[account] else { return }
         order.append(account)
         count += waiting.count
+    }
+
+    // MARK: Pace
+
+    /// The calls that an account has started in its period.
+    private struct Pace {
+        var end: ContinuousClock.Instant
+        var calls = 0
+    }
+
+    /// The number of paces above which those whose period has ended are forgotten.
+    private static let keptPaces = 64
+
+    /// Counts the start of a call to an account with a pace. If it was the last call of the account's period, the account is held.
+    ///
+    /// - Returns: The end of the period if the account is held until then.
+    mutating func countStart(
+        of account: CallAccounts.Account,
+        limit: Int,
+        period: Duration,
+        now: ContinuousClock.Instant
+    ) -> ContinuousClock.Instant? {
+        if paces[account] == nil, paces.count >= Self.keptPaces { paces = paces.filter { $0.value.end > now } }
+        var pace = paces[account, default: Pace(end: now + period)]
+        if pace.end <= now { pace = Pace(end: now + period) }
+        pace.calls += 1
+        paces[account] = pace
+        guard pace.calls >= limit else { return nil }
+        hold(account, for: .pace)
+        return pace.end
+    }
+
+    /// The number of accounts whose pace is known.
+    var paceCount: Int { paces.count }
+
+    /// Lets the accounts go on whose period has ended.
+    ///
+    /// - Returns: The end of the next period for which an account is held; nil if there is none.
+    mutating func endPaces(now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+        var next: ContinuousClock.Instant?
+        for (account, pace) in paces where isHeld(account, for: .pace) {
+            if pace.end <= now { release(account, from: .pace) } else { next = min(next ?? pace.end, pace.end) }
+        }
+        return next
     }
 
     /// Returns and removes all calls.

@@ -37,9 +37,10 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - account: The account, for example the program that the sender belongs to.
+    ///   - isPaced: Whether the calls of the account start at a limited pace, 1,000 in a second on this connection. Further calls wait.
     ///   - sender: The unique name of the sender.
-    public func setAccount(_ account: String, of sender: BusName) {
-        incomingCalls.setAccount(account, of: sender)
+    public func setAccount(_ account: String, isPaced: Bool = false, of sender: BusName) {
+        incomingCalls.setAccount(account, isPaced: isPaced, of: sender)
     }
 
     /// Makes the bus tell the beginning and the end of each connection, with one rule for all of them.
@@ -148,7 +149,20 @@ extension Connection {
             }
         }
         if incomingCalls.waiting > 0 { scheduleDispatch() }
+        if let end = incomingCalls.paceEnd { scheduleEndOfPaces(end) }
         if incomingCalls.isIdle { waiters.resumeAll(.answered) }
+    }
+
+    private func scheduleEndOfPaces(_ end: ContinuousClock.Instant) {
+        guard paceTimer == nil else { return }
+        paceTimer = loop.schedule(at: end) { [weak self] in
+            self?.assumeIsolated { connection in
+                connection.paceTimer = nil
+                connection.incomingCalls.endPaces()
+                connection.startCall()
+                if let next = connection.incomingCalls.paceEnd { connection.scheduleEndOfPaces(next) }
+            }
+        }
     }
 
     /// Answers a call of ``PeerInterface``.

@@ -61,6 +61,8 @@ public actor Connection {
 
     var objects = ObjectTree()
     var incomingCalls: IncomingCalls
+    /// The timer for callers that wait because of their pace; nil while none waits.
+    var paceTimer: TimerID?
     /// Whether the bus tells what its connections have not read, as far as is known.
     var tellsUnread = true
     /// The newest connection of the bus, as far as this connection has been told; nil before ``followConnections(_:)``.

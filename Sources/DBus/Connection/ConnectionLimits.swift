@@ -6,7 +6,7 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// call gets no answer if four times as many calls of its account wait for such an error, or fewer where those of other
     /// accounts wait too.
     ///
-    /// One account (``Connection/setAccount(_:of:)``) gets at most half of what is left. The same applies to
+    /// One account (``Connection/setAccount(_:isPaced:of:)``) gets at most half of what is left. The same applies to
     /// ``argumentBytes`` and ``descriptors``. On a connection without a bus, the other end is the only account. Everything
     /// that is counted is given back when the call has its answer, or when its sender leaves the bus. The time limit of the caller
     /// gives nothing back, because a service does not learn of it.
@@ -66,6 +66,9 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// connections are dropped, until it reads or leaves. The limit applies to a connection that follows the others
     /// (``Connection/followConnections(_:)``) on a bus that tells its statistics; dbus-broker has a limit of its own.
     public var unreadAnswerBytes = 64 << 20
+
+    /// Whether the calls of each sender start at a limited pace until ``Connection/setAccount(_:isPaced:of:)`` says otherwise.
+    public var pacesStrangers = false
 
     /// The smallest limit that has room for any message without a body.
     private static let smallest = 64 << 10

@@ -29,6 +29,8 @@ struct IncomingCalls {
         /// The numbers of its calls: those without an answer, and after its end those that have not started.
         var calls: Set<UInt64> = []
         var hasLeft = false
+        /// Whether the calls start at a limited pace.
+        var isPaced: Bool
         /// The bytes of the messages to the sender since the bus was asked how much the sender has not read.
         var sent = 0
         /// The bytes that the sender had not read when the bus was asked, if they are many.
@@ -46,11 +48,13 @@ struct IncomingCalls {
     /// The bytes that the accounts have not read.
     private var unread: Shares<CallAccounts.Account>
     private var lastNumber: UInt64 = 0
+    private let pacesStrangers: Bool
 
     /// - Parameter accounts: The accounts that also count the calls of other connections; nil for accounts of this connection alone.
     init(_ limits: ConnectionLimits, _ accounts: CallAccounts? = nil) {
         self.accounts = accounts ?? CallAccounts(limits)
         unread = Shares(limit: limits.unreadAnswerBytes)
+        pacesStrangers = limits.pacesStrangers
     }
 
     var isIdle: Bool { calls.isEmpty }
@@ -84,7 +88,7 @@ struct IncomingCalls {
     /// - Returns: False if too many such calls wait, or the program does not read its answers. The call then gets no answer.
     mutating func addRefused(of sender: BusName?, _ answer: @escaping @Sendable () -> Void) -> Bool {
         let account = account(of: sender)
-        guard !turns.isHeld(account), accounts.addRefused(to: account) else { return false }
+        guard !turns.isHeld(account, for: .unread), accounts.addRefused(to: account) else { return false }
         insert(Call(load: nil, sender: sender, descriptors: [], beginning: .refuse(answer)), account)
         return true
     }
@@ -96,8 +100,28 @@ struct IncomingCalls {
     private mutating func insert(_ call: Call, _ account: CallAccounts.Account) {
         lastNumber += 1
         calls[lastNumber] = call
-        senders[call.sender, default: Sender(account: account)].calls.insert(lastNumber)
+        let stranger = Sender(account: account, isPaced: pacesStrangers)
+        senders[call.sender, default: stranger].calls.insert(lastNumber)
         turns.add(lastNumber, of: account)
+    }
+
+    /// The calls that an account with a pace starts in a period of ``pacePeriod``: far more than a person causes, and few enough to
+    /// leave a processor to the others.
+    static let callsPerPeriod = 100
+    static let pacePeriod = Duration.milliseconds(100)
+
+    /// The time at which accounts go on that have started their calls of the period; nil if there are none.
+    private(set) var paceEnd: ContinuousClock.Instant?
+
+    /// Lets the accounts go on whose period has ended.
+    mutating func endPaces() {
+        paceEnd = turns.endPaces(now: .now)
+    }
+
+    private mutating func countStart(of account: CallAccounts.Account) {
+        let (limit, period) = (Self.callsPerPeriod, Self.pacePeriod)
+        guard let end = turns.countStart(of: account, limit: limit, period: period, now: .now) else { return }
+        paceEnd = min(paceEnd ?? end, end)
     }
 
     /// The call whose turn it was.
@@ -113,7 +137,9 @@ struct IncomingCalls {
     mutating func startNext() -> Next? {
         while let number = turns.next() {
             guard var call = calls[number] else { continue }
-            let hasLeft = senders[call.sender]?.hasLeft == true
+            let sender = senders[call.sender]
+            let hasLeft = sender?.hasLeft == true
+            if let sender, sender.isPaced { countStart(of: sender.account) }
             switch call.beginning {
             case .start(let start):
                 let task = start()
@@ -162,8 +188,13 @@ struct IncomingCalls {
     }
 
     /// Counts the calls of a sender to an account from now on. A sender that has not called, or has left, is ignored.
-    mutating func setAccount(_ account: String, of name: BusName) {
-        guard let sender = senders[name], !sender.hasLeft, sender.account != .named(account) else { return }
+    ///
+    /// - Parameter isPaced: Whether the sender's calls start at a limited pace.
+    mutating func setAccount(_ account: String, isPaced: Bool, of name: BusName) {
+        guard let sender = senders[name], !sender.hasLeft else { return }
+        senders[name]?.isPaced = isPaced
+        if !isPaced { turns.release(sender.account, from: .pace) }
+        guard sender.account != .named(account) else { return }
         senders[name]?.account = .named(account)
         turns.move(from: sender.account, to: .named(account))
         count(sender.unread, instead: 0, to: .named(account))
@@ -244,15 +275,15 @@ struct IncomingCalls {
         unread.add(bytes, to: account)
         // An account may leave as many bytes unread as stay free for the others.
         if unread[account] > max(unread.limit - unread.total, Self.fewBytes) {
-            turns.hold(account)
+            turns.hold(account, for: .unread)
         } else {
-            turns.release(account)
+            turns.release(account, from: .unread)
         }
     }
 
     /// Whether a sender, or another connection of its account, does not read its answers.
     func isHeld(_ name: BusName) -> Bool {
-        senders[name].map { turns.isHeld($0.account) } ?? false
+        senders[name].map { turns.isHeld($0.account, for: .unread) } ?? false
     }
 
     /// Cancels a call that has started, if it has a task.

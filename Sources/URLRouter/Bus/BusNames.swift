@@ -17,7 +17,9 @@ protocol BusNames: Sendable {
     /// Ends a watch. Call it on the router's event loop.
     func unwatchOwner(_ watch: NameWatchID)
     /// Counts the calls of a connection to an account from now on. Call it on the router's event loop.
-    func count(_ name: BusName, to account: String)
+    ///
+    /// - Parameter isPaced: whether the calls of the account start at a limited pace.
+    func count(_ name: BusName, to account: String, isPaced: Bool)
     /// The unique name on the bus of the handler that calls over the lane by a name; the name itself for any other caller.
     func busName(of caller: BusName) -> BusName
     /// All names that the bus can start a service for.

@@ -50,8 +50,8 @@ final class Callers {
         if children.areStarting { await children.waitForStart(of: known.process?.pid) }
         let caller = caller(known, name)
         known.account = caller.account
-        // From now on, the connection counts the calls to the same account.
-        if let name { bus.count(name, to: caller.account) }
+        // From now on, the connection counts the calls to the same account. One confined program must not keep a processor busy.
+        if let name { bus.count(name, to: caller.account, isPaced: caller.callerClass.isConfined) }
         return caller
     }
 
