@@ -49,8 +49,8 @@ import Testing
     /// The parts of the contract that the types do not tell, for the readers of the files, by the elements that follow.
     private static let notes = [
         "    <method name=\"Suspend\">\n      <arg name=\"lifeline\"": """
-        The router asks a handler in the background whether it may stop the process. A handler that has work to do answers
-        false. Any other handler keeps the descriptor open and its flags as they are, releases its bus name, waits for the
+        The router asks a handler in the background whether it may stop the process. If the handler has work to do, it answers
+        false. Otherwise it keeps the descriptor open and its flags as they are, releases its bus name, waits for the
         bus's answer, and answers true. The router then stops the process with SIGSTOP. When the process continues, the
         descriptor has reached its end: the handler takes its name back and closes the descriptor.
         """

@@ -147,26 +147,27 @@ private enum Reference {
     static let text = """
         # The keys of the contract
 
-        Most methods of the D-Bus interfaces take or return dictionaries of the type `a{sv}`. The tables below list their keys.
-        A key without a value is not written. A receiver ignores a key that it does not know. A receiver refuses a dictionary
-        if a required key is missing, if a known key arrives twice, or if a value has another type than the table says. An integer
-        may have any integer type that holds it. No text may have more than 256 combining marks in a row.
+        Most methods of the D-Bus interfaces take or return dictionaries of the type `a{sv}`. These tables list their keys.
+        Leave out keys that have no value, and ignore keys that you do not know. A dictionary is refused if a required key is
+        missing, if a known key arrives twice, or if a value has another type than the table says. You may use any integer
+        type that holds an integer. No text may have more than 256 combining marks in a row.
 
-        A later version may use further words for `kind`, `transport` and the `state` of a handler. A receiver accepts these
-        words.
+        Later versions may use further words for `kind`, `transport` and the `state` of a handler, so accept words that you do
+        not know.
 
-        The command prints the same keys with `--json`, and `null` for a key without a value. The result of an open is an
-        exception: its JSON leaves out a key without a value.
+        With `--json`, the command prints the same keys, and `null` for those without a value. Only the result of an open
+        leaves them out.
 
-        The file is generated from the sources. After a change of the fields, run
+        This file is generated from the sources. When the fields have changed, run
         `OPENURL_WRITE_REFERENCE=1 swift test --disable-xctest --filter ReferenceTests`.
 
         ## Signals
 
-        No signal is broadcast: a broadcast would tell each sandbox which handlers there are. `Subscribe` of `org.openurl.Router1`, at
-        `/org/openurl/Router1`, sends the caller the first three signals from then on, and `Subscribe` of `org.openurl.Monitor1` sends
-        `Entries`. A match rule is needed besides, as for every signal. A subscription ends with `Unsubscribe`, with the caller's connection,
-        and with the router: subscribe again when `org.openurl.Router1` has a new owner. A handler and a program in a sandbox may not subscribe.
+        No signal is broadcast, because each sandbox would learn from it which handlers there are. To get the first three signals,
+        call `Subscribe` of `org.openurl.Router1` at `/org/openurl/Router1`; for `Entries`, call `Subscribe` of
+        `org.openurl.Monitor1`. You also need a match rule, as for every signal. A subscription ends with `Unsubscribe`, with the
+        caller's connection, and with the router: subscribe again when `org.openurl.Router1` has a new owner. Handlers and programs
+        in a sandbox may not subscribe.
 
         | signal | arguments | receivers | meaning |
         |---|---|---|---|
@@ -178,34 +179,35 @@ private enum Reference {
         | `Completed` (`org.openurl.Callback1`) | `u` code, `s` URL, `a{sv}` details | the claimant | The wait for a callback has ended. |
         | `Refused` (`org.openurl.Callback1`) | `a{sv}` details | the claimant | A callback was refused; the claim stays. |
 
+
         """ + sections.map(\.text).joined(separator: "\n") + suspension
 
     static let suspension = """
 
         ## The suspension of a handler
 
-        After the suspend delay in the background, the router stops the process of a handler that implements `EnterBackground` and
-        `Suspend` of `org.openurl.Handler1`. A handler without these methods runs on.
+        When a handler has been in the background for the suspend delay, the router stops its process, if the handler implements
+        `EnterBackground` and `Suspend` of `org.openurl.Handler1`. Without these methods, it keeps running.
 
         1. The router calls `Suspend` with a descriptor, the lifeline: the reading end of a pipe, whose only writing end the router
            has.
-        2. A handler that has work to do keeps its bus name and answers `false`. The router asks again after the suspend delay.
-        3. Any other handler keeps the descriptor open after the call, and leaves its flags, its owner and its signal as they are.
-           The handler releases its bus name (`ReleaseName`), waits for the bus's answer, and then answers `true`. The router stops
-           the process with `SIGSTOP`.
+        2. If the handler has work to do, it keeps its bus name and answers `false`. The router asks again after the suspend delay.
+        3. Otherwise the handler keeps the descriptor open after the call, and leaves its flags, its owner and its signal as they
+           are. It releases its bus name (`ReleaseName`), waits for the bus's answer, and then answers `true`. The router stops the
+           process with `SIGSTOP`.
         4. For the next URL, or a call of the bus name, the router continues the process with `SIGCONT` and closes the writing end.
-           The kernel does both when the router dies.
-        5. At the end of the lifeline, the handler takes its bus name back (`RequestName`) and closes the descriptor. It has the time
-           `OUTransitionTimeout`. A handler that does not get its name ends.
+           When the router dies, the kernel does both.
+        5. At the end of the lifeline, the handler takes its bus name back (`RequestName`) and closes the descriptor. It has
+           `OUTransitionTimeout` for this. If it does not get its name, it ends.
 
-        The handler needs no signal handler. `SIGCONT` continues a process that has none, and the lifeline reaches its end at the same
-        time. A handler that has closed the descriptor before its answer, or has changed the descriptor's state, is not stopped, and the
-        router asks it no more. It takes its name back all the same, as in step 5 or when it gets `SIGCONT`.
+        You need no signal handler: `SIGCONT` continues a process that has none, and the lifeline reaches its end at the same time.
+        If a handler has closed the descriptor before its answer, or has changed the descriptor's state, it is not stopped, and the
+        router no longer asks it. It takes its name back all the same, as in step 5 or when it gets `SIGCONT`.
 
-        A call of the unique name of a stopped handler waits until the handler continues, and wakes a handler of the Swift library.
+        If somebody calls the unique name of a stopped handler, the call waits until the handler continues. In the Swift library,
+        such a call also wakes the handler.
 
-        [`examples/python/sleeper`](../examples/python/sleeper) and [`examples/c/sleeper.c`](../examples/c/sleeper.c) are handlers that
-        do this.
+        [`examples/python/sleeper`](../examples/python/sleeper) and [`examples/c/sleeper.c`](../examples/c/sleeper.c) do all of this.
 
         """
 }

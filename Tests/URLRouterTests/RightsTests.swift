@@ -180,15 +180,15 @@ import Testing
     private static var document: String {
         var lines = [
             "# The rights of callers", "",
-            "The router finds out the class of each caller by itself. The check runs before any method does anything. The table is",
-            "in `Sources/URLRouter/Callers/Rights.swift`, and this file is made from it. [SECURITY.md](../SECURITY.md) describes the",
-            "classes and their limits.", "",
+            "Before any method does anything, the router checks whether the class of the caller, which it finds out by itself, may use",
+            "it. This file is made from the table in `Sources/URLRouter/Callers/Rights.swift`. [SECURITY.md](../SECURITY.md#who-calls)",
+            "describes the classes.", "",
             "| right | meaning |", "|---|---|",
-            "| yes | The caller may use the method without a restriction. |",
+            "| yes | The caller may use the method without restriction. |",
             "| own | The caller may use the method for itself: its handler, its requests, its URLs in the queue, its background tasks. |",
             "| declared | The caller may ask about the schemes in `LSApplicationQueriesSchemes` of the manifest with its identifier. |",
             "| reachable | The caller reaches the handlers whose `OUReach`, `OUAllowedSources` and policy admit it. |",
-            "| no | The caller may not use the method. The answer is the same for every argument. |",
+            "| no | The caller may not use the method, and gets the same answer for every argument. |",
         ]
         for (interface, methods) in Rights.table.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             lines += [
