@@ -204,7 +204,7 @@ private enum Reference {
         If a handler has closed the descriptor before its answer, or has changed the descriptor's state, it is not stopped, and the
         router no longer asks it. It takes its name back all the same, as in step 5 or when it gets `SIGCONT`.
 
-        If somebody calls the unique name of a stopped handler, the call waits until the handler continues. In the Swift library,
+        If a program calls the unique name of a stopped handler, the call waits until the handler continues. In the Swift library,
         such a call also wakes the handler.
 
         [`examples/python/sleeper`](../examples/python/sleeper) and [`examples/c/sleeper.c`](../examples/c/sleeper.c) do all of this.
