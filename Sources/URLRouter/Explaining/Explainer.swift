@@ -36,19 +36,19 @@ final class Explainer {
     ///
     /// A handler, and an application in a sandbox, asks only about schemes that the manifest of the same identifier lists
     /// (`LSApplicationQueriesSchemes`). The answer for any other scheme is no, so that the caller does not learn what is installed.
-    func canOpen(_ text: String, caller: BusName?) async throws(OpenURLError) -> Bool {
+    func canOpen(_ text: String, caller name: BusName?) async throws(OpenURLError) -> Bool {
         let url = try GenericURL(ofCaller: text)
         // A handler may ask before it answers. That says nothing about calls.
         if Scheme(of: url) == .reply { return true }
-        if !callbacks.claims(on: url).isEmpty { return mayAsk(await callers.caller(caller), about: url) }
+        let caller = await callers.caller(name)
+        if !callbacks.claims(on: url).isEmpty { return mayAsk(caller, about: url) }
         let destination: Destination
         do throws(OpenURLError) {
-            destination = try await self.destination(text, OpenOptions(), caller)
+            destination = try await self.destination(text, OpenOptions(), name)
         } catch {
             guard error.code == .noHandler else { throw error }
             return false
         }
-        let caller = await callers.caller(caller)
         guard mayAsk(caller, about: url) else { return false }
         do throws(OpenURLError) {
             try destination.claimant.handler?.checkAccess(of: caller.handler?.id, caller.callerClass)
