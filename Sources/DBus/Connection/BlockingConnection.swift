@@ -1,40 +1,41 @@
 internal import CLinux
 internal import Glibc
 
-/// A connection for a program that makes a call and ends. Everything happens on the calling thread.
+/// A connection for a program that makes a call and exits. Everything happens on the calling thread.
 ///
-/// The connection starts neither the event loop nor Swift's concurrency runtime, which take most of the time of a short
-/// program. A blocking connection cannot export objects.
+/// It starts neither the event loop nor Swift's concurrency runtime, which take most of the time of a short program. It
+/// cannot export objects.
 public final class BlockingConnection {
     /// The socket; nil once another object has taken it over.
     private var socket: CInt?
     private var passesDescriptors: Bool
     private var input: InputBuffer
-    /// The authentication, whose answer comes before the messages; nil if it is over.
+    /// Whether the bus still has to accept this program, which it does before the first message; nil once it has.
     private var authentication: AuthenticationRequest?
     private var output = OutputBuffer()
-    /// Whether the other end has not closed the connection, as far as the messages say that have been handled.
+    /// Whether the connection is open, as far as the messages handled so far show.
     public private(set) var isOpen = true
     private let isOnBus: Bool
     /// The largest call.
     private var callBytes = ConnectionLimits().callSize
-    /// The name that the bus has given this connection, or the other end of a connection without a bus; nil if it has given none.
+    /// This connection's name, given by the bus or by the other end of a connection without a bus; nil if there is
+    /// none.
     public private(set) var uniqueName: BusName?
     private var serials = Serials()
     private var calls: [UnfinishedCall] = []
     private var calledNames = CalledNames()
-    /// The names that the bus is asked about, by the serials of the questions.
+    /// Names whose owner the bus was asked for, by the serial of the question.
     private var questions: [UInt32: BusName] = [:]
-    /// Take the signals of ``receive(_:from:_:)``, by the name of the signal.
+    /// Handlers of ``receive(_:from:_:)``, one for each signal, by the signal's name.
     private var signalHandlers: [MemberName: (Message) -> Void] = [:]
 
     /// Connects to a bus and blocks the thread meanwhile.
     ///
     /// - Parameters:
     ///   - address: The bus.
-    ///   - timeout: The time limit for the authentication and the bus's answer to `Hello`. The limit does not cover the time until
-    ///     the kernel accepts the connection: if the bus is stopped and its queue of waiting connections is full, the thread stays
-    ///     blocked.
+    ///     - timeout: The time limit for the authentication and the bus's answer to `Hello`. It does not cover the time
+    ///       until the kernel accepts the connection: if the bus is stopped and its queue of waiting connections is
+    ///       full, the thread stays blocked.
     /// - Throws: ``ConnectionError`` with libdbus's message, or ``ConnectionError/timedOut``.
     public convenience init(
         _ address: BusAddress = .session,
@@ -68,8 +69,8 @@ public final class BlockingConnection {
     ) throws(ConnectionError) {
         let deadline = ContinuousClock.now + min(timeout, .longest)
         self.init(try authenticated(try connect(to: address), deadline), isOnBus: false, limits.messageBytes)
-        // For a program that `unixexec:` started, the kernel reports the credentials of this process, which made both
-        // ends of the socket. Such a program belongs to this user anyway.
+        // If `unixexec:` started the program, the kernel reports the credentials of this process, which made both ends
+        // of the socket. Such a program belongs to this user anyway.
         if let peer = peerCredentials, peer.uid != getuid() {
             throw ConnectionError(reason: "the socket belongs to another user")
         }
@@ -82,21 +83,21 @@ public final class BlockingConnection {
                     timeout: ContinuousClock.now.duration(to: deadline)
                 )
             } catch .remote {
-                // Any answer, even an error, proves that the program has accepted this connection.
+                // Any answer, even an error, proves that the other end has accepted this connection.
             }
         }
     }
 
     /// Connects to a program of this user that listens without a bus and gives this program a name.
     ///
-    /// The authentication and the first call go to the other program together, so the thread waits for the other program once.
+    /// The authentication and the first call go out together, so the thread waits for the other program only once.
     ///
     /// - Parameters:
     ///   - path: The path of the socket.
     ///   - hello: The method that returns the name.
     ///   - object: The object that has the method.
     ///   - limits: The limits, of which ``ConnectionLimits/messageBytes`` and ``ConnectionLimits/callBytes`` count.
-    ///   - timeout: The time limit until the other program has room for the connection, and that of the first exchange.
+    ///   - timeout: The time the other program has to make room for the connection, and again to answer the first call.
     /// - Throws: ``ConnectionError`` with the reason, or ``ConnectionError/timedOut``.
     package convenience init(
         socket path: String,
@@ -117,8 +118,8 @@ public final class BlockingConnection {
         }
     }
 
-    /// The credentials of the process at the other end of the socket: the bus, or the program that listens. Nil if there is no
-    /// socket. The process is nil if it has exited.
+    /// Credentials of the process at the other end of the socket, which is the bus or the program that listens. Nil if
+    /// there is no socket; without a process if it has exited.
     public var peerCredentials: Credentials? { socket.flatMap { Credentials(of: $0)?.withProcess(of: $0) } }
 
     private init(_ authenticated: AuthenticatedSocket, isOnBus: Bool, _ limit: Int) {
@@ -176,9 +177,8 @@ public final class BlockingConnection {
     ///   - object: The object that has the method.
     ///   - input: The arguments.
     ///   - timeout: The time limit. Nil waits until the other end answers or goes away.
-    ///   - noticeDelay: The time without an answer after which `notice` is called.
-    ///   - notice: A closure that is called at most once, to tell the user that the call takes longer. The closure may
-    ///     use this connection.
+    ///     - noticeDelay: The time to wait for an answer before calling `notice`.
+    ///   - notice: Called at most once, to let the user know that the call takes longer. It may use this connection.
     /// - Returns: The results of the method.
     @discardableResult
     public func call<Input: MessageBody, Output: MessageBody>(
@@ -193,13 +193,13 @@ public final class BlockingConnection {
         return try answer(to: call, timeout: timeout, noticeAfter: noticeDelay, notice: notice)
     }
 
-    /// A call that was sent, and whose answer was not taken yet.
+    /// A call that was sent and whose answer has not been taken yet.
     public struct BegunCall<Output: MessageBody> {
         fileprivate let serial: UInt32
         fileprivate let destination: BusName?
     }
 
-    /// Sends a call and does not wait for its answer. Take the answer with
+    /// Sends a call without waiting for its answer. Take the answer with
     /// ``answer(to:timeout:noticeAfter:notice:watching:)``; until then the connection keeps it.
     public func begin<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
@@ -229,11 +229,11 @@ public final class BlockingConnection {
         _ = try send(message)
     }
 
-    /// Calls `handler` for each signal of a kind that an object sends to this connection, while a call waits for its answer.
+    /// Calls `handler` for each signal of a kind that an object sends to this connection, while a call waits for its
+    /// answer.
     ///
-    /// The destination of the object is a name that this connection is calling; a signal of another connection is left out, and
-    /// so is a signal whose values have other types. A later handler takes the place of an earlier one for a
-    /// signal of the same name.
+    /// Only signals of the name that this connection is calling count, and only those with values of the right types.
+    /// If you set another handler for a signal of the same name, it replaces the first.
     public func receive<Body: MessageBody>(
         _ signal: Signal<Body>,
         from object: RemoteObject,
@@ -247,17 +247,17 @@ public final class BlockingConnection {
             do throws(MessageDecodingError) {
                 handler(try message.contents(limit: limit))
             } catch {
-                // The message is a signal that only has the same name.
+                // It is another signal that happens to have the same name.
             }
         }
     }
 
-    /// Blocks the thread until the answer to a call arrives, and takes the answer. An answer can be taken once.
+    /// Blocks the thread until the answer to a call arrives, and takes it. An answer can be taken once.
     ///
     /// The parameters are those of ``call(_:on:_:timeout:noticeAfter:notice:)``, and:
     ///
-    /// - Parameter watches: Descriptors, and closures that are called each time the descriptor is readable. A closure reads from the
-    ///   descriptor, and may send with this connection.
+    /// - Parameter watches: Descriptors, each with a closure that is called whenever the descriptor is readable. The
+    ///   closure reads from the descriptor, and may send with this connection.
     public func answer<Output: MessageBody>(
         to call: BegunCall<Output>,
         timeout: Duration? = .seconds(25),
@@ -284,13 +284,14 @@ public final class BlockingConnection {
         return try answer.outcome()
     }
 
-    /// Blocks the thread until a condition holds, and calls the handler of ``receive(_:from:_:)`` meanwhile.
+    /// Blocks the thread until a condition holds, calling the handler of ``receive(_:from:_:)`` meanwhile.
     ///
     /// - Parameters:
     ///   - name: The name that the signals come from.
     ///   - timeout: The time limit.
-    ///   - watches: As for ``answer(to:timeout:noticeAfter:notice:watching:)``. The closure is asked again before each wait.
-    ///   - isDone: The condition, which the closures of the descriptors and the handler of the signal may make true.
+    ///   - watches: As for ``answer(to:timeout:noticeAfter:notice:watching:)``. The closure is asked again before each
+    ///     wait.
+    ///   - isDone: The condition. The watches' closures and the handler of the signal may make it true.
     /// - Returns: Whether the condition holds; false at the time limit.
     /// - Throws: The error `NoReply` if the owner of the name has exited, and ``CallError/disconnected``.
     public func wait(
@@ -312,14 +313,15 @@ public final class BlockingConnection {
         return true
     }
 
-    /// Asks the bus for the owner of a name and its changes from now on, for ``hasOwner(_:)``. The call does not wait for the answer,
+    /// Follows the owner of a name from now on, for ``hasOwner(_:)``. This asks the bus without waiting for the answer,
     /// and starts no program.
     public func followOwner(of name: BusName) throws(CallError) { try follow(name) }
 
-    /// Whether a name that this connection has called or follows has an owner, as far as the messages say that have been handled.
+    /// Whether a name that this connection has called or follows has an owner, as far as the messages handled so far
+    /// show.
     public func hasOwner(_ name: BusName) -> Bool { calledNames.owner(of: name) != nil }
 
-    /// Counts a call of a name. Before the first call, this method asks the bus for the name's owner and its changes.
+    /// Counts a call of a name. If it is the first, asks the bus for the name's owner and for changes of the owner.
     private func follow(_ name: BusName) throws(CallError) {
         guard isOnBus, name.changesOwner, calledNames.beginCall(of: name) else { return }
         questions[try sendCall(BusDriver.addMatch, on: BusDriver.object, BusDriver.ownerRule(name))] = name
@@ -353,7 +355,7 @@ public final class BlockingConnection {
         return message
     }
 
-    /// Writes a message, as far as the socket takes it. The rest is written while the connection waits for messages.
+    /// Writes as much of a message as the socket takes. The rest follows while the connection waits for messages.
     private func send(_ message: WrittenMessage) throws(CallError) -> UInt32 {
         let serial = serials.next()
         output.append(message, as: serial)
@@ -366,7 +368,7 @@ public final class BlockingConnection {
             switch output.write(to: socket) {
             case .written: break
             case .full: return
-            // The answers of the other end can still be read, and then its end.
+            // Earlier answers of the other end can still be read, and after it the end.
             case .ended: output = OutputBuffer()
             case .failed:
                 isOpen = false
@@ -396,7 +398,7 @@ public final class BlockingConnection {
 
     private func unfinishedCall(_ serial: UInt32) -> UnfinishedCall? { calls.first { $0.serial == serial } }
 
-    /// Waits for a message or for a readable descriptor, and handles what has come.
+    /// Waits for a message or for a readable descriptor, and handles what has arrived.
     ///
     /// - Returns: False at the deadline.
     private func dispatch(
@@ -430,7 +432,7 @@ public final class BlockingConnection {
 
     /// Handles the next message.
     ///
-    /// - Returns: False if a part of the message is missing.
+    /// - Returns: False if part of the message is still missing.
     private func takeMessage() throws(CallError) -> Bool {
         do throws(MalformedMessage) {
             guard try authenticate(), let message = try input.nextMessage() else { return false }
@@ -454,7 +456,7 @@ public final class BlockingConnection {
         return true
     }
 
-    /// A descriptor, and the closure that is called each time the descriptor is readable.
+    /// A descriptor, and a closure to call whenever it is readable.
     public typealias DescriptorToWatch = (descriptor: CInt, isReadable: () -> Void)
 
     /// Waits until the socket is ready, or until a descriptor is readable.
@@ -479,7 +481,7 @@ public final class BlockingConnection {
         }
     }
 
-    /// Stores a message that answers one of the calls.
+    /// Keeps a message if it answers one of the calls.
     private func takeAnswer(_ message: Message) {
         let serial = message.replySerial
         if let name = questions[serial], calledNames.isAnswer(message, to: .bus) {
@@ -498,16 +500,16 @@ public final class BlockingConnection {
             let owner: String = try answer.outcome()
             calledNames.setOwner(of: name, BusName(owner))
         } catch .unexpectedReply {
-            // The answer to `AddMatch`.
+            // This was the answer to `AddMatch`.
         } catch .remote(let error) where error.name == .nameHasNoOwner {
-            // The bus reports the owner that it starts.
+            // Once the service runs, the bus reports its owner.
         } catch {
             calledNames.remove(name)
             for index in calls.indices where calls[index].destination == name { calls[index].failure = error }
         }
     }
 
-    /// Answers a call of another program, which can only be one of ``PeerInterface``.
+    /// Answers a call from another program. Only the calls of ``PeerInterface`` succeed.
     private func refuse(_ call: Message) {
         let address = ReplyAddress(ofCall: call, from: call.sender)
         guard address.isExpected else { return }
@@ -517,19 +519,20 @@ public final class BlockingConnection {
             let answer = try PeerInterface.Call(call)?.answer(at: address, limit: limit)
             _ = try send(try answer ?? .error(to: address, error, limit: limit))
         } catch {
-            // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
+            // Either the connection has ended, or there is no memory for an answer. The caller's own time limit ends
+            // the call.
         }
     }
 }
 
-/// A call whose answer was not taken yet.
+/// A call whose answer has not been taken yet.
 ///
-/// A connection has few such calls, so it keeps them in an array: a dictionary searches the conformances of the whole program for
-/// that of its keys.
+/// There are never many at once, so an array holds them: a dictionary would search the conformances of the whole
+/// program for the one of its keys.
 private struct UnfinishedCall {
     let serial: UInt32
     let destination: BusName?
     var answer: Message?
-    /// The error of a call whose answer could not be recognised.
+    /// Why the call failed, if its answer could not be recognised.
     var failure: CallError?
 }

@@ -1,12 +1,12 @@
 extension BusAddress {
-    /// Returns the address of the bus whose socket is at `path`. The path may contain any characters.
+    /// Returns the address of the bus whose socket is at `path`, which may contain any characters.
     public static func unix(path: String) -> BusAddress {
         .address("unix:path=\(escaped(path))")
     }
 
     /// Escapes a value, such as a path, for use in an address: `"unix:dir=\(BusAddress.escaped(directory))"`.
     ///
-    /// Letters, digits and the characters `-_/.\*` stay as they are. Each other byte becomes `%` and two hexadecimal
+    /// Letters, digits and the characters `-_/.\*` stay as they are. Every other byte becomes `%` and two hexadecimal
     /// digits, because a comma would begin another value and a semicolon another address ("Server Addresses", D-Bus
     /// specification).
     public static func escaped(_ value: String) -> String {

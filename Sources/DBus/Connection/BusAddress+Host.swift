@@ -1,8 +1,8 @@
 extension BusAddress {
     /// The session bus of a user on another machine, as `systemctl --host` reaches it.
     ///
-    /// ssh starts `systemd-stdio-bridge` there, which passes the messages on. The other machine needs both, and nothing else: the
-    /// keys, the names of hosts and the permissions are those of ssh. Descriptors do not pass.
+    /// ssh starts `systemd-stdio-bridge` there, which passes the messages on. The other machine needs nothing else,
+    /// because keys, host names and permissions are those of ssh. File descriptors cannot be passed.
     ///
     /// - Parameters:
     ///   - host: The machine as ssh takes it: `HOST` or `USER@HOST`.
@@ -15,9 +15,9 @@ extension BusAddress {
         return .address("unixexec:path=ssh\(values.joined())")
     }
 
-    /// The command on the other machine. Its exit status is 127 without a bridge.
+    /// The command to run on the other machine. It exits with status 127 if there is no bridge.
     ///
-    /// The command names the bus, because the option `--user` of the bridge in systemd 252 means the bus of the system.
+    /// It names the bus itself, because in systemd 252 the bridge takes `--user` to mean the system bus.
     private static let bridge = """
         command -v systemd-stdio-bridge >/dev/null || exit 127; \
         bus=unix:path=${XDG_RUNTIME_DIR:-/run/user/$(id -u)}/bus; \

@@ -10,18 +10,18 @@ public enum BusAddress: Sendable, Hashable {
     case system
     /// A bus at an address in D-Bus's notation, such as `unix:path=/run/user/1000/bus`.
     ///
-    /// An address with `unixexec:` starts a program and exchanges messages through its standard input and output.
-    /// libdbus never collects the exit status of the program, so the program stays a zombie until this process ends.
-    /// The program does not get Ctrl-C: the connection stays, so that a request can be cancelled.
+    /// With `unixexec:`, the address starts a program and exchanges messages through its standard input and output.
+    /// libdbus never collects the exit status of that program, so it stays a zombie until this process ends. Ctrl-C
+    /// does not reach it, so the connection is still there to cancel a request.
     case address(String)
 }
 
-/// The reason why a connection could not be opened.
+/// Why a connection could not be opened.
 public struct ConnectionError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The message of libdbus or of this module.
+    /// The message, from libdbus or from this module.
     public let reason: String
 
-    /// The reason in words.
+    /// The reason in words, which is the ``reason``.
     public var description: String { reason }
 
     /// The other end did not answer within the caller's time limit.
@@ -34,7 +34,7 @@ public struct ConnectionError: Error, Sendable, Hashable, CustomStringConvertibl
 extension BusAddress {
     /// The address in D-Bus's notation, by "Well-known Message Bus Instances" in the D-Bus specification.
     ///
-    /// If the environment names no session bus, the address is the one that systemd uses for the user's bus, as in
+    /// If the environment names no session bus, this is the address that systemd uses for the user's bus, as in
     /// libdbus.
     package var text: String {
         switch self {
@@ -44,7 +44,7 @@ extension BusAddress {
         }
     }
 
-    /// The address of a bus that libdbus starts, for a session under X11.
+    /// Stands for a bus that libdbus starts, for a session under X11.
     static let launching = "autolaunch:"
 
     private static func variable(_ name: String) -> String? {
@@ -65,11 +65,11 @@ extension BusAddress {
 
 /// Connects to an address in D-Bus's notation, which may also start a program.
 ///
-/// The connection belongs to the caller, who has to close and then release it. libdbus calls such a connection private.
-/// Connections of `dbus_bus_get` are not used, because libdbus ends the process when the bus goes away. The call blocks
-/// the thread while the other end has no room for another connection.
+/// The connection belongs to the caller, who has to close it and then release it; libdbus calls this a private
+/// connection. `dbus_bus_get` is out of the question, because its connections make libdbus end the process when the bus
+/// goes away. The call blocks the thread while the other end has no room for another connection.
 func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
-    // A new program inherits the blocked signals of the thread.
+    // A new program inherits the thread's blocked signals.
     var (interrupt, before) = (sigset_t(), sigset_t())
     sigemptyset(&interrupt)
     if address.hasPrefix("unixexec:") { sigaddset(&interrupt, SIGINT) }
@@ -80,7 +80,7 @@ func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
             address.utf8.contains(0) ? nil : dbus_connection_open_private(address, &error)
         }
     } catch {
-        // libdbus tells of X11, with which most sessions have nothing to do.
+        // libdbus's message is about X11, which has nothing to do with most sessions.
         guard address == BusAddress.launching else { throw error }
         throw ConnectionError(reason: "'dbus-run-session -- COMMAND' starts one (\(error))")
     }
@@ -93,7 +93,7 @@ struct AuthenticatedSocket {
     let passesDescriptors: Bool
 }
 
-/// Takes the socket of a libdbus connection when libdbus has authenticated, and releases the connection.
+/// Waits until libdbus has authenticated, then takes its socket and releases its connection.
 func authenticated(
     _ raw: OpaquePointer,
     _ deadline: ContinuousClock.Instant
@@ -110,7 +110,7 @@ func authenticated(
             throw ConnectionError(reason: "the other end closed the connection")
         }
     }
-    // The other end sends nothing before the first call, so libdbus has read no message.
+    // Nothing can be lost here: the other end sends nothing before the first call, so libdbus has read no message.
     var (socket, descriptor): (CInt, CInt) = (-1, -1)
     if dbus_connection_get_unix_fd(raw, &descriptor) != 0 { socket = fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
     guard socket >= 0 else { throw ConnectionError(reason: String(cString: strerror(errno))) }
@@ -118,7 +118,7 @@ func authenticated(
     return AuthenticatedSocket(socket: socket, passesDescriptors: passesDescriptors)
 }
 
-/// Connects to a socket, and gives up if the other end has no room for the connection within the time.
+/// Connects to a socket, and gives up if the other end has no room for the connection in time.
 ///
 /// - Returns: The socket, which does not block from now on.
 func connectedSocket(_ path: String, within time: Duration) throws(ConnectionError) -> CInt {
@@ -133,7 +133,7 @@ func connectedSocket(_ path: String, within time: Duration) throws(ConnectionErr
     guard fits else { throw ConnectionError(reason: "the path cannot be that of a socket") }
     let socket = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
     guard socket >= 0 else { throw ConnectionError(reason: String(cString: strerror(errno))) }
-    // A limit of zero is none.
+    // Zero would mean no limit.
     let microseconds = min(Int(time.components.attoseconds / 1_000_000_000_000) + 1, 999_999)
     var limit = timeval(tv_sec: Int(clamping: time.components.seconds), tv_usec: microseconds)
     setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout.size(ofValue: limit)))
@@ -150,8 +150,8 @@ func connectedSocket(_ path: String, within time: Duration) throws(ConnectionErr
     return socket
 }
 
-/// Calls a function of libdbus with a new error, and throws the error that the function sets. libdbus ends the process
-/// if the error is already set.
+/// Calls a function of libdbus, and throws the error that it sets. Each call gets a new error, because libdbus ends the
+/// process if the error is already set.
 func withLibraryError(_ body: (inout DBusError) -> OpaquePointer?) throws(ConnectionError) -> OpaquePointer {
     var error = DBusError()
     dbus_error_init(&error)

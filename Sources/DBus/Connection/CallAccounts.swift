@@ -1,15 +1,15 @@
-/// The resources that unanswered calls use.
+/// Resources that unanswered calls use.
 struct Load {
     var calls = 1
     var bytes: Int
     var descriptors: Int
 }
 
-/// The resources that the calls of each account use, on one connection or on several connections of one loop.
+/// Resources that the calls of each account use, on one connection or on several connections of one loop.
 ///
-/// The class is unchecked `Sendable` because only the connections use it, on the thread of their loop.
+/// It is unchecked `Sendable` because only the connections use it, on the thread of their loop.
 final class CallAccounts: @unchecked Sendable {
-    /// The owner of a resource: a connection until its account is known.
+    /// The owner of a resource: an account, or a connection whose account is not known yet.
     struct Account: Hashable {
         private enum Owner: Hashable {
             case sender(BusName?)
@@ -17,8 +17,8 @@ final class CallAccounts: @unchecked Sendable {
         }
 
         private let owner: Owner
-        /// The hash of the owner. The tables look an account up ten times for each call, and to hash a text takes longer than the
-        /// rest of the work.
+        /// The owner's hash, kept because the tables look an account up ten times for each call, and hashing a text
+        /// takes longer than the rest of the work.
         private let hash: Int
 
         private init(_ owner: Owner) {
@@ -26,7 +26,7 @@ final class CallAccounts: @unchecked Sendable {
             hash = owner.hashValue
         }
 
-        /// The account of the sender of the calls; nil without a bus, where the other end is the only sender.
+        /// The account that a call's sender has of its own; nil without a bus, where the other end is the only sender.
         static func sender(_ name: BusName?) -> Account { Account(.sender(name)) }
         /// The account that the program has named.
         static func named(_ name: String) -> Account { Account(.named(name)) }
@@ -39,7 +39,7 @@ final class CallAccounts: @unchecked Sendable {
     private var calls: Shares<Account>
     private var bytes: Shares<Account>
     private var descriptors: Shares<Account>
-    /// The calls that wait for an error.
+    /// Calls that wait for an error.
     private var refused: Shares<Account>
 
     init(_ limits: ConnectionLimits) {
@@ -52,7 +52,7 @@ final class CallAccounts: @unchecked Sendable {
 
     var isEmpty: Bool { calls.isEmpty && bytes.isEmpty && descriptors.isEmpty && refused.isEmpty }
 
-    /// Returns a message about the first limit that a further call of an account exceeds; nil if there is none.
+    /// Returns a message about the first limit that one more call of an account would exceed; nil if none would be.
     func excess(of account: Account, _ load: Load) -> String? {
         if let refusal = calls.refusal(of: account, load.calls) {
             return "too many calls\(refusal.owner) are waiting for an answer"
@@ -67,7 +67,7 @@ final class CallAccounts: @unchecked Sendable {
 
     /// Counts a call that waits for an error.
     ///
-    /// - Returns: False if too many such calls wait; the call is then not counted.
+    /// - Returns: False if too many such calls wait. The call is then not counted.
     func addRefused(to account: Account) -> Bool {
         guard refused.refusal(of: account, 1) == nil else { return false }
         countRefused(to: account)
@@ -96,6 +96,6 @@ final class CallAccounts: @unchecked Sendable {
 }
 
 extension Shares.Refusal {
-    /// The calls that a message about the limit is about.
+    /// Names the calls that a message about the limit is about.
     fileprivate var owner: String { self == .isFull ? "" : " of this program" }
 }

@@ -1,20 +1,19 @@
 internal import DequeModule
 internal import HeapModule
 
-/// The calls that have arrived and have not started, in the order in which they start.
+/// The calls that have arrived and not started, in the order in which they will.
 ///
-/// The accounts take turns with one call each, so an account with many calls does not delay the calls of another account.
-/// The calls of one account start in the order of their arrival. An account that is held gets no turns. An account with a pace is
-/// held from its last call of a period until the next period.
+/// Accounts take turns with one call each, so an account with many calls does not delay another one. Within an account,
+/// calls start in the order of their arrival. An account on hold gets no turns.
 struct CallTurns {
-    /// The numbers of the calls, which increase in the order of arrival.
+    /// Numbers of the calls, which increase in the order of arrival.
     private var calls: [CallAccounts.Account: Heap<UInt64>] = [:]
-    /// The accounts in the order of their turns. An account without calls loses its turn when the turn comes.
+    /// Accounts in the order of their turns. If an account has no calls left when its turn comes, it loses the turn.
     private var order: Deque<CallAccounts.Account> = []
     private var holds: [CallAccounts.Account: Hold] = [:]
     private var paces: [CallAccounts.Account: Pace] = [:]
 
-    /// The number of calls that can start: those of accounts that are not held.
+    /// Number of calls that can start, which excludes those of accounts on hold.
     private(set) var count = 0
 
     /// The reasons for which the calls of an account wait.
@@ -39,7 +38,7 @@ struct CallTurns {
         count += numbers.count
     }
 
-    /// Returns and removes the call whose turn it is.
+    /// Removes the call whose turn it is, and returns it.
     mutating func next() -> UInt64? {
         while let account = order.popFirst() {
             guard let place = calls.index(forKey: account), let number = calls.values[place].popMin() else { continue }
@@ -50,7 +49,7 @@ struct CallTurns {
         return nil
     }
 
-    /// Moves the calls of an account, which has no calls later, to another account.
+    /// Moves all calls of an account to another one.
     mutating func move(from old: CallAccounts.Account, to new: CallAccounts.Account) {
         guard let moved = calls.removeValue(forKey: old) else { return }
         if holds.removeValue(forKey: old) == nil { count -= moved.count }
@@ -123,7 +122,7 @@ struct CallTurns {
         return next
     }
 
-    /// Returns and removes all calls.
+    /// Removes all calls, and returns them.
     mutating func removeAll() -> [UInt64] {
         defer { self = CallTurns() }
         return calls.values.flatMap(\.unordered)

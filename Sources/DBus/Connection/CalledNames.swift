@@ -1,22 +1,23 @@
 /// The owners of the well-known names that a connection calls.
 ///
 /// A session bus delivers answers that were never requested, and serials are easy to guess. So an answer counts only if
-/// it comes from the connection that was called. For a well-known name, that is an owner that the name had between the
-/// call and the answer. The connection learns the owners from the bus: it subscribes to the changes of the name, and asks
-/// for the owner, before the first call. The bus handles all messages in order, so the owner is known before any answer.
+/// it comes from the connection that was called. For a well-known name, that is any connection that owned the name
+/// between the call and the answer. To learn the owners, the connection subscribes to the changes of the name and asks
+/// for its owner before the first call. Because the bus handles all messages in order, the owner is known before any
+/// answer.
 struct CalledNames {
     private struct Entry {
         var owner: BusName?
-        /// Earlier owners, which may still answer one of the unanswered calls; the latest is the last.
+        /// Earlier owners that may still answer one of the unanswered calls, the latest last.
         var formerOwners: [BusName] = []
         var unansweredCalls = 0
     }
 
     private var entries: [BusName: Entry] = [:]
 
-    /// The number of names above which a name without unanswered calls is forgotten.
+    /// Number of names to remember. Above this, a name without unanswered calls is forgotten.
     private static let limit = 16
-    /// The number of earlier owners that may answer. A name changes its owner once during a call, if at all.
+    /// Number of earlier owners that may still answer. A name changes its owner once during a call, if at all.
     private static let formerOwnersLimit = 4
 
     var count: Int { entries.count }
@@ -38,7 +39,7 @@ struct CalledNames {
         entries[name] = nil
     }
 
-    /// Records the end of a call; has no effect for a name that the connection does not follow.
+    /// Records the end of a call. Has no effect if the connection does not follow the name.
     mutating func endCall(of name: BusName) {
         guard var entry = entries[name] else { return }
         entry.unansweredCalls -= 1
@@ -46,7 +47,7 @@ struct CalledNames {
         entries[name] = entry
     }
 
-    /// Records the owner of a name. Other names than those that are called do not count.
+    /// Records the owner of a name, if it is one of those that are called.
     mutating func setOwner(of name: BusName, _ owner: BusName?) {
         guard let former = entries[name]?.owner, former != owner else {
             entries[name]?.owner = owner
@@ -58,8 +59,7 @@ struct CalledNames {
         if entries[name]?.formerOwners.count ?? 0 > Self.formerOwnersLimit { entries[name]?.formerOwners.removeFirst() }
     }
 
-    /// Returns whether a message of the bus that answers a call comes from the called connection, or from the bus on
-    /// its behalf.
+    /// Returns whether an answer comes from the called connection, or from the bus on its behalf.
     func isAnswer(_ message: Message, to destination: BusName?) -> Bool {
         guard let destination else { return true }
         guard let sender = message.sender else { return false }
@@ -70,7 +70,7 @@ struct CalledNames {
 
     /// Forgets a name without unanswered calls, if there are too many names.
     ///
-    /// - Returns: The name, whose subscription the connection ends.
+    /// - Returns: The name, so that the connection can unsubscribe from it.
     mutating func popIdle() -> BusName? {
         guard entries.count > Self.limit, let idle = entries.first(where: { $0.value.unansweredCalls == 0 })?.key
         else { return nil }

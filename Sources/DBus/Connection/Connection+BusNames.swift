@@ -12,12 +12,12 @@ enum BusDriver {
     static let reloadConfig = Method<Empty, Empty>(interface, "ReloadConfig")
     static let startService = Method<Arguments<String, UInt32>, UInt32>(interface, "StartServiceByName")
     static let getCredentials = Method<String, [String: Value]>(interface, "GetConnectionCredentials")
-    /// The bus of the D-Bus project has this method if it was built with statistics, as the distributions do.
+    /// Exists on the D-Bus project's bus if it was built with statistics, as it is in the distributions.
     static let getStatistics = Method<String, [String: Value]>("org.freedesktop.DBus.Debug.Stats", "GetConnectionStats")
     static let addMatch = Method<String, Empty>(interface, "AddMatch")
     static let removeMatch = Method<String, Empty>(interface, "RemoveMatch")
 
-    /// The corresponding C constant is `DBUS_NAME_FLAG_DO_NOT_QUEUE`.
+    /// `DBUS_NAME_FLAG_DO_NOT_QUEUE` in C.
     static let doNotQueue: UInt32 = 4
     static let nameOwnerChanged = Signal<Arguments<String, String, String>>(
         interface,
@@ -25,19 +25,19 @@ enum BusDriver {
         arguments: ["name", "old_owner", "new_owner"]
     )
 
-    /// Returns the change of a name's owner that a signal reports; nil for any other signal.
+    /// Reads the change of owner that a signal reports; nil for any other signal.
     static func ownerChange(_ signal: Message) -> (name: BusName, old: BusName?, new: BusName?)? {
         guard signal.isSignal(nameOwnerChanged), signal.sender == .bus else { return nil }
         do throws(MessageDecodingError) {
             let change: Arguments<String, String, String> = try signal.contents(limit: 4096)
             return BusName(change.values.0).map { ($0, BusName(change.values.1), BusName(change.values.2)) }
         } catch {
-            // Only the bus can have sent the signal, and the bus sends no other signal with this name.
+            // Only the bus can have sent it, and it has no other signal with this name.
             return nil
         }
     }
 
-    /// The rule for the beginning and the end of any connection. It also applies to the other changes of names' owners.
+    /// Matches the beginning and the end of any connection, and also every other change of a name's owner.
     static let connectionRule = MatchRule(sender: .bus).text(nameOwnerChanged.interface, nameOwnerChanged.name)
 
     static func ownerRule(_ name: BusName) -> String {
@@ -47,14 +47,14 @@ enum BusDriver {
 
 /// The credentials of the process that opened a connection, as the kernel recorded them at that time.
 public struct Credentials: Sendable, Hashable {
-    /// The number of the process. The process may have ended and its number may have been reused, so the number proves
-    /// nothing by itself.
+    /// The process's number. It proves nothing by itself: the process may have exited, and its number may have been
+    /// reused.
     public let pid: UInt32?
-    /// The number of the user.
+    /// The user's number.
     public let uid: UInt32?
     /// The process as a pidfd, which stands for the same process even if its number is reused.
     ///
-    /// A bus gives a pidfd from dbus 1.15.8 and dbus-broker 34 on; nil from older versions.
+    /// Buses give one from dbus 1.15.8 and dbus-broker 34 on; older versions leave it nil.
     public let processDescriptor: UnixFD?
 
     /// Creates credentials that did not come from a bus.
@@ -76,14 +76,14 @@ public enum NameRequest: Sendable, Hashable {
 /// A closure that is called on the event loop when a name gets, changes or loses its owner.
 public typealias NameOwnerHandler = @Sendable (_ old: BusName?, _ new: BusName?) -> Void
 
-/// The identity of one watch of a bus name.
+/// Identifies one watch of a bus name.
 public struct NameWatchID: Sendable, Hashable {
-    /// The name that is watched.
+    /// The watched name.
     public let name: BusName
     let number: UInt64
 }
 
-/// The watches of bus names. The watches of each name are in the order in which they were added.
+/// The watches of bus names, each name's in the order in which they were added.
 struct NameWatches {
     private var handlers: [BusName: [(id: NameWatchID, handler: NameOwnerHandler)]] = [:]
     private var lastNumber: UInt64 = 0
@@ -117,16 +117,16 @@ struct NameWatches {
 extension Connection {
     /// Requests a well-known name.
     ///
-    /// Export objects before requesting a name, because calls arrive as soon as this connection owns the name. The
-    /// request does not wait in the queue for the name, and does not take the name from another owner.
+    /// Export objects before you request a name, because calls arrive as soon as this connection owns it. If another
+    /// connection owns the name, the request neither waits in the queue for it nor takes it away.
     public func requestName(_ name: BusName) async throws(CallError) -> NameRequest {
         let input = Arguments(name.rawValue, BusDriver.doNotQueue)
         let answer = try await call(BusDriver.requestName, on: BusDriver.object, input)
-        // The values are DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER and DBUS_REQUEST_NAME_REPLY_ALREADY_OWNER.
+        // These are DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER and DBUS_REQUEST_NAME_REPLY_ALREADY_OWNER.
         return answer == 1 || answer == 4 ? .owned : .taken
     }
 
-    /// Gives a well-known name back. Does nothing if this connection does not own the name.
+    /// Gives a well-known name back, if this connection owns it.
     public func releaseName(_ name: BusName) async throws(CallError) {
         try await call(BusDriver.releaseName, on: BusDriver.object, name.rawValue)
     }
@@ -145,14 +145,14 @@ extension Connection {
         try await call(BusDriver.listNames, on: BusDriver.object, Empty()).compactMap { BusName($0) }
     }
 
-    /// Returns all names that the bus can start a service for, as far as the bus has read the service files.
+    /// Returns the names that the bus can start a service for, going by the service files that it has read.
     public func activatableNames() async throws(CallError) -> [BusName] {
         try await call(BusDriver.listActivatableNames, on: BusDriver.object, Empty()).compactMap { BusName($0) }
     }
 
-    /// Makes the bus read its configuration and all service files again, and returns when the bus has read them.
+    /// Makes the bus read its configuration and all service files again, and returns when it has done so.
     ///
-    /// The bus serves nobody meanwhile: about 0.1 ms for each service file.
+    /// It serves nobody meanwhile, for about 0.1 ms per service file.
     ///
     /// - Parameter timeout: The time limit of the answer.
     public func reloadConfiguration(timeout: Duration) async throws(CallError) {
@@ -161,21 +161,21 @@ extension Connection {
 
     /// Asks the bus to start the service that provides a name, and returns when the service owns the name.
     ///
-    /// The method returns at once if the name already has an owner.
+    /// If the name already has an owner, this returns at once.
     ///
     /// - Parameters:
     ///   - name: The name.
-    ///   - timeout: The time limit. The bus itself waits for minutes, so callers usually choose a shorter time.
-    /// - Throws: ``CallError``. The bus answers with a ``CallError/remote(_:)`` if no service file has the name, or if
-    ///   the service ended before it owned the name.
+    ///   - timeout: The time limit. You usually want a short one, because the bus itself waits for minutes.
+    /// - Throws: ``CallError``, which is a ``CallError/remote(_:)`` of the bus if no service file has the name, or if
+    ///   the service exited before it owned the name.
     public func startService(_ name: BusName, timeout: Duration) async throws(CallError) {
         try await call(BusDriver.startService, on: BusDriver.object, Arguments(name.rawValue, 0), timeout: timeout)
     }
 
     /// Returns the credentials of a name's owner. They come from the bus, so the owner cannot forge them.
     ///
-    /// - Throws: ``CallError``. The bus answers with a ``CallError/remote(_:)`` named ``ErrorName/nameHasNoOwner`` if
-    ///   the name no longer has an owner.
+    /// - Throws: ``CallError``, which is a ``CallError/remote(_:)`` named ``ErrorName/nameHasNoOwner`` if the name no
+    ///   longer has an owner.
     public func credentials(of name: BusName) async throws(CallError) -> Credentials {
         let answer = try await call(BusDriver.getCredentials, on: BusDriver.object, name.rawValue)
         func number(_ key: String) -> UInt32? {
@@ -187,10 +187,11 @@ extension Connection {
 
     /// Calls `handler` on the event loop each time the owner of a name changes, until ``unwatchName(_:)``.
     ///
-    /// Without a bus, the only name that changes is that of the other end (``peerName``), which has no owner after the end.
+    /// Without a bus, the only name that changes is that of the other end (``peerName``), which loses its owner when
+    /// the connection ends.
     ///
-    /// Changes and messages arrive in the order in which the bus sent them: the answers of an owner come before the
-    /// news that the owner has exited. Watch a name before asking for its owner, so that no change is missed.
+    /// Changes and messages arrive in the order in which the bus sent them, so an owner's answers come before the news
+    /// that it has exited. Watch a name before you ask for its owner; otherwise you may miss a change.
     public func watchName(_ name: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
     {
         let id = nameWatches.add(name, handler)
@@ -214,14 +215,14 @@ extension Connection {
         calledNames.setOwner(of: name, new)
         if name.isUnique {
             if new == nil { incomingCalls.leave(name) }
-            // A connection that has not followed the others from the beginning knows of no newest one.
+            // If this connection has not followed the others from the beginning, it does not know the newest one.
             if let newest = newestConnection, let number = ConnectionNumber(name) {
                 newestConnection = max(newest, number)
             }
         } else {
             followedNames?(name, new)
         }
-        // A handler may end any watch, including its own, so each handler is looked up when its turn comes.
+        // A handler may end any watch, even its own, so look each one up when its turn comes.
         for id in nameWatches.ids(of: name) { nameWatches.handler(id)?(old, new) }
     }
 }

@@ -3,9 +3,9 @@ internal import Reactor
 extension Connection {
     /// Exports an object with these interfaces. Other programs can call the object at once.
     ///
-    /// The interfaces `Introspectable`, `Properties` and `Peer` are added automatically. More interfaces can be added
-    /// to the same path later; an interface replaces an earlier one of the same name. The connection drops the
-    /// interfaces when it ends, so their methods may hold the connection.
+    /// The interfaces `Introspectable`, `Properties` and `Peer` are added automatically. You can add more interfaces to
+    /// the same path later; one replaces an earlier one of the same name. The connection drops all of them when it
+    /// ends, so their methods may hold the connection.
     public func export(_ interfaces: [ExportedInterface], at path: ObjectPath) {
         guard state == .open else { return }
         objects.add(interfaces, at: path)
@@ -21,10 +21,10 @@ extension Connection {
         objects = ObjectTree()
     }
 
-    /// Exports one object for all paths below a path. The methods learn the path from ``IncomingCall/path``.
+    /// Exports one object for all paths below a path. Its methods learn the path from ``IncomingCall/path``.
     ///
-    /// The introspection of the path lists no names below it, so a caller cannot learn from it which of the paths mean
-    /// something. A later subtree at the same path replaces the earlier one.
+    /// Introspecting the path lists no names below it, so a caller cannot find out which of them mean something. If you
+    /// export another subtree at the same path, it replaces this one.
     public func exportSubtree(_ interfaces: [ExportedInterface], below path: ObjectPath) {
         guard state == .open else { return }
         objects.addSubtree(interfaces, below: path)
@@ -32,8 +32,9 @@ extension Connection {
 
     /// Counts the calls of a sender, also its earlier ones, to an account from now on.
     ///
-    /// Before that, each sender has an account of its own. One account gets at most half of what is left of each of the
-    /// ``ConnectionLimits``. A sender that has not called an object of this connection, or has left the bus, is ignored.
+    /// Until then, each sender has an account of its own. One account gets at most half of what is left of each of the
+    /// ``ConnectionLimits``. A sender is ignored if it has not called an object of this connection, or has left the
+    /// bus.
     ///
     /// - Parameters:
     ///   - account: The account, for example the program that the sender belongs to.
@@ -43,10 +44,11 @@ extension Connection {
         incomingCalls.setAccount(account, isPaced: isPaced, of: sender)
     }
 
-    /// Makes the bus tell the beginning and the end of each connection, with one rule for all of them.
+    /// Makes the bus report when any connection begins or ends, with one rule for all of them.
     ///
-    /// The calls of a sender that leaves the bus give back what they use, and ``newestConnection`` is known. Each connection of
-    /// any program then wakes this program twice, so only a service with many callers follows them. Does nothing without a bus.
+    /// When a sender leaves the bus, its calls then give back what they use, and ``newestConnection`` is known. In
+    /// return, each connection of any program wakes this one twice, so only a service with many callers should follow
+    /// them. Does nothing without a bus.
     ///
     /// - Parameter ownerChanged: Called on the event loop each time a well-known name gets, changes or loses its owner.
     public func followConnections(
@@ -60,14 +62,14 @@ extension Connection {
 
     /// Waits until every call that has arrived has its answer, or until the task is cancelled.
     ///
-    /// Do not call this method in an exported method: the exported method would wait for its own answer until the
-    /// connection ends. Wait in another task instead.
+    /// Do not call this in an exported method, which would wait for its own answer until the connection ends. Wait in
+    /// another task instead.
     public func waitUntilAnswered() async {
         await wait(for: .answered)
     }
 
-    /// Returns the sender of a message. A bus sets the sender itself. Without a bus the sender could be forged, so the other end
-    /// has the name that this program has given it, or none.
+    /// Returns the sender of a message. A bus sets it, so it is genuine. Without a bus it could be forged, so the other
+    /// end has the name that this program has given it, or none.
     func sender(of message: Message) -> BusName? {
         guard uniqueName != nil else { return peerName }
         return message.sender
@@ -122,21 +124,22 @@ extension Connection {
     /// Answers a call when its turn comes.
     private func answerInTurn(_ address: ReplyAddress, _ answer: @escaping @Sendable (isolated Connection) -> Void) {
         let mayWait = incomingCalls.addRefused(of: address.sender) { self.assumeIsolated(answer) }
-        // The caller's own time limit ends the call. Without a bus, the other end sends calls and does not read the answers.
+        // The caller's own time limit ends the call. Without a bus, the other end keeps sending calls and does not read
+        // the answers.
         if !mayWait, uniqueName == nil { disconnect(.unread) }
     }
 
-    /// The bytes that wait for the other end above which no call starts. The answers to calls that start later, possibly of
-    /// other programs, would have to wait behind these bytes.
+    /// Number of waiting bytes above which no call starts. The answers to later calls, possibly from other programs,
+    /// would queue up behind these bytes.
     private static let startingBytes = 64 << 10
 
-    /// The calls without a task that start in one turn of the loop. Their answers share a system call.
+    /// Number of calls without a task that start in one turn of the loop. Their answers share a system call.
     private static let callsPerTurn = 16
 
-    /// Starts the call whose turn it is, and those without a task that follow.
+    /// Starts the call whose turn it is, and those without a task that follow it.
     ///
-    /// The next call starts in a later turn of the loop, after the work of this one. Messages are read in between: the answer
-    /// that a started call awaits comes by the same socket as the calls.
+    /// The next call starts in a later turn of the loop, after the work of this one. Messages are read in between,
+    /// because an answer that a started call awaits comes by the same socket as the calls.
     func startCall() {
         guard incomingCalls.waiting > 0, waitingBytes <= Self.startingBytes else { return }
         starting: for _ in 0..<Self.callsPerTurn {
@@ -171,23 +174,24 @@ extension Connection {
             let answer = try call.answer(at: address, limit: limits.messageBytes)
             if address.isExpected { _ = try sendAnswer(answer, to: address, isError: true) }
         } catch {
-            // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
+            // Either the connection has ended, or there is no memory for an answer. The caller's own time limit ends
+            // the call.
         }
     }
 
     /// Starts a call.
     ///
-    /// - Returns: The task of the call; nil for a call without a task.
+    /// - Returns: The call's task; nil if it has none.
     private nonisolated func start(
         _ number: UInt64,
         _ body: ExportedMethod.Body,
         _ call: IncomingCall,
         _ address: ReplyAddress
     ) -> Task<Void, Never>? {
-        // The jobs of the loop run in the order in which they are added, so the calls of both kinds start in order.
+        // The loop runs its jobs in the order in which they are added, so calls of both kinds start in order.
         switch body {
         case .task(let body):
-            // The task prefers the loop, so that its suspended parts continue in the order in which they were resumed.
+            // Because the task prefers the loop, its suspended parts continue in the order in which they were resumed.
             return Task(executorPreference: loop) { await self.run(number, body, call, address) }
         case .immediate(let body):
             loop.execute {
@@ -214,7 +218,7 @@ extension Connection {
         end(number, address, result)
     }
 
-    /// Answers a call that has no answer yet.
+    /// Answers a call, unless it already has an answer.
     private func end(_ number: UInt64, _ address: ReplyAddress, _ result: Result<any MessageBody, any Error>) {
         guard incomingCalls.end(number) else { return }
         defer {
@@ -227,7 +231,7 @@ extension Connection {
             if try sendAnswer(answer, to: address, isError: false) { return }
             throw RemoteError(.limitsExceeded, "too many answers wait for the bus; call again later")
         } catch CallError.disconnected where state != .open {
-            // The connection has ended, so there is no caller to answer.
+            // The connection has ended, so there is no caller left to answer.
         } catch {
             answer(address, with: error)
         }
@@ -249,7 +253,8 @@ extension Connection {
             let message = try WrittenMessage.error(to: address, answer, limit: limits.messageBytes)
             _ = try sendAnswer(message, to: address, isError: true)
         } catch {
-            // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
+            // Either the connection has ended, or there is no memory for an answer. The caller's own time limit ends
+            // the call.
         }
     }
 }

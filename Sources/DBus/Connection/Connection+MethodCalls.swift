@@ -4,11 +4,11 @@ internal import Reactor
 struct PendingCall {
     let destination: BusName?
     let timer: TimerID?
-    /// The message of the call while it waits in the queue; nil once it has been sent.
+    /// The call's message while it waits in the queue; nil once it has been sent.
     var unsent: WrittenMessage?
-    /// The serial of the call; nil while the call waits in the queue.
+    /// The call's serial; nil while it waits in the queue.
     var serial: UInt32?
-    /// Takes the answer, or the error. The code that removes the entry calls this closure, exactly once.
+    /// Takes the answer, or the error. Whichever code removes the entry calls it, exactly once.
     let complete: (Result<Message, CallError>) -> Void
 }
 
@@ -21,10 +21,10 @@ extension Connection {
     ///   - method: The method.
     ///   - object: The object that has the method.
     ///   - input: The arguments.
-    ///   - timeout: The time limit; by D-Bus's custom 25 s. Nil waits until the other end answers or goes away.
+    ///     - timeout: The time limit, 25 s as is usual for D-Bus. Nil waits until the other end answers or goes away.
     /// - Returns: The results of the method.
     /// - Throws: ``CallError``. If the task is cancelled, the call fails at once, but the other end may still act on
-    ///   the call.
+    ///   it.
     @discardableResult
     public func call<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
@@ -33,12 +33,12 @@ extension Connection {
         timeout: Duration? = .seconds(25)
     ) async throws(CallError) -> Output {
         let number = nextCall()
-        // The message is gone when it has been sent: it has duplicates of the descriptors in `input`, which would otherwise
-        // stay open until the answer.
+        // Let go of the message once it has been sent: it holds duplicates of the descriptors in `input`, which would
+        // otherwise stay open until the answer.
         let message = UnsentMessage(try methodCall(method, on: object, input))
         let destination = object.destination
-        // A resumed task first goes to the executor that it prefers, and from there to its actor. If the preferred
-        // executor is not the loop, the way to the actor leads through another thread, and tasks may overtake each
+        // A resumed task goes to the executor that it prefers first, and from there to its actor. If it preferred
+        // another one than the loop, it would pass through another thread on the way, and tasks could overtake each
         // other.
         let result: Result<Output, CallError> = await withTaskExecutorPreference(loop) {
             await withTaskCancellationHandler {
@@ -58,7 +58,7 @@ extension Connection {
         _ timeout: Duration?
     ) async -> Result<Output, CallError> {
         await withCheckedContinuation { continuation in
-            // The closure runs as one step on the loop's thread, so neither an answer nor a cancellation can arrive
+            // This closure runs as one step on the loop's thread, so neither an answer nor a cancellation can arrive
             // before the entry in `pendingCalls` exists.
             guard !Task.isCancelled, let message = message.take() else {
                 return continuation.resume(returning: .failure(.cancelled))
@@ -71,7 +71,7 @@ extension Connection {
 
     /// Sends a call, or puts it into the queue.
     ///
-    /// - Parameter complete: A closure that is called once, with the answer or the error.
+    /// - Parameter complete: Called once, with the answer or the error.
     private func begin(
         _ message: WrittenMessage,
         _ destination: BusName?,
@@ -106,7 +106,7 @@ extension Connection {
         sentCalls[serial] = number
     }
 
-    /// Ends a call without an answer.
+    /// Ends a call that has no answer.
     func fail(_ number: UInt64, _ error: CallError) {
         guard let call = removeCall(number) else { return }
         if call.unsent != nil { queue.abandonCall { pendingCalls[$0] != nil } }
@@ -121,18 +121,18 @@ extension Connection {
         return call
     }
 
-    /// Counts a call of a name. Before the first call, this method asks the bus for the name's owner and its changes.
+    /// Counts a call of a name. If it is the first, asks the bus for the name's owner and for changes of the owner.
     private func follow(_ name: BusName) {
         guard uniqueName != nil, name.changesOwner, calledNames.beginCall(of: name) else { return }
         let rule = BusDriver.ownerRule(name)
         request(BusDriver.addMatch, rule) { connection, added in
-            // Without the rule, the answers of a later owner would be ignored.
+            // Without the rule, this connection would ignore the answers of a later owner.
             if case .failure(let error) = added { connection.failCalls(of: name, error) }
         }
         request(BusDriver.getNameOwner, name.rawValue) { connection, owner in
             switch owner {
             case .success(let owner): connection.calledNames.setOwner(of: name, BusName(owner))
-            // The bus reports the owner that it starts.
+            // Once the service runs, the bus reports its owner.
             case .failure(.remote(let error)) where error.name == .nameHasNoOwner: break
             case .failure(let error):
                 connection.removeOwnerRule(of: name)
@@ -150,7 +150,7 @@ extension Connection {
         }
     }
 
-    /// Calls a method of the bus before other calls, without suspending the caller.
+    /// Calls a method of the bus ahead of other calls, without suspending the caller.
     private func request<Output: MessageBody>(
         _ method: Method<String, Output>,
         _ input: String,
@@ -174,8 +174,7 @@ extension Connection {
 
     /// Calls a method without asking for an answer.
     ///
-    /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``. There is no way to learn whether the call
-    ///   arrived.
+    /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``. You cannot find out whether the call arrived.
     public func send<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         on object: RemoteObject,
@@ -200,9 +199,9 @@ extension Connection {
 
     /// Emits a signal to all subscribers, or to one connection.
     ///
-    /// A signal to one connection is dropped if its program does not read (``ConnectionLimits/unreadAnswerBytes``).
+    /// If it is for one connection whose program does not read, it is dropped (``ConnectionLimits/unreadAnswerBytes``).
     ///
-    /// - Returns: False if the signal is dropped.
+    /// - Returns: False if the signal was dropped.
     /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``.
     @discardableResult
     public func emit<Body: MessageBody>(
@@ -230,12 +229,12 @@ extension Connection {
         return true
     }
 
-    /// The number of calls that wait for their answer.
+    /// Number of calls that wait for their answer.
     var callsInFlight: Int { pendingCalls.count }
 
     // MARK: Receiving
 
-    /// Handles a message that has arrived. A message of an unknown type is ignored.
+    /// Handles a message that has arrived, and ignores one of an unknown type.
     func receive(_ message: Message) {
         switch message.kind {
         case .methodReturn, .error:
@@ -245,7 +244,7 @@ extension Connection {
             else { return }
             call.complete(.success(message))
         case .methodCall:
-            // When the connection is ending, a call that has not begun is dropped.
+            // While the connection is closing, drop calls that have not begun.
             if state == .open { receiveCall(message) }
         case .signal:
             if state == .open { receiveSignal(message) }
@@ -254,7 +253,7 @@ extension Connection {
     }
 }
 
-/// A message that is handed on once.
+/// A message that can be handed on once.
 private final class UnsentMessage {
     private var message: WrittenMessage?
 

@@ -4,12 +4,12 @@ public import Reactor
 
 /// A socket after the first exchange, on its way from the thread that opened it to the event loop.
 ///
-/// The class is unchecked `Sendable` because only one of the two threads uses the socket at a time.
+/// It is unchecked `Sendable` because only one of the two threads uses it at a time.
 final class EstablishedConnection: @unchecked Sendable {
     let socket: CInt
     let passesDescriptors: Bool
     let uniqueName: BusName?
-    /// The name that a program without a bus has given this program.
+    /// This program's name, given by the other end of a connection without a bus.
     let givenName: BusName?
     let serials: Serials
     private var input: InputBuffer
@@ -30,7 +30,7 @@ final class EstablishedConnection: @unchecked Sendable {
         self.input = input
     }
 
-    /// Gives away what has arrived behind the first exchange.
+    /// Gives away whatever arrived behind the first exchange.
     func takeInput() -> InputBuffer {
         var taken = InputBuffer(limit: 0, descriptors: 0)
         swap(&taken, &input)
@@ -45,8 +45,7 @@ final class EstablishedConnection: @unchecked Sendable {
 extension Connection {
     /// Connects to a bus.
     ///
-    /// The first exchange with the bus runs on a separate thread, so a bus that does not answer blocks nothing else on
-    /// the loop.
+    /// The first exchange runs on a separate thread, so a bus that does not answer blocks nothing else on the loop.
     ///
     /// - Parameters:
     ///   - address: The bus.
@@ -74,7 +73,7 @@ extension Connection {
         _ connect: @escaping @Sendable () throws(ConnectionError) -> EstablishedConnection?
     ) async throws(ConnectionError) -> Connection {
         typealias Outcome = Result<Connection, ConnectionError>
-        // The code that takes the continuation out of the lock resumes it, so it is resumed exactly once.
+        // Taking the continuation out of the lock makes sure that it is resumed exactly once.
         let waiting = Lock<CheckedContinuation<Outcome, Never>?>(nil)
         let fail: @Sendable (ConnectionError) -> Void = { error in
             waiting.withLock { $0.take() }?.resume(returning: .failure(error))
@@ -96,7 +95,7 @@ extension Connection {
                                 connection.assumeIsolated { $0.attach() }
                                 continuation.resume(returning: .success(connection))
                             case (.success(let established), _):
-                                // The caller no longer waits for the connection.
+                                // The caller has stopped waiting for the connection.
                                 established?.close()
                             case (.failure(let error), _): continuation?.resume(returning: .failure(error))
                             }
@@ -111,8 +110,8 @@ extension Connection {
         } onCancel: {
             fail(.cancelled)
         }
-        // ThreadSanitizer does not see that the loop's work happens before the continuation's task. The lock shows the
-        // order.
+        // The lock is for ThreadSanitizer, which does not see that the loop's work happens before the continuation's
+        // task.
         waiting.withLock { _ in }
         return try outcome.get()
     }

@@ -5,19 +5,19 @@ internal import Reactor
 struct OutgoingQueue {
     enum Entry {
         case message(WrittenMessage)
-        /// A call, by its number. Its message is in its ``PendingCall``, so a call that has been cancelled is not sent.
+        /// A call, by its number. Its message stays in its ``PendingCall``, so a cancelled call is never sent.
         case call(UInt64)
     }
 
     private var entries: Deque<Entry> = []
     private var abandoned = 0
-    /// The bytes of the messages other than calls.
+    /// Bytes of all messages but calls.
     private(set) var bytes = 0
 
     var count: Int { entries.count }
     var isEmpty: Bool { entries.isEmpty }
 
-    /// The bytes that a descriptor counts as, because a process has few descriptors.
+    /// Number of bytes that a descriptor counts as, because a process has few of them.
     private static let descriptorBytes = 64 << 10
 
     private func cost(_ message: WrittenMessage) -> Int {
@@ -39,8 +39,8 @@ struct OutgoingQueue {
         return entry
     }
 
-    /// Records that no task waits any longer for a queued call. When more than half of the queue consists of such
-    /// calls, they are removed.
+    /// Records that no task waits for a queued call any longer. Once such calls fill more than half of the queue, they
+    /// are removed.
     mutating func abandonCall(_ isNeeded: (UInt64) -> Bool) {
         abandoned += 1
         guard abandoned > entries.count / 2 + 64 else { return }
@@ -51,7 +51,7 @@ struct OutgoingQueue {
 
 /// The sending of messages.
 extension Connection {
-    /// Sends a message to which no task awaits an answer.
+    /// Sends a message that needs no answer.
     func send(_ message: WrittenMessage) throws(CallError) {
         if try transmit(message) != nil { return }
         queue.append(message)
@@ -61,24 +61,24 @@ extension Connection {
         }
     }
 
-    /// Hands a message over for writing, unless the message has to wait for earlier ones.
+    /// Hands a message over for writing, unless it has to wait for earlier ones.
     ///
-    /// - Returns: The serial of the message; nil if the message has to wait.
+    /// - Returns: The serial of the message; nil if it has to wait.
     func transmit(_ message: WrittenMessage) throws(CallError) -> UInt32? {
         guard state == .open else { throw .disconnected }
         if !message.descriptors.isEmpty {
-            // The caller would otherwise wait until the deadline, because the other end drops the message.
+            // The other end would drop the message, and the caller would wait until the deadline.
             if !passesDescriptors { throw .notSent(.descriptorNotPassed) }
             if output.descriptors >= Self.descriptorsOnTheWay { return nil }
         }
         guard queue.isEmpty, output.bytes <= limits.queuedBytes else { return nil }
         let serial = handOver(message)
         if output.bytes >= OutputBuffer.pieceSize {
-            // Many bytes do not wait for the end of the round, because they take memory and count for the limits.
+            // Write a lot of bytes right away: they take memory and count for the limits.
             write()
             guard state == .open else { throw .disconnected }
         }
-        // An answer or the next call may arrive sooner than this thread could sleep and wake up.
+        // An answer or the next call may well arrive before this thread could fall asleep and wake up.
         loop.expectInput()
         return serial
     }
@@ -90,13 +90,14 @@ extension Connection {
         return serial
     }
 
-    /// The number of descriptors on their way to the socket above which messages with descriptors wait.
+    /// Number of descriptors on their way to the socket above which messages with descriptors have to wait.
     private static let descriptorsOnTheWay = 64
 
     /// Sends the answer to a call of another program, unless too many bytes wait for the bus.
     ///
-    /// A caller must not be able to end the connection of a service. A large answer is therefore replaced by an error, and
-    /// an error for which there is no room is left out. The room that stays free is for signals. Without a bus, the other end is the only caller, and ``send(_:)`` ends the connection.
+    /// A caller must not be able to end the connection of a service. So an answer that is too large is replaced by an
+    /// error, and if there is no room for the error, it is left out. Whatever stays free is for signals. Without a bus,
+    /// the other end is the only caller, and ``send(_:)`` ends the connection.
     ///
     /// - Returns: False if the answer is too large for the room.
     func sendAnswer(_ message: WrittenMessage, to caller: ReplyAddress, isError: Bool) throws(CallError) -> Bool {
@@ -107,13 +108,13 @@ extension Connection {
         return true
     }
 
-    /// The bytes that wait for the other end.
+    /// Number of bytes that wait for the other end.
     var waitingBytes: Int { output.bytes + queue.bytes }
 
-    /// Whether the bytes that wait for the other end are within the limit.
+    /// Whether few enough bytes wait for the other end.
     private var isReading: Bool { waitingBytes <= limits.unreadBytes }
 
-    /// Whether a message would not wait for earlier ones.
+    /// Whether a message would be sent without waiting for earlier ones.
     var hasRoom: Bool { queue.isEmpty && output.bytes <= limits.queuedBytes }
 
     private var mayHandOver: Bool {
@@ -124,8 +125,8 @@ extension Connection {
 
     /// Hands over waiting messages until enough bytes are on their way to the socket.
     ///
-    /// The method also ends a connection whose other end takes nothing, and a closing connection whose last message has
-    /// been written.
+    /// This also ends a connection whose other end takes nothing, and a closing connection whose last message has been
+    /// written.
     func sendQueued() {
         guard state == .open || state == .closing else { return }
         if !isReading { return disconnect(.unread) }
@@ -148,7 +149,8 @@ extension Connection {
 
     // MARK: Writing
 
-    /// Writes the messages on their way at the end of the loop's round of jobs, so that those of a round need one system call.
+    /// Arranges for writing at the end of the loop's round of jobs, so that the messages of a round need one system
+    /// call.
     private func scheduleWriting() {
         guard !writingIsScheduled else { return }
         writingIsScheduled = true
@@ -161,7 +163,7 @@ extension Connection {
         }
     }
 
-    /// Writes as much as the socket takes, and then what waited for room.
+    /// Writes as much as the socket takes, then whatever waited for room.
     func write() {
         guard state == .open || state == .closing, authentication == nil else { return }
         while !output.isEmpty {
@@ -170,7 +172,7 @@ extension Connection {
             case .full:
                 waitForWriting()
                 return sendQueued()
-            // Earlier messages of the other end can still be read, and then its end.
+            // Messages that the other end sent before can still be read, and after them its end.
             case .ended: output = OutputBuffer()
             case .failed: return disconnect(.disconnected)
             }
@@ -192,16 +194,16 @@ extension Connection {
 
     /// Waits until the other end has taken most of the messages.
     ///
-    /// The method returns when at most ``ConnectionLimits/queuedBytes`` are waiting, when the connection has ended, or
-    /// when the task is cancelled.
+    /// It returns when at most ``ConnectionLimits/queuedBytes`` are waiting, when the connection has ended, or when the
+    /// task is cancelled.
     ///
-    /// A method call waits for its answer and so limits its caller's speed by itself. A program that emits signals or
-    /// sends calls without answers may be faster than the other end. Such a program should call this method regularly,
-    /// because a connection with more than ``ConnectionLimits/unreadBytes`` waiting is ended.
+    /// You do not need this for method calls, because waiting for the answer slows the caller down. But if you emit
+    /// signals or send calls without answers, you may be faster than the other end. Call this method regularly then,
+    /// because a connection ends once more than ``ConnectionLimits/unreadBytes`` are waiting.
     public func waitForRoom() async {
         await wait(for: .room)
     }
 
-    /// The number of messages that wait for the other end to take earlier ones.
+    /// Number of messages that wait until the other end has taken earlier ones.
     var queuedMessages: Int { queue.count }
 }

@@ -4,14 +4,14 @@ internal import Reactor
 
 /// The exchange of bytes with the other end.
 ///
-/// libdbus opens and authenticates a connection to an address in D-Bus's notation, and then has no part in it. A socket whose path
-/// is known needs no libdbus. This module reads messages from the socket, takes each to ``Connection/receive(_:)``, and writes
-/// messages to the socket.
+/// libdbus opens and authenticates a connection to an address in D-Bus's notation, and then has no part in it. If the
+/// socket's path is known, libdbus is not needed at all. This module reads messages from the socket, takes each to
+/// ``Connection/receive(_:)``, and writes messages to the socket.
 extension Connection {
-    /// Begins to read. The event loop keeps the connection alive from now on, until ``detach()``.
+    /// Begins to read. From now on the event loop keeps the connection alive, until ``detach()``.
     func attach() {
         inputWatch = loop.watch(socket, for: .readable) { [self] _ in assumeIsolated { $0.read() } }
-        // The first exchange may have read messages behind its answer.
+        // Messages may already have been read behind the answer of the first exchange.
         scheduleDispatch()
     }
 
@@ -26,8 +26,8 @@ extension Connection {
 
     // MARK: Signals
 
-    /// Makes the kernel send a signal to this process for each message that arrives from now on. `SIGCONT` continues a process that
-    /// is stopped.
+    /// Makes the kernel send a signal to this process for each message that arrives from now on. If the process is
+    /// stopped, `SIGCONT` continues it.
     ///
     /// - Returns: False if a message has arrived that this connection has not handled yet, or if the kernel refuses.
     public func startSignalling(_ signal: CInt) -> Bool {
@@ -36,32 +36,32 @@ extension Connection {
         return poll(&input, 1, 0) == 0
     }
 
-    /// Ends the signals of ``startSignalling(_:)``.
+    /// Ends what ``startSignalling(_:)`` began.
     public func stopSignalling() {
-        // Only a descriptor that is closed refuses this, and it has no signals.
+        // This fails only for a closed descriptor, which has no signals.
         if state == .open || state == .closing { _ = signal_no_process(socket) }
     }
 
     // MARK: Input
 
-    /// The number of messages that are handled before other jobs of the loop get their turn.
+    /// Number of messages to handle before other jobs of the loop get their turn.
     private static let messagesPerTurn = 64
-    /// The number of times that a turn reads while calls wait.
+    /// Number of reads in one turn while calls wait.
     private static let readsPerTurn = 4
 
     /// Reads and handles messages.
     ///
-    /// While calls wait for their turn, more messages are read: the call of another program may be behind the calls of a program
-    /// that floods, and an answer that a call awaits, too.
+    /// While calls wait for their turn, it reads on: behind the calls of a program that floods, there may be a call of
+    /// another program, or an answer that a call awaits.
     private func read() {
         for _ in 0..<Self.readsPerTurn {
-            // Messages that are left are handled first, so the memory for them has a bound.
+            // Handle messages that are left first, which bounds the memory for them.
             guard !messagesAreLeft, readOnce(), handleMessages(), incomingCalls.waiting > 1 else { break }
         }
         endTurn()
     }
 
-    /// - Returns: Whether something was read.
+    /// - Returns: Whether anything was read.
     private func readOnce() -> Bool {
         guard state == .open || state == .closing, !hasEnded else { return false }
         do throws(MalformedMessage) {
@@ -85,13 +85,13 @@ extension Connection {
         endTurn()
     }
 
-    /// Ends a turn, which may have ended the connection.
+    /// Ends a turn. The connection may have ended in it.
     private func endTurn() {
         if writingIsScheduled || output.isEmpty { sendQueued() } else { write() }
         startCall()
     }
 
-    /// Handles messages that have been read, and then the end of the other end.
+    /// Handles the messages that have been read, and then the end of the connection if the other end has closed.
     ///
     /// - Returns: Whether none is left.
     private func handleMessages() -> Bool {
@@ -109,7 +109,8 @@ extension Connection {
                 } else if uniqueName == nil {
                     disconnect(.disconnected)
                 }
-                // A bus passes on what its own rules allow, and no program may end the connection of another one with a message.
+                // The bus passes on whatever its own rules allow, and no program may end another one's connection with
+                // a message.
             }
         } catch {
             disconnect(.disconnected)
@@ -122,7 +123,7 @@ extension Connection {
 
     /// Handles the lines of the authentication that have been read.
     ///
-    /// - Returns: Whether the other end has authenticated, or needs not.
+    /// - Returns: Whether the other end has authenticated, or does not have to.
     private func authenticate() throws(MalformedMessage) -> Bool {
         guard authentication != nil else { return true }
         var answers = ""

@@ -1,11 +1,11 @@
 internal import Reactor
 
-/// The messages to callers that the callers have not read yet.
+/// The messages that callers have not read yet.
 ///
-/// dbus-daemon keeps a message until its receiver reads, and counts the message to its sender meanwhile. Above a limit it no longer reads
-/// from the sender, so a caller that never reads could cut a service off from the bus.
+/// Until its receiver reads a message, dbus-daemon keeps it and counts it to the sender. Above a limit, it stops
+/// reading from the sender, so a caller that never reads could cut a service off from the bus.
 extension Connection {
-    /// The time after which the bus is asked again about a caller that has not read much. The bus has no signal for it.
+    /// Time to wait before asking the bus again about a caller that has much unread. The bus has no signal for it.
     private static let timeToRead = Duration.seconds(1)
 
     /// Counts a message to a caller.
@@ -18,7 +18,7 @@ extension Connection {
 
     /// Asks the bus what a caller has not read, again and again until it is little.
     ///
-    /// The caller may get more meanwhile, and the bus is then asked without a pause: a caller that reads nothing would otherwise get
+    /// If the caller has got more meanwhile, it asks without a pause. Otherwise a caller that reads nothing would get
     /// as much as this program can write within the pause.
     private func followUnread(of receiver: BusName) {
         Task(executorPreference: loop) { await self.askUnread(of: receiver) }
@@ -26,7 +26,7 @@ extension Connection {
 
     private func askUnread(of receiver: BusName) async {
         let isLater = incomingCalls.setUnread(await unread(of: receiver), of: receiver)
-        // The calls of the caller may start again.
+        // The caller's calls may start again.
         if incomingCalls.waiting > 0 { scheduleDispatch() }
         guard isLater, state == .open else { return }
         loop.schedule(at: .now + Self.timeToRead) {
@@ -34,7 +34,8 @@ extension Connection {
         }
     }
 
-    /// Returns the bytes that wait in the bus for a connection: 0 if the bus never tells them, nil if it has not told them now.
+    /// Returns how many bytes wait in the bus for a connection: 0 if this bus never reports it, nil if it did not
+    /// report it this time.
     private func unread(of receiver: BusName) async -> Int? {
         do throws(CallError) {
             let statistics = try await call(BusDriver.getStatistics, on: BusDriver.object, receiver.rawValue)
@@ -51,7 +52,8 @@ extension Connection {
             tellsUnread = false
             return 0
         } catch {
-            // The connection has ended, the bus has not answered in time, or a limit of the bus was reached.
+            // Either the connection has ended, or the bus has not answered in time, or it has reached one of its
+            // limits.
             return nil
         }
     }

@@ -2,23 +2,23 @@ internal import CLinux
 internal import Glibc
 public import Reactor
 
-/// A connection to a message bus, which calls methods of other programs and exports objects that other programs call.
+/// A connection to a message bus, which calls methods of other programs and exports objects for them to call.
 ///
-/// Everything runs on the event loop's thread, which is the actor's executor. There are no locks, no change of threads between
-/// a message and its effects, and only one order of events, the order of arrival. Another actor on the same loop calls this
-/// actor without changing threads.
+/// Everything runs on the event loop's thread, which is the actor's executor. So there are no locks, no change of
+/// threads between a message and its effects, and only one order of events, the order of arrival. Another actor on the
+/// same loop calls this one without changing threads.
 ///
-/// A connection lives until ``close()`` or until the bus goes away, even if no reference to it is left. After that,
-/// every call fails with ``CallError/disconnected``, and the tasks of exported methods are cancelled. A connection does
-/// not reconnect by itself, because its unique name, its well-known names and its subscriptions are gone with the bus.
+/// A connection lives until ``close()`` or until the bus goes away, even if nothing refers to it any longer. After
+/// that, every call fails with ``CallError/disconnected``, and the tasks of exported methods are cancelled. It does not
+/// reconnect by itself, because its unique name, its well-known names and its subscriptions went away with the bus.
 public actor Connection {
     /// The event loop that carries the connection.
     public nonisolated let loop: EventLoop
-    /// The name that the bus gave this connection; nil without a bus.
+    /// This connection's name on the bus; nil without a bus.
     public nonisolated let uniqueName: BusName?
-    /// The name that the other end of a connection without a bus has given this program; nil if it has given none.
+    /// This program's name, given by the other end of a connection without a bus; nil if it has given none.
     package nonisolated let givenName: BusName?
-    /// The name that this program has given to the other end (``namePeer(_:)``); nil on a bus, and for a nameless other end.
+    /// The other end's name, given by this program (``namePeer(_:)``); nil on a bus, and if it has given none.
     public internal(set) var peerName: BusName?
     /// The event loop as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -29,16 +29,16 @@ public actor Connection {
     private(set) var state = State.open
     private var end: ConnectionEnd?
     private var closeTimer: TimerID?
-    /// The authentication of the other end; nil once it has ended, and if libdbus has done it.
+    /// Progress of the other end's authentication; nil when it is over, and if libdbus has done it.
     var authentication: PeerAuthentication?
     var authenticationTimer: TimerID?
     /// Whether the other end takes descriptors.
     var passesDescriptors: Bool
     var waiters = Waiters()
 
-    /// The bytes that have arrived and were not handled yet.
+    /// Bytes that have arrived and have not been handled yet.
     var input: InputBuffer
-    /// Whether the other end has closed. Messages before that may wait in the input.
+    /// Whether the other end has closed. Earlier messages may still be in the input.
     var hasEnded = false
     /// Whether whole messages may be left in the input.
     var messagesAreLeft = true
@@ -47,29 +47,29 @@ public actor Connection {
 
     private var serials: Serials
     private var lastCall: UInt64 = 0
-    /// The calls that wait for their answers, by number.
+    /// Calls that wait for their answers, by number.
     var pendingCalls: [UInt64: PendingCall] = [:]
-    /// The numbers of the calls that have been sent, by serial.
+    /// Calls that have been sent, by serial.
     var sentCalls: [UInt32: UInt64] = [:]
     var calledNames = CalledNames()
     var queue = OutgoingQueue()
-    /// The messages on their way to the socket.
+    /// Messages on their way to the socket.
     var output = OutputBuffer()
     var writingIsScheduled = false
-    /// The watch for room in the socket; nil until the socket was full.
+    /// Waits for room in the socket; nil until the socket is full for the first time.
     var outputWatch: DescriptorWatch?
 
     var objects = ObjectTree()
     var incomingCalls: IncomingCalls
     /// The timer for callers that wait because of their pace; nil while none waits.
     var paceTimer: TimerID?
-    /// Whether the bus tells what its connections have not read, as far as is known.
+    /// Whether the bus reports what its connections have not read; true until it turns out otherwise.
     var tellsUnread = true
-    /// The newest connection of the bus, as far as this connection has been told; nil before ``followConnections(_:)``.
+    /// The newest connection of the bus, as far as this connection has heard; nil before ``followConnections(_:)``.
     public internal(set) var newestConnection: ConnectionNumber?
-    /// Learns of each change of a well-known name's owner, from ``followConnections(_:)`` on.
+    /// Called with each change of a well-known name's owner, after ``followConnections(_:)``.
     var followedNames: (@Sendable (_ name: BusName, _ new: BusName?) -> Void)?
-    /// The match rules by their bytes: the bus compares bytes, but Swift's `String` compares canonical equivalence.
+    /// Match rules by their bytes, because the bus compares bytes and Swift's `String` compares canonical equivalence.
     var matches: [[UInt8]: Match] = [:]
     var nameWatches = NameWatches()
     var subscriptions = Subscriptions()
@@ -78,7 +78,7 @@ public actor Connection {
         case open
         /// ``Connection/close()`` was called, and earlier messages are still being written.
         case closing
-        /// The other end has closed, or everything has been written. The socket still exists.
+        /// Either the other end has closed, or everything has been written. The socket still exists.
         case disconnected
         case released
     }
@@ -102,17 +102,17 @@ public actor Connection {
 
     // MARK: The end
 
-    /// Whether the connection carries messages. When it no longer does, each call fails.
+    /// Whether the connection carries messages. If not, every call fails.
     public var isOpen: Bool { state == .open }
 
-    /// The time that ``close()`` gives the other end to take the messages.
+    /// How long ``close()`` gives the other end to take the messages.
     private static let closingTime = Duration.seconds(5)
 
     /// Ends the connection. Every call in flight fails at once, and the bus takes the names back.
     ///
-    /// The method returns when earlier messages have been written, the other end has closed, or five seconds have passed.
-    /// If the task is cancelled, the method returns at once, and the connection still ends. This program no longer
-    /// answers calls that arrive from now on. A bus answers such calls itself when the connection is gone.
+    /// It returns when earlier messages have been written, the other end has closed, or five seconds have passed. If
+    /// the task is cancelled, it returns at once, and the connection still ends. Calls that arrive from now on get no
+    /// answer from this program; a bus answers them itself when the connection is gone.
     public func close() async {
         if state == .open {
             end = .closed
@@ -131,14 +131,14 @@ public actor Connection {
 
     /// Waits until the connection has ended.
     ///
-    /// - Returns: The reason for the end; nil if the task was cancelled before.
+    /// - Returns: Why it ended; nil if the task was cancelled first.
     @discardableResult
     public func waitUntilClosed() async -> ConnectionEnd? {
         await wait(for: .closed)
         return state == .released ? end : nil
     }
 
-    /// Fails the calls of this connection, and cancels the calls of a nameless other end.
+    /// Fails the calls of this connection, and cancels those of a nameless other end.
     private func endCalls() {
         let calls = pendingCalls
         pendingCalls = [:]
@@ -173,11 +173,11 @@ public actor Connection {
         queue = OutgoingQueue()
         output = OutputBuffer()
         waiters.resumeAll(.room)
-        // A message may be in hand now, so the socket is closed in a later job.
+        // A message may be in use right now, so close the socket in a later job.
         loop.execute { self.assumeIsolated { $0.release() } }
     }
 
-    /// Closes the socket, and drops the exported objects, whose methods may hold this connection.
+    /// Closes the socket, and drops the exported objects, because their methods may hold this connection.
     private func release() {
         guard state == .disconnected else { return }
         detach()
@@ -186,7 +186,8 @@ public actor Connection {
         waiters.resumeAll(.closed)
     }
 
-    /// Returns a serial for a message that is sent now, so that the serials increase in the order of the messages.
+    /// Returns a serial for a message that is sent now. Taking it this late makes serials increase in the order of the
+    /// messages.
     func nextSerial() -> UInt32 {
         while true {
             let serial = serials.next()
@@ -194,14 +195,14 @@ public actor Connection {
         }
     }
 
-    /// Returns a number for the next call, under which the call waits for its answer.
+    /// Returns a number for the next call, under which it waits for its answer.
     func nextCall() -> UInt64 {
         lastCall += 1
         return lastCall
     }
 }
 
-/// The reason why a connection has ended.
+/// Why a connection has ended.
 public enum ConnectionEnd: Sendable, Hashable {
     /// This program closed the connection.
     case closed
@@ -209,6 +210,6 @@ public enum ConnectionEnd: Sendable, Hashable {
     case disconnected
     /// The other end did not take its messages: more than ``ConnectionLimits/unreadBytes`` were waiting.
     case unread
-    /// The other end did not prove within the time limit that it belongs to this user.
+    /// The other end did not prove in time that it belongs to this user.
     case unauthenticated
 }

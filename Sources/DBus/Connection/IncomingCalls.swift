@@ -1,10 +1,10 @@
-/// The calls of other programs: those that wait for their start, and those that have started and have no answer yet.
+/// Calls from other programs that wait for their start, or have started and have no answer yet.
 ///
-/// A call is counted for the limits until its answer. A call above the limits waits for its turn, too, and is then answered with
-/// an error: errors without a limit would delay the answers to other programs.
+/// Each counts for the limits until its answer. A call above the limits waits for its turn too, and is then answered
+/// with an error: errors without a limit would delay the answers to other programs.
 struct IncomingCalls {
     private struct Call {
-        /// The resources that are counted for the call; nil for a call that is refused.
+        /// Resources that the call counts for; nil if it is refused.
         let load: Load?
         let sender: BusName?
         let descriptors: [ReceivedDescriptor]
@@ -23,21 +23,21 @@ struct IncomingCalls {
         var task: Task<Void, Never>? { if case .started(let task) = self { task } else { nil } }
     }
 
-    /// A sender that has called and is on the bus, or has left calls that have not started.
+    /// A sender that has called and is on the bus, or that left while some of its calls had not started.
     private struct Sender {
         var account: CallAccounts.Account
-        /// The numbers of its calls: those without an answer, and after its end those that have not started.
+        /// Its calls by number: those without an answer or, once it has left, those that have not started.
         var calls: Set<UInt64> = []
         var hasLeft = false
         /// Whether the calls start at a limited pace.
         var isPaced: Bool
-        /// The bytes of the messages to the sender since the bus was asked how much the sender has not read.
+        /// Number of bytes sent to it since the bus was asked how much it has not read.
         var sent = 0
-        /// The bytes that the sender had not read when the bus was asked, if they are many.
+        /// Number of bytes it had not read when the bus was asked, if they are many.
         var unread = 0
-        /// Whether a question to the bus has no answer yet.
+        /// Whether the bus still has to answer a question about it.
         var isAsked = false
-        /// Whether the bus is asked again after a time.
+        /// Whether the bus is to be asked again later.
         var isFollowed = false
     }
 
@@ -45,12 +45,13 @@ struct IncomingCalls {
     private var senders: [BusName?: Sender] = [:]
     let accounts: CallAccounts
     private var turns = CallTurns()
-    /// The bytes that the accounts have not read.
+    /// Bytes that each account has not read.
     private var unread: Shares<CallAccounts.Account>
     private var lastNumber: UInt64 = 0
     private let pacesStrangers: Bool
 
-    /// - Parameter accounts: The accounts that also count the calls of other connections; nil for accounts of this connection alone.
+    /// - Parameter accounts: Accounts that also count the calls of other connections; nil if they are for this
+    ///   connection only.
     init(_ limits: ConnectionLimits, _ accounts: CallAccounts? = nil) {
         self.accounts = accounts ?? CallAccounts(limits)
         unread = Shares(limit: limits.unreadAnswerBytes)
@@ -59,7 +60,7 @@ struct IncomingCalls {
 
     var isIdle: Bool { calls.isEmpty }
 
-    /// The number of calls that wait for their start, without those of programs that do not read their answers.
+    /// Number of calls that wait for their start, not counting those of programs that do not read their answers.
     var waiting: Int { turns.count }
 
     // MARK: Beginning
@@ -83,9 +84,10 @@ struct IncomingCalls {
         return nil
     }
 
-    /// Makes a call wait for ``startNext()``, which answers the call at once.
+    /// Makes a call wait for ``startNext()``, which answers it at once.
     ///
-    /// - Returns: False if too many such calls wait, or the program does not read its answers. The call then gets no answer.
+    /// - Returns: False if too many such calls wait, or if the program does not read its answers. The call then gets no
+    ///   answer.
     mutating func addRefused(of sender: BusName?, _ answer: @escaping @Sendable () -> Void) -> Bool {
         let account = account(of: sender)
         guard !turns.isHeld(account, for: .unread), accounts.addRefused(to: account) else { return false }
@@ -124,12 +126,12 @@ struct IncomingCalls {
         paceEnd = min(paceEnd ?? end, end)
     }
 
-    /// The call whose turn it was.
+    /// Outcome of the next turn.
     enum Next {
         case startedTask
-        /// The call has no task.
+        /// A call without a task.
         case started
-        /// The call is refused, and the function answers it.
+        /// A call that is refused. The function answers it.
         case refused(@Sendable () -> Void)
     }
 
@@ -149,7 +151,7 @@ struct IncomingCalls {
                 return task == nil ? .started : .startedTask
             case .refuse(let answer):
                 end(number)
-                // A sender that has left waits for no error.
+                // A sender that has left needs no error.
                 if !hasLeft { return .refused(answer) }
             case .started: continue
             }
@@ -170,12 +172,12 @@ struct IncomingCalls {
         return true
     }
 
-    /// The number of calls for which the memory is kept after a burst.
+    /// Number of calls for which to keep the memory after a burst.
     private static let keptCapacity = 4096
 
-    /// Gives back what a call uses. Nothing is counted for a started call of a sender that has left.
+    /// Gives back what a call uses, which is nothing for a started call of a sender that has left.
     private mutating func discount(_ number: UInt64, _ call: Call) {
-        // In place: a copy of the sender would copy the numbers of all its calls.
+        // Change it in place: a copy of the sender would copy the numbers of all its calls.
         guard let place = senders.index(forKey: call.sender), senders.values[place].calls.remove(number) != nil
         else { return }
         let account = senders.values[place].account
@@ -210,17 +212,17 @@ struct IncomingCalls {
         }
     }
 
-    /// Gives back everything that is counted for the started calls of a sender, which has left the bus. All its calls continue.
+    /// Gives back what the started calls of a sender use, because it has left the bus. All its calls continue.
     ///
-    /// A call that has not started, or that waits for an error, is counted until its turn. A program that calls and leaves again and again could
-    /// otherwise fill the memory.
+    /// If a call has not started or waits for an error, it counts until its turn. Otherwise a program could fill the
+    /// memory by calling and leaving again and again.
     mutating func leave(_ name: BusName) {
         guard let sender = senders[name] else { return }
         _ = setUnread(0, of: name)
         senders[name]?.hasLeft = true
         for number in sender.calls {
             guard let call = calls[number] else { continue }
-            // The descriptors of a call that has not started are still counted, and its method may want to keep them.
+            // If a call has not started, its descriptors still count, and its method may want to keep them.
             guard call.beginning.hasStarted else { continue }
             for received in call.descriptors { received.descriptor?.closeNow() }
             discount(number, call)
@@ -230,12 +232,12 @@ struct IncomingCalls {
 
     // MARK: Answers that are not read
 
-    /// The bytes of messages to one program below which it counts as a program that reads.
+    /// Size of the messages below which a program counts as one that reads.
     private static let fewBytes = 64 << 10
 
     /// Counts a message to a sender.
     ///
-    /// - Returns: Whether the bus is to be asked for what the sender has not read, for ``setUnread(_:of:)``.
+    /// - Returns: Whether to ask the bus what the sender has not read, for ``setUnread(_:of:)``.
     mutating func countSent(_ bytes: Int, to name: BusName) -> Bool {
         guard let place = senders.index(forKey: name), !senders.values[place].hasLeft else { return false }
         senders.values[place].sent += bytes
@@ -244,10 +246,10 @@ struct IncomingCalls {
         return true
     }
 
-    /// Notes what a sender has not read. The calls of an account with too much of it do not start.
+    /// Notes what a sender has not read. If an account leaves too much unread, its calls do not start.
     ///
-    /// - Parameter bytes: The answer of the bus; nil if the bus has not told it now.
-    /// - Returns: Whether the bus is to be asked again after a time, for ``askAgain(about:)``.
+    /// - Parameter bytes: The answer of the bus; nil if it did not report it this time.
+    /// - Returns: Whether to ask the bus again later, for ``askAgain(about:)``.
     mutating func setUnread(_ bytes: Int?, of name: BusName) -> Bool {
         guard let sender = senders[name] else { return false }
         let bytes = bytes.map { $0 > Self.fewBytes ? $0 : 0 } ?? max(sender.unread, 1)
@@ -260,9 +262,9 @@ struct IncomingCalls {
         return isNew
     }
 
-    /// Notes that the time has come to ask the bus again.
+    /// Notes that it is time to ask the bus again.
     ///
-    /// - Returns: False if the bus is being asked, or if the sender has left.
+    /// - Returns: False if the bus is already being asked, or if the sender has left.
     mutating func askAgain(about name: BusName) -> Bool {
         guard let sender = senders[name], !sender.hasLeft else { return false }
         senders[name]?.isFollowed = false
@@ -298,7 +300,7 @@ struct IncomingCalls {
     }
 }
 
-/// A descriptor in the arguments of a call, which the method keeps as long as it needs the descriptor.
+/// A descriptor in the arguments of a call. Only the method keeps it open, for as long as it needs it.
 struct ReceivedDescriptor {
     weak var descriptor: UnixFD?
 }

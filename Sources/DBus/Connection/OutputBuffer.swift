@@ -2,10 +2,10 @@ internal import CLinux
 internal import DequeModule
 internal import Glibc
 
-/// The messages on their way to the socket, in bytes.
+/// Messages on their way to the socket, as bytes.
 ///
-/// Messages without descriptors share a piece, which one system call writes. A message with descriptors is a piece of its own,
-/// because the descriptors go with the first of the bytes.
+/// Messages without descriptors share a piece, which one system call writes. A message with descriptors is a piece of
+/// its own, because its descriptors go with the first of the bytes.
 struct OutputBuffer {
     private struct Piece {
         var bytes: [UInt8]
@@ -13,9 +13,9 @@ struct OutputBuffer {
     }
 
     enum Progress {
-        /// The first piece, or a part of it, has been written.
+        /// All of the first piece was written, or part of it.
         case written
-        /// The socket takes nothing now.
+        /// The socket takes nothing for now.
         case full
         /// The other end has closed.
         case ended
@@ -23,16 +23,16 @@ struct OutputBuffer {
     }
 
     private var pieces: Deque<Piece> = []
-    /// The bytes of the first piece that have been written.
+    /// Number of bytes of the first piece that have been written.
     private var written = 0
-    /// The bytes that have not been written.
+    /// Number of bytes that have not been written.
     private(set) var bytes = 0
-    /// The descriptors that have not been written.
+    /// Number of descriptors that have not been written.
     private(set) var descriptors = 0
 
     var isEmpty: Bool { pieces.isEmpty }
 
-    /// The size of a piece above which a message begins another one.
+    /// Above this size, the next message begins a new piece.
     static let pieceSize = 64 << 10
 
     mutating func append(_ message: WrittenMessage, as serial: UInt32) {
@@ -60,7 +60,7 @@ struct OutputBuffer {
         bytes += lines.utf8.count
     }
 
-    /// Writes the first piece, as far as the socket takes it.
+    /// Writes as much of the first piece as the socket takes.
     mutating func write(to socket: CInt) -> Progress {
         guard let first = pieces.first else { return .written }
         let descriptors = written == 0 ? first.descriptors : []
@@ -75,7 +75,7 @@ struct OutputBuffer {
             case EINTR: return .written
             case EAGAIN: return .full
             case EPIPE, ECONNRESET: return .ended
-            // Too many descriptors of this user are on their way. The message is left out, as by libdbus.
+            // Too many descriptors of this user are on their way, so drop the message, as libdbus does.
             case ETOOMANYREFS where written == 0:
                 remove(first)
                 return .written
@@ -101,7 +101,7 @@ struct OutputBuffer {
     }
 
     private static func pass(_ bytes: UnsafeRawBufferPointer, _ descriptors: [UnixFD], to socket: CInt) -> Int {
-        // One control message, as cmsg(3) lays it out.
+        // This is one control message, laid out as in cmsg(3).
         var control = ByteBuffer(capacity: 64)
         control.append(number: MemoryLayout<cmsghdr>.size + descriptors.count * MemoryLayout<CInt>.size)
         control.append(number: SOL_SOCKET)

@@ -1,11 +1,11 @@
 /// The serials of the messages that a connection sends.
 ///
-/// Each serial is greater than the one before. Filters between a program and its bus, such as xdg-dbus-proxy, end a
-/// connection whose serials do not increase, or whose serials lie in the range that the filter uses itself.
+/// Each one is greater than the one before. Filters between a program and its bus, such as xdg-dbus-proxy, end a
+/// connection whose serials do not increase, or lie in the range that the filter uses itself.
 struct Serials {
     private var last: UInt32 = 0
 
-    /// The greatest serial; xdg-dbus-proxy uses the serials above.
+    /// The greatest serial; those above belong to xdg-dbus-proxy.
     static let maximum = UInt32.max - 65_536
 
     init(after last: UInt32 = 0) {

@@ -1,22 +1,23 @@
-/// The amounts of a limited resource that accounts hold.
+/// Shares of a limited resource, by account.
 ///
-/// An account gets at most half of what is left: its own amount is never more than the room that stays free. One account
-/// therefore cannot use up the resource, and there is room for every further account.
+/// An account gets at most half of what is left: its own amount is never more than the room that stays free. So one
+/// account cannot use up the resource, and there is room for every further one.
 ///
-/// dbus-broker's quota for another user is the same while that user is the only one. It then divides by the number of users
-/// and one more, where this type always divides by two.
+/// If only one other user holds anything, dbus-broker's quota is the same. With more users, it divides by their number
+/// and one more, while this type always divides by two.
 ///
-/// The methods are inlinable, because they run many times for each URL, and code that knows the type of the accounts is much faster.
+/// Its methods are inlinable, because they run many times for each URL, and are much faster when the compiler knows the
+/// type of the accounts.
 public struct Shares<Account: Hashable & Sendable>: Sendable {
-    /// The reason for which an account gets no more of a resource.
+    /// Why an account gets no more of a resource.
     public enum Refusal: Sendable, Hashable {
-        /// All accounts together hold as much as there is.
+        /// All accounts together hold all there is.
         case isFull
-        /// The account holds its share.
+        /// The account holds its share already.
         case holdsItsShare
     }
 
-    /// The amount that all accounts together may hold.
+    /// Amount that all accounts together may hold.
     public let limit: Int
     @usableFromInline var all = 0
     @usableFromInline var accounts: [Account: Int] = [:]
@@ -29,18 +30,18 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
     /// Whether no account holds anything.
     @inlinable public var isEmpty: Bool { accounts.isEmpty }
 
-    /// The amount that all accounts hold together.
+    /// Amount that all accounts hold together.
     @inlinable public var total: Int { all }
 
-    /// The amount that an account holds.
+    /// Amount that an account holds.
     @inlinable public subscript(account: Account) -> Int { accounts[account, default: 0] }
 
-    /// Returns whether an account and its amount satisfy a predicate.
+    /// Returns whether any account and its amount satisfy a predicate.
     @inlinable public func contains(where predicate: (_ account: Account, _ amount: Int) -> Bool) -> Bool {
         accounts.contains { predicate($0.key, $0.value) }
     }
 
-    /// Returns the reason for which an account cannot have more; nil if it can. Nothing can always be had.
+    /// Returns the reason why an account cannot have more; nil if it can. An amount of zero is always possible.
     @inlinable public func refusal(of account: Account, _ amount: Int) -> Refusal? {
         guard amount > 0 else { return nil }
         let room = limit - all - amount
@@ -48,14 +49,14 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
         return self[account] + amount > room ? .holdsItsShare : nil
     }
 
-    /// Counts an amount to an account, also above the limit.
+    /// Counts an amount to an account, even above the limit.
     @inlinable public mutating func add(_ amount: Int, to account: Account) {
         guard amount > 0 else { return }
         all += amount
         accounts[account, default: 0] += amount
     }
 
-    /// Gives back an amount that was counted to an account, at most the amount that the account holds.
+    /// Gives back an amount that was counted to an account, but no more than it holds.
     @inlinable public mutating func remove(_ amount: Int, from account: Account) {
         guard amount > 0, let index = accounts.index(forKey: account) else { return }
         let held = accounts.values[index]

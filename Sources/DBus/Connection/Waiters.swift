@@ -1,11 +1,11 @@
 internal import Reactor
 
-/// The tasks that wait for a condition of a connection.
+/// Tasks that wait for a condition of a connection.
 struct Waiters {
     enum Condition {
-        /// Most of the messages have been written, so another one is sent immediately.
+        /// Most of the messages have been written, so another one would be sent immediately.
         case room
-        /// All calls of other programs have been answered.
+        /// All calls from other programs have been answered.
         case answered
         /// The connection has ended.
         case closed
@@ -24,11 +24,11 @@ struct Waiters {
     }
 
     func contains(_ condition: Condition) -> Bool {
-        // The set is empty nearly always, so check that first.
+        // Check this first, because there are hardly ever any waiters.
         !waiters.isEmpty && waiters.values.contains { $0.condition == condition }
     }
 
-    /// Resumes one task, if it still waits.
+    /// Resumes one task, if it is still waiting.
     mutating func resume(_ id: UInt64) {
         waiters.removeValue(forKey: id)?.continuation.resume()
     }

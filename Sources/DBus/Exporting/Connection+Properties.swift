@@ -1,13 +1,12 @@
-/// The interface `org.freedesktop.DBus.Properties` of other programs. This module answers the same interface for
-/// exported objects.
+/// `org.freedesktop.DBus.Properties` of other programs. This module answers the same interface for exported objects.
 public enum PropertiesInterface {
     /// The interface's name.
     public static let name = StandardInterfaces.properties
 
-    /// The signal for changed properties of an interface: its name, the new values of some properties, and the names of
-    /// properties that have to be read again.
+    /// Announces changed properties of an interface: its name, the new values of some properties, and the names of
+    /// those that have to be read again.
     ///
-    /// Use a ``MatchRule`` with the interface's name as argument 0 to receive the changes of only that interface.
+    /// To receive the changes of only one interface, use a ``MatchRule`` with its name as argument 0.
     public static let changed = Signal<Arguments<String, [String: Value], [String]>>(
         name,
         "PropertiesChanged",
@@ -18,7 +17,7 @@ public enum PropertiesInterface {
 extension Connection {
     /// Reads a property.
     ///
-    /// - Throws: ``CallError``. A property of another type is ``CallError/unexpectedReply(_:)``.
+    /// - Throws: ``CallError``, which is ``CallError/unexpectedReply(_:)`` if the property has another type.
     public func get<Content: DBusType>(
         _ property: Property<Content>,
         on object: RemoteObject,
@@ -51,8 +50,8 @@ extension Connection {
 
     /// Announces a change of an exported object's property to all subscribers of ``PropertiesInterface/changed``.
     ///
-    /// The signal carries the current value, or only the property's name for ``PropertyChange/invalidation``. Nothing
-    /// is sent if the object does not export the property.
+    /// The signal carries the current value, or only the property's name for ``PropertyChange/invalidation``. If the
+    /// object does not export the property, nothing is sent.
     ///
     /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``.
     public func emitChange<Content: DBusType>(of property: Property<Content>, at path: ObjectPath) throws(CallError) {

@@ -1,26 +1,26 @@
 /// A call of a method that this program exports.
 public struct IncomingCall: Sendable {
-    /// The connection on which the call arrived. Without a bus, ``Connection/peerCredentials`` tells who is at the
+    /// The connection on which the call arrived. Without a bus, its ``Connection/peerCredentials`` show who is at the
     /// other end.
     public let connection: Connection
     /// The caller's unique name, which the bus guarantees; nil on a connection without a bus.
     public let sender: BusName?
     /// The object that is called.
     public let path: ObjectPath
-    /// The bytes of values in the arguments.
+    /// Size of the values in the arguments, in bytes.
     public let argumentBytes: Int
-    /// The number of the call among the unanswered calls of the connection.
+    /// The call's number among the unanswered calls of the connection.
     let number: UInt64
 
-    /// Cancels the task that runs the method. Does nothing after the answer. Call this method on the event loop.
+    /// Cancels the task that runs the method, unless it has answered. Call this on the event loop.
     ///
-    /// The calls that the method waits for then fail with ``CallError/cancelled``, and the method still answers.
+    /// If the method is waiting for calls of its own, they fail with ``CallError/cancelled``. It still answers.
     public func cancelTask() {
         connection.assumeIsolated { $0.incomingCalls.cancel(number) }
     }
 }
 
-/// An interface together with the code of its members. Dispatch and introspection both use this description.
+/// An interface together with the code of its members, used for both dispatch and introspection.
 public struct ExportedInterface: Sendable {
     /// The interface's name.
     public let name: InterfaceName
@@ -32,7 +32,8 @@ public struct ExportedInterface: Sendable {
     ///
     /// - Parameters:
     ///   - name: The interface's name.
-    ///   - members: The members, each once. A member of another interface is a programming error and stops the process.
+    ///     - members: The members, each once. If one belongs to another interface, this is a programming error, and the
+    ///       process stops.
     public init(_ name: InterfaceName, _ members: [Member]) {
         var methods: [MemberName: ExportedMethod] = [:]
         var properties: [MemberName: ExportedProperty] = [:]
@@ -63,8 +64,8 @@ public struct ExportedInterface: Sendable {
 
     /// Returns the interface with a check before each method.
     ///
-    /// - Parameter check: A closure that gets the call and the method's name. If the closure throws, the method does not run,
-    ///   and the error is the answer.
+    /// - Parameter check: Gets the call and the method's name. If it throws, the method does not run, and the error is
+    ///   the answer.
     public func checked(
         by check: @escaping @Sendable (IncomingCall, MemberName) async throws -> Void
     ) -> ExportedInterface {
@@ -100,8 +101,8 @@ public struct ExportedInterface: Sendable {
 
         /// A method. `body` runs on the connection's event loop, in a new task.
         ///
-        /// Calls start in the order in which they arrive. A call that waits does not delay others. If `body` throws,
-        /// the error is the answer.
+        /// Calls start in the order in which they arrive, and one that waits does not delay the others. If `body`
+        /// throws, the error is the answer.
         public static func method<Input: MessageBody, Output: MessageBody>(
             _ method: Method<Input, Output>,
             _ body: @escaping @Sendable (IncomingCall, Input) async throws -> Output
@@ -111,9 +112,10 @@ public struct ExportedInterface: Sendable {
 
         /// A method whose answer may come later, and which has no task. `body` runs on the connection's event loop.
         ///
-        /// The form is for a method that is called often: a task and the way back from it take a multiple of the time. Calls of both
-        /// forms start in the order in which they arrive. `body` must not block. Any thread calls `answer`, once; further calls
-        /// of `answer` do nothing. If nothing calls `answer`, the caller waits until its time limit.
+        /// Use this for a method that is called often, because a task and the way back from it take several times as
+        /// long. Calls of both forms start in the order in which they arrive. `body` must not block. It may call
+        /// `answer` on any thread, once; further calls do nothing. If it never does, the caller waits until its time
+        /// limit.
         public static func method<Input: MessageBody, Output: MessageBody>(
             answering method: Method<Input, Output>,
             _ body: @escaping @Sendable (IncomingCall, Input, _ answer: @escaping Answer<Output>) -> Void
@@ -148,11 +150,11 @@ public struct ExportedInterface: Sendable {
         ///
         /// - Parameters:
         ///   - property: The description of the property.
-        ///   - change: The announcement of changes that the introspection promises, see
+        ///   - change: The way in which the introspection promises to announce changes, see
         ///     ``Connection/emitChange(of:at:)``.
-        ///   - set: A closure that takes a new value. If the closure throws, the error is the answer. The closure
-        ///     should use ``Connection/emitChange(of:at:)`` to inform other programs.
-        ///   - content: A closure that returns the value. The closure is called each time the property is read.
+        ///   - set: Takes a new value. If it throws, the error is the answer. To inform other programs, it should use
+        ///     ``Connection/emitChange(of:at:)``.
+        ///   - content: Returns the value, each time the property is read.
         public static func property<Content: DBusType>(
             _ property: Property<Content>,
             emitsChange change: PropertyChange = .never,
@@ -179,7 +181,7 @@ public struct ExportedInterface: Sendable {
 
         private static func named(_ names: [String], _ signature: Signature) -> [Argument] {
             let types = signature.elements
-            // The names only help readers of the introspection, so a description may leave them out.
+            // Names only help those who read the introspection, so a description may leave them out.
             let names = names.isEmpty ? types.indices.map { "arg\($0)" } : names
             precondition(names.count == types.count, "\(types.count) arguments are described with \(names.count) names")
             return zip(names, types).map { Argument(name: $0, type: $1) }
@@ -187,17 +189,18 @@ public struct ExportedInterface: Sendable {
     }
 }
 
-/// The announcement of a property's changes.
+/// The way in which changes of a property are announced.
 ///
-/// The value is that of the annotation `org.freedesktop.DBus.Property.EmitsChangedSignal` in the D-Bus specification.
+/// Each raw value is that of the annotation `org.freedesktop.DBus.Property.EmitsChangedSignal` in the D-Bus
+/// specification.
 public enum PropertyChange: String, Sendable, Hashable {
     /// Changes are not announced.
     case never = "false"
     /// `PropertiesChanged` carries the new value.
     case value = "true"
-    /// `PropertiesChanged` carries only the name of the property. Subscribers read the new value themselves.
+    /// `PropertiesChanged` carries only the property's name. Subscribers read the new value themselves.
     case invalidation = "invalidates"
-    /// The value does not change as long as the object exists.
+    /// The value stays the same as long as the object exists.
     case constant = "const"
 }
 
@@ -211,13 +214,13 @@ struct ExportedMethod: Sendable {
     let inputs: [Argument]
     let outputs: [Argument]
     let inputSignature: Signature
-    /// Reads the arguments of a call. The arguments are read before the method starts, because the message is gone when
-    /// the method runs.
+    /// Reads the arguments of a call. This happens before the method starts, because the message no longer exists when
+    /// it runs.
     let begin: @Sendable (inout MessageReader) throws(MessageDecodingError) -> Body
 
-    /// The method with its arguments.
+    /// The method together with its arguments.
     enum Body: Sendable {
-        /// Runs in a task of its own. The result is the answer.
+        /// Runs in a task of its own, whose result is the answer.
         case task(@Sendable (IncomingCall) async throws -> any MessageBody)
         /// Runs at once, and passes the answer to the function, from any thread.
         case immediate(@Sendable (IncomingCall, @escaping Answer) -> Void)

@@ -6,7 +6,7 @@ enum Introspection {
 
         """
 
-    /// The interface that every connection answers by itself.
+    /// Describes the interface that every connection answers by itself.
     private static let peer = """
           <interface name="org.freedesktop.DBus.Peer">
             <method name="GetMachineId">
@@ -17,7 +17,7 @@ enum Introspection {
 
         """
 
-    // Names of members and signatures contain no character that has a meaning in XML.
+    // Nothing needs escaping: names of members and signatures contain no character that means anything in XML.
     static func xml(_ interfaces: some Sequence<ExportedInterface>, children: [String]) -> String {
         var xml = header + "<node>\n"
         let sorted = interfaces.sorted { $0.name.rawValue < $1.name.rawValue }
@@ -48,8 +48,8 @@ enum Introspection {
         return xml + "  </interface>\n"
     }
 
-    /// Returns the annotation for a property whose changes are not announced with their values. Without an annotation,
-    /// D-Bus assumes that they are.
+    /// Returns the annotation for a property whose changes are not announced with their values. Without one, D-Bus
+    /// assumes that they are.
     private static func annotation(_ change: PropertyChange) -> String {
         let name = "org.freedesktop.DBus.Property.EmitsChangedSignal"
         return "      <annotation name=\"\(name)\" value=\"\(change.rawValue)\"/>\n"
@@ -67,9 +67,9 @@ enum Introspection {
     }
 }
 
-/// The C++ types of Qt that stand for D-Bus types, for the code generator of Qt.
+/// The C++ types that Qt's code generator uses for D-Bus types.
 ///
-/// The generator refuses a whole interface if one of its types is a dictionary or an array of arrays without the annotation
+/// It refuses a whole interface if one of its types is a dictionary or an array of arrays without the annotation
 /// `org.qtproject.QtDBus.QtTypeName` (Qt D-Bus manual, "Qt D-Bus XML compiler").
 private enum QtType {
     static func annotations(_ arguments: [Argument], _ direction: String) -> [String] {
@@ -95,13 +95,13 @@ private enum QtType {
         "d": "double", "s": "QString", "o": "QDBusObjectPath", "g": "QDBusSignature", "h": "QDBusUnixFileDescriptor",
         "v": "QDBusVariant",
     ]
-    /// The arrays that have a type of their own.
+    /// Arrays that have a type of their own.
     private static let arrays = ["a{sv}": "QVariantMap", "as": "QStringList", "ay": "QByteArray", "av": "QVariantList"]
 
     /// Removes the first complete type of a signature, and returns its C++ type.
     ///
-    /// Qt has no type for a structure. The program that uses the generated code declares one, called `DBusStructure_stb` for
-    /// `(stb)`.
+    /// Qt has no type for a structure. A program that uses the generated code declares one itself, called
+    /// `DBusStructure_stb` for `(stb)`.
     private static func popType(_ signature: inout Substring) -> String? {
         for (array, type) in arrays where signature.hasPrefix(array) {
             signature.removeFirst(array.count)

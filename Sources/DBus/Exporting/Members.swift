@@ -1,15 +1,15 @@
-/// The description of a method. The caller and the exporting service use the same description.
+/// The description of a method, shared by its callers and the service that exports it.
 public struct Method<Input: MessageBody, Output: MessageBody>: Sendable {
     /// The interface that the method belongs to.
     public let interface: InterfaceName
     /// The method's name.
     public let name: MemberName
-    /// The names of the arguments, for introspection.
+    /// Names of the arguments, for introspection.
     ///
-    /// The number of names is the number of types in the ``MessageBody/signature`` of `Input`. If there are no names,
-    /// the arguments are called `arg0` and so on.
+    /// There are as many as there are types in the ``MessageBody/signature`` of `Input`, or none. Without names, the
+    /// arguments are called `arg0` and so on.
     public let inputs: [String]
-    /// The names of the results, for introspection.
+    /// Names of the results, for introspection.
     public let outputs: [String]
 
     /// Creates a description of a method.
@@ -21,13 +21,13 @@ public struct Method<Input: MessageBody, Output: MessageBody>: Sendable {
     }
 }
 
-/// The description of a signal, for subscribers and for the emitting service.
+/// The description of a signal, shared by its subscribers and the service that emits it.
 public struct Signal<Body: MessageBody>: Sendable {
     /// The interface that the signal belongs to.
     public let interface: InterfaceName
     /// The signal's name.
     public let name: MemberName
-    /// The names of the values, for introspection.
+    /// Names of the values, for introspection.
     public let arguments: [String]
 
     /// Creates a description of a signal.
@@ -38,7 +38,7 @@ public struct Signal<Body: MessageBody>: Sendable {
     }
 }
 
-/// The description of a readable property, for callers and for the exporting service.
+/// The description of a readable property, shared by its callers and the service that exports it.
 public struct Property<Content: DBusType>: Sendable {
     /// The interface that the property belongs to.
     public let interface: InterfaceName

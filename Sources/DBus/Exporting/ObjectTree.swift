@@ -10,7 +10,7 @@ struct ObjectTree {
     }
 
     private var objects: [ObjectPath: Object] = [:]
-    /// The objects that stand for all paths below theirs.
+    /// Objects that stand for all paths below their own.
     private var subtrees: [ObjectPath: Object] = [:]
 
     mutating func add(_ interfaces: [ExportedInterface], at path: ObjectPath) {
@@ -34,7 +34,7 @@ struct ObjectTree {
         objects[path] ?? subtrees.first { path.rawValue.hasPrefix($0.key.rawValue + "/") }?.value
     }
 
-    /// Returns the method that a call names. A call may leave out the interface.
+    /// Returns the method that a call names. The call may leave out the interface.
     func method(
         _ path: ObjectPath,
         _ interface: InterfaceName?,
@@ -45,7 +45,7 @@ struct ObjectTree {
             if let method = found.methods[member] { return .success(method) }
             return .failure(RemoteError(.unknownMethod, "\(interface) has no method \(member)"))
         }
-        // A path above an object exists too, so that introspection can walk down to the object.
+        // If an object lies below a path, the path exists too, so that introspection can walk down to the object.
         let children = children(of: path)
         guard object != nil || !children.isEmpty || subtrees[path] != nil else {
             return .failure(RemoteError(.unknownObject, "there is no object \(path)"))
@@ -72,7 +72,8 @@ struct ObjectTree {
     private func introspectable(_ object: Object?, _ children: [String]) -> ExportedInterface {
         StandardInterfaces.introspectable {
             guard let object else { return Introspection.xml([], children: children) }
-            // The description of Introspectable does not depend on the XML, so this closure is never called.
+            // Nothing ever calls this closure: it only provides the description of Introspectable, which does not
+            // depend on the XML.
             let standard = [object.properties, StandardInterfaces.introspectable { "" }]
             return Introspection.xml(object.own + standard, children: children)
         }

@@ -1,6 +1,6 @@
 internal import CDBus
 
-/// The interface `org.freedesktop.DBus.Peer`, which every connection answers by itself.
+/// `org.freedesktop.DBus.Peer`, which every connection answers by itself.
 public enum PeerInterface {
     /// Returns when the other end has received everything that was sent before.
     public static let ping = Method<Empty, Empty>(name, "Ping")
@@ -12,9 +12,9 @@ public enum PeerInterface {
         case ping
         case getMachineID
 
-        /// Returns nil for a call of another interface.
+        /// Reads a call; nil if it is for another interface.
         init?(_ call: Message) {
-            // A call may leave out the interface.
+            // A call may leave out its interface.
             guard call.interface == nil || call.interface == PeerInterface.name else { return nil }
             switch call.member {
             case PeerInterface.ping.name: self = .ping

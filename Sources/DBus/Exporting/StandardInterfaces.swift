@@ -44,7 +44,7 @@ struct VariantContent<Content: DBusType>: DBusType {
     }
 }
 
-/// The interfaces that every object has. Their answers come from the descriptions of the object's own interfaces.
+/// The interfaces that every object has. They answer from the descriptions of the object's own interfaces.
 enum StandardInterfaces {
     static let introspectable: InterfaceName = "org.freedesktop.DBus.Introspectable"
     static let properties: InterfaceName = "org.freedesktop.DBus.Properties"
@@ -87,7 +87,8 @@ enum StandardInterfaces {
 
     /// Returns the interface with `Get`, `GetAll` and `Set` for an object with these interfaces.
     ///
-    /// A call may leave out the interface. Of properties with the same name, that of the interface which was exported first is meant.
+    /// A call may leave out the interface. If several properties have the same name, it gets the one from the interface
+    /// that was exported first.
     static func properties(of interfaces: [ExportedInterface]) -> ExportedInterface {
         @Sendable func named(_ name: String) throws -> [ExportedInterface] {
             if name.isEmpty { return interfaces }

@@ -1,10 +1,10 @@
 internal import CLinux
 internal import Glibc
 
-/// The bytes of a message, by "Marshaling (Wire Format)" in the D-Bus specification.
+/// A message's bytes, by "Marshaling (Wire Format)" in the D-Bus specification.
 ///
-/// The appends of an array of bytes cost more than all other work of the writer, because each checks for other owners of the
-/// array. This buffer has one owner.
+/// It replaces an array, because appending to an array costs more than all other work of the writer: each append checks
+/// whether the array has other owners. This buffer has one owner.
 struct ByteBuffer: ~Copyable {
     private var base: UnsafeMutableRawPointer
     private var capacity: Int
@@ -30,11 +30,11 @@ struct ByteBuffer: ~Copyable {
         append(contentsOf: bytes)
     }
 
-    /// The first byte, for as long as the buffer lives and does not grow.
+    /// The address of the first byte. Valid for as long as the buffer lives and does not grow.
     var start: UnsafeRawPointer { UnsafeRawPointer(base) }
-    /// The bytes, for as long as the buffer lives and does not grow.
+    /// The bytes. Valid for as long as the buffer lives and does not grow.
     var contents: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
-    /// The bytes that fit without growth.
+    /// Number of bytes that fit without growth.
     var room: Int { capacity - count }
 
     /// A copy of the bytes.
@@ -45,7 +45,7 @@ struct ByteBuffer: ~Copyable {
         return base.load(fromByteOffset: place, as: UInt8.self)
     }
 
-    /// Removes the bytes from a place on.
+    /// Removes all bytes from a place on.
     mutating func truncate(to place: Int) {
         count = min(count, place)
     }
@@ -57,14 +57,14 @@ struct ByteBuffer: ~Copyable {
         memmove(base, base + removed, count)
     }
 
-    /// Makes room for a number of bytes in all.
+    /// Makes room for this many bytes in all.
     mutating func reserve(_ size: Int) {
         if size > capacity { grow(to: size) }
     }
 
     /// Lets `body` fill the room behind the bytes.
     ///
-    /// - Parameter body: A closure that returns the number of bytes that it has set; a negative number for none.
+    /// - Parameter body: Returns how many bytes it has set; a negative number stands for none.
     mutating func fill(_ body: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
         let filled = body(UnsafeMutableRawBufferPointer(start: base + count, count: room))
         precondition(filled <= room)
@@ -72,7 +72,7 @@ struct ByteBuffer: ~Copyable {
         return filled
     }
 
-    /// Makes room for more bytes, whose values the caller sets.
+    /// Makes room for more bytes, and leaves their values to the caller.
     private mutating func extend(by size: Int) -> UnsafeMutableRawPointer {
         if size > capacity - count { grow(by: size) }
         defer { count += size }
@@ -102,7 +102,7 @@ struct ByteBuffer: ~Copyable {
 
     /// Appends the bytes of a string.
     mutating func append(utf8 text: String) {
-        // A copy for `withUTF8` would count a reference.
+        // `withUTF8` would need a copy, which counts a reference.
         let isAppended: Void? = text.utf8.withContiguousStorageIfAvailable {
             append(contentsOf: UnsafeRawBufferPointer($0))
         }
@@ -128,7 +128,7 @@ struct ByteBuffer: ~Copyable {
 
     /// Appends a string or an object path.
     ///
-    /// - Returns: False if the text has a NUL.
+    /// - Returns: False if the text contains a NUL.
     mutating func append(text: String) -> Bool {
         append(number: UInt32(text.utf8.count))
         let start = count
@@ -137,7 +137,7 @@ struct ByteBuffer: ~Copyable {
         return memchr(base + start, 0, count - start) == base + (count - 1)
     }
 
-    /// Appends a valid signature.
+    /// Appends a signature, which has to be valid.
     mutating func append(signature: Signature) {
         append(UInt8(signature.rawValue.utf8.count))
         append(utf8: signature.rawValue)

@@ -1,14 +1,14 @@
-/// An error that another program returned.
+/// An error that another program has returned.
 public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The error's name.
     public let name: ErrorName
-    /// The error's text, which may be empty.
+    /// The error's text. It may be empty.
     public let message: String
-    /// Whether the bus itself answered. The error's name does not show this, because the called program may use the
-    /// same names.
+    /// Whether the bus itself answered. You cannot see this from the name, because the called program may use the same
+    /// one.
     public let isFromBus: Bool
 
-    /// Creates an error. A service throws such an error to return it to the caller.
+    /// Creates an error. If a service throws it, the caller gets it.
     public init(_ name: ErrorName, _ message: String) {
         self.init(name, message, isFromBus: false)
     }
@@ -25,19 +25,19 @@ public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The reason why a call gave no result.
+/// Why a call gave no result.
 public enum CallError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The other program returned an error, or the bus did on its behalf.
+    /// The other program returned an error, or the bus did so on its behalf.
     case remote(RemoteError)
     /// No answer came within the caller's time limit.
     case timedOut
-    /// The calling task was cancelled.
+    /// The task that made the call was cancelled.
     case cancelled
-    /// The connection ended before an answer came, or before the call.
+    /// The connection ended before the answer, or before the call.
     case disconnected
-    /// An argument cannot be sent. Nothing was sent.
+    /// An argument cannot be sent, so nothing was.
     case notSent(MessageEncodingError)
-    /// The answer has another type than the method's description.
+    /// The answer has another type than the method's description promises.
     case unexpectedReply(MessageDecodingError)
 
     /// The reason in words.
@@ -67,7 +67,7 @@ extension RemoteError: DBusErrorConvertible {
 }
 
 extension Message {
-    /// Whether the message is a signal of a kind. Anyone may send such a message.
+    /// Whether the message is a signal of this kind. Anyone may send such a message.
     func isSignal(_ signal: Signal<some MessageBody>) -> Bool {
         kind == .signal && member == signal.name && interface == signal.interface
     }
@@ -82,7 +82,7 @@ extension Message {
         }
     }
 
-    /// The ``outcome(limit:)`` as a value.
+    /// Reads the answer to a call, like ``outcome(limit:)``, but returns an error instead of throwing it.
     func result<Output: MessageBody>(limit: Int = .max) -> Result<Output, CallError> {
         do throws(CallError) {
             return .success(try outcome(limit: limit))
@@ -91,7 +91,7 @@ extension Message {
         }
     }
 
-    /// Checks the signature of the body, then reads the body.
+    /// Checks the body's signature, then reads the body.
     func contents<Body: MessageBody>(limit: Int) throws(MessageDecodingError) -> Body {
         try check(Body.signature)
         var reader = MessageReader(message: self, limit: limit)
@@ -122,7 +122,7 @@ extension Message {
 }
 
 extension RemoteError {
-    /// Whether the call reached no program: the bus answered that the name has no owner and that no service could be
+    /// Whether the call reached no program: according to the bus, the name has no owner and no service could be
     /// started.
     public var isFromMissingService: Bool {
         isFromBus
@@ -130,7 +130,7 @@ extension RemoteError {
                 || name.rawValue.hasPrefix("org.freedesktop.DBus.Error.Spawn."))
     }
 
-    /// Whether the called program is running but lacks the object, the interface or the method.
+    /// Whether the called program is running but has no such object, interface or method.
     public var isFromMissingMethod: Bool {
         name == .unknownMethod || name == .unknownObject || name == .unknownInterface
     }

@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// The bytes and descriptors that have arrived on a socket, and that were not taken yet.
+/// Bytes and descriptors that have arrived on a socket and have not been taken yet.
 struct InputBuffer: ~Copyable {
     enum Progress {
         case read
@@ -12,30 +12,31 @@ struct InputBuffer: ~Copyable {
         case failed
     }
 
-    /// The descriptors that have arrived with some bytes.
+    /// Descriptors, and the bytes that they arrived with.
     private struct Arrival {
         /// The descriptors; nil if they were lost.
         var descriptors: [UnixFD]?
-        /// The place behind the bytes.
+        /// End of the bytes.
         var end: Int
     }
 
     private var bytes = ByteBuffer(capacity: 0)
-    /// The place of the first byte that was not taken.
+    /// Place of the first byte that has not been taken.
     private var start = 0
-    /// The descriptors that have arrived and belong to no message yet, by system calls of the sender. A sender passes those of a
+    /// Descriptors that belong to no message yet, by the system calls of their sender. A sender may pass those of a
     /// message together with any of its bytes ("Header Fields", D-Bus specification).
     private var arrivals: [Arrival] = []
-    /// The largest message, in bytes.
+    /// The size of the largest message, in bytes.
     var limit: Int
-    /// Whether the bytes are messages, and not yet lines of the authentication.
+    /// Whether the bytes are messages, rather than lines of the authentication.
     private var holdsMessages = true
-    /// The largest number of descriptors of a message.
+    /// Largest number of descriptors in a message.
     private let maximumDescriptors: Int
 
-    /// The bytes that one read takes, unless a message is larger.
+    /// Number of bytes that one read takes, unless a message is larger.
     private static let readBytes = 16 << 10
-    /// The largest number of descriptors of a system call, `SCM_MAX_FD` of the kernel. A message has at most as many.
+    /// Number of descriptors that one system call can pass, which is `SCM_MAX_FD` of the kernel. A message has at most
+    /// as many.
     static let descriptorsAtOnce = 253
     private static let controlBytes =
         MemoryLayout<cmsghdr>.size + (descriptorsAtOnce + 1) * MemoryLayout<CInt>.size
@@ -46,18 +47,19 @@ struct InputBuffer: ~Copyable {
         maximumDescriptors = descriptors
     }
 
-    /// Creates a buffer for lines, which come before messages. The first message may arrive together with the last line.
+    /// Creates a buffer for the lines that come before messages. The first message may arrive together with the last
+    /// line.
     init(linesBefore limit: Int) {
         self.init(limit: limit, descriptors: MessageWriter.maximumDescriptors)
         holdsMessages = false
     }
 
-    /// Takes the rest for messages.
+    /// Treats the rest as messages.
     mutating func beginMessages() {
         holdsMessages = true
     }
 
-    /// The size of the first message, as far as its header has arrived.
+    /// The size of the first message; nil until enough of its header has arrived.
     private var firstSize: Int? {
         get throws(MalformedMessage) {
             guard holdsMessages, bytes.count - start >= MessageSizes.headerBytes else { return nil }
@@ -67,13 +69,13 @@ struct InputBuffer: ~Copyable {
 
     // MARK: Reading
 
-    /// Reads what has arrived, as far as one system call takes it. No whole message may be left.
+    /// Reads as much as one system call takes. No whole message may be left.
     mutating func read(from socket: CInt) throws(MalformedMessage) -> Progress {
         bytes.removeFirst(start)
         for index in arrivals.indices { arrivals[index].end -= start }
         start = 0
         var room = Self.readBytes
-        // A large message does not share its memory with others, so the memory can go with the message.
+        // Give a large message memory of its own, which it can then take with it.
         if let size = try firstSize, size > room {
             bytes.reserve(size)
             room = size - bytes.count
@@ -84,7 +86,8 @@ struct InputBuffer: ~Copyable {
         let progress = withUnsafeTemporaryAllocation(byteCount: Self.controlBytes, alignment: 8) {
             receive(from: socket, room, $0)
         }
-        // Before, a part of one message was left at most, and the rest of that message may be followed by one with descriptors.
+        // Before this read, at most part of one message was left, and the rest of it may be followed by one with
+        // descriptors.
         let held = arrivals.reduce(0) { $0 + max($1.descriptors?.count ?? 0, 1) }
         guard held <= 2 * maximumDescriptors, arrivals.last?.descriptors?.count ?? 0 <= maximumDescriptors else {
             throw MalformedMessage()
@@ -113,7 +116,7 @@ struct InputBuffer: ~Copyable {
             }
         }
         let arrived = Self.descriptors(in: UnsafeRawBufferPointer(rebasing: control[..<header.msg_controllen]))
-        // Without a free descriptor in this process, the kernel drops some. The message is told that none has arrived.
+        // If this process has no free descriptor, the kernel drops some. Act as if none had arrived.
         let areLost = header.msg_flags & CInt(MSG_CTRUNC) != 0
         if areLost || !arrived.isEmpty {
             arrivals.append(Arrival(descriptors: areLost ? nil : arrived, end: bytes.count))
@@ -121,7 +124,7 @@ struct InputBuffer: ~Copyable {
         return count == 0 ? .ended : .read
     }
 
-    /// Returns the descriptors of control messages, as cmsg(3) lays them out.
+    /// Returns the descriptors of control messages, laid out as in cmsg(3).
     private static func descriptors(in control: UnsafeRawBufferPointer) -> [UnixFD] {
         var descriptors: [UnixFD] = []
         var rest = control[...]
@@ -142,7 +145,7 @@ struct InputBuffer: ~Copyable {
 
     // MARK: Taking
 
-    /// Takes the first message; nil if a part of it is missing.
+    /// Takes the first message; nil if part of it is missing.
     mutating func nextMessage() throws(MalformedMessage) -> Message? {
         guard let size = try firstSize, bytes.count - start >= size else { return nil }
         var message = ByteBuffer(capacity: 0)
@@ -160,7 +163,8 @@ struct InputBuffer: ~Copyable {
         return taken
     }
 
-    /// Takes the descriptors of a message: the first ones that have arrived. A message that has lost some of them gets none.
+    /// Takes the descriptors of a message, which are the first that have arrived. If some of them were lost, it gets
+    /// none.
     private mutating func takeDescriptors(
         _ count: Int,
         ofMessageBefore end: Int
@@ -181,17 +185,17 @@ struct InputBuffer: ~Copyable {
         return taken
     }
 
-    /// Takes the first byte; nil if nothing is left.
+    /// Takes the first byte; nil if there is none.
     mutating func nextByte() -> UInt8? {
         guard start < bytes.count else { return nil }
         start += 1
         return bytes[start - 1]
     }
 
-    /// The largest line of the authentication, in bytes.
+    /// The length of the longest line of the authentication, in bytes.
     private static let lineBytes = 1024
 
-    /// Takes a line of the authentication, without its end; nil if a part of it is missing.
+    /// Takes a line of the authentication, without its end; nil if part of it is missing.
     mutating func nextLine() throws(MalformedMessage) -> String? {
         let rest = bytes.contents[start...].prefix(Self.lineBytes)
         guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else {

@@ -1,21 +1,22 @@
 internal import CLinux
 internal import Glibc
 
-/// The bytes are not a message, by "Message Protocol" in the D-Bus specification, and the next message cannot be found.
+/// These bytes are not a message, by "Message Protocol" in the D-Bus specification, so there is no way to find the next
+/// one.
 struct MalformedMessage: Error {}
 
 /// A message that has arrived, or that was read from bytes.
 ///
-/// ``isValid`` tells about the header. The body is checked by the ``MessageReader``, value by value.
+/// ``isValid`` is about the header. The ``MessageReader`` checks the body, value by value.
 ///
-/// The class is unchecked `Sendable` because nothing in it changes after its initializer.
+/// It is unchecked `Sendable` because nothing in it changes after its initializer.
 final class Message: @unchecked Sendable {
-    /// The kind; nil for a kind that the specification does not have yet. Such a message is ignored.
+    /// The kind; nil if the specification does not have it yet. Such a message is ignored.
     let kind: MessageHeader.Kind?
-    /// Whether the header follows the rules for names, signatures and fields. The other facts of a message that breaks a rule mean
-    /// nothing.
+    /// Whether the header follows the rules for names, signatures and fields. If not, none of its other properties
+    /// means anything.
     private(set) var isValid = true
-    /// Whether the sender of a call awaits an answer.
+    /// Whether the sender of a call wants an answer.
     let expectsAnswer: Bool
     let serial: UInt32
     private(set) var replySerial: UInt32 = 0
@@ -24,19 +25,19 @@ final class Message: @unchecked Sendable {
     private(set) var member: MemberName?
     private(set) var errorName: ErrorName?
     private(set) var sender: BusName?
-    /// The place of the body's signature.
+    /// Place of the body's signature.
     private(set) var signature = 0..<0
-    /// The descriptors to which the numbers in the body refer.
+    /// Descriptors that numbers in the body refer to.
     private(set) var descriptors: [UnixFD] = []
-    /// The place of the body.
+    /// Beginning of the body.
     let body: Int
-    /// Whether the numbers have the other byte order.
+    /// Whether numbers have the other byte order.
     let isSwapped: Bool
     private let bytes: ByteBuffer
 
     /// Takes a whole message.
     ///
-    /// - Parameter descriptors: A closure that returns the descriptors of the message, of the number that the header tells.
+    /// - Parameter descriptors: Returns the message's descriptors, given how many the header says there are.
     init(
         _ bytes: consuming ByteBuffer,
         _ descriptors: (_ count: Int) throws(MalformedMessage) -> [UnixFD]
@@ -59,17 +60,17 @@ final class Message: @unchecked Sendable {
         if count > 0 { self.descriptors = try descriptors(count) }
     }
 
-    /// Reads a message from bytes that did not come with descriptors.
+    /// Reads a message from bytes that came without descriptors.
     convenience init(_ bytes: [UInt8]) throws(MalformedMessage) {
         try self.init(ByteBuffer(bytes)) { _ throws(MalformedMessage) in throw MalformedMessage() }
     }
 
-    /// Takes a message that was written here.
+    /// Takes a message that this program has written.
     convenience init(_ written: WrittenMessage) throws(MalformedMessage) {
         try self.init(ByteBuffer(written.sentBytes)) { _ in written.descriptors }
     }
 
-    /// Writes a value of one type into a message and reads it as another type, like the two sides of a call.
+    /// Converts a value to another type by writing it into a message and reading it back, like the two sides of a call.
     static func converted<Content: DBusType>(_ value: Value) throws -> Content {
         let address = ReplyAddress(sender: nil, serial: 1, isExpected: true)
         let message = try Message(.reply(to: address, value, limit: .max))
@@ -77,7 +78,7 @@ final class Message: @unchecked Sendable {
         return try VariantContent<Content>(from: &reader).content
     }
 
-    /// The first of the bytes, which live as long as the message.
+    /// The address of the first byte. Valid as long as the message lives.
     var start: UnsafeRawPointer { bytes.start }
     var count: Int { bytes.count }
 
@@ -142,7 +143,7 @@ final class Message: @unchecked Sendable {
 
     /// Returns whether the bytes of a name or a path are valid.
     private func take(_ field: MessageHeader.Field, at place: Int, _ length: Int) -> Bool {
-        // The bytes end with a NUL.
+        // A NUL follows the text.
         let bytes = (start + place).assumingMemoryBound(to: CChar.self)
         guard let text = String(validatingCString: bytes), text.utf8.count == length else { return false }
         switch field {
@@ -176,17 +177,17 @@ final class Message: @unchecked Sendable {
     }
 }
 
-/// The sizes of a message, by the first 16 bytes of its header.
+/// A message's sizes, according to the first 16 bytes of its header.
 struct MessageSizes {
-    /// The end of the header's fields.
+    /// End of the header's fields.
     let fieldsEnd: Int
-    /// The place of the body.
+    /// Beginning of the body.
     let body: Int
     /// The size of the whole message.
     let message: Int
     let isSwapped: Bool
 
-    /// The bytes that tell the sizes.
+    /// Number of bytes needed to know the sizes.
     static let headerBytes = 16
 
     init(_ start: UnsafeRawPointer, limit: Int) throws(MalformedMessage) {
@@ -206,7 +207,7 @@ struct MessageSizes {
     }
 }
 
-/// The destination of the answer to a call.
+/// Destination of the answer to a call.
 struct ReplyAddress: Sendable {
     let sender: BusName?
     let serial: UInt32
@@ -228,7 +229,7 @@ public struct RemoteObject: Sendable, Hashable {
     /// The object's path.
     public let path: ObjectPath
 
-    /// Whether the bus may start the service that provides the destination's name. The corresponding C function is
+    /// Whether the bus may start the service that provides the destination's name. In C, this is
     /// `dbus_message_set_auto_start`.
     public let startsService: Bool
 

@@ -1,7 +1,6 @@
 /// A message's body as bytes that can be stored in a file, and sent or read later.
 ///
-/// The bytes are a whole message, with the body inside. The message is checked when it is read, so a damaged file does no
-/// harm.
+/// They are a whole message with the body inside. It is checked when it is read, so a damaged file does no harm.
 public enum MessageArchive {
     private static let interface: InterfaceName = "org.freedesktop.DBus.Archive"
 
@@ -10,8 +9,8 @@ public enum MessageArchive {
     /// - Parameters:
     ///   - body: The body.
     ///   - limit: The largest size in bytes.
-    /// - Throws: ``MessageEncodingError``. A body with a descriptor is ``MessageEncodingError/descriptorNotPassed``,
-    ///   because a descriptor means nothing in a file.
+    /// - Throws: ``MessageEncodingError``, which is ``MessageEncodingError/descriptorNotPassed`` for a body with a
+    ///   descriptor, because a descriptor means nothing in a file.
     public static func bytes<Body: MessageBody>(of body: Body, limit: Int) throws(MessageEncodingError) -> [UInt8] {
         let message = try WrittenMessage.signal(interface, "Body", from: "/", body, limit: limit)
         guard message.descriptors.isEmpty else { throw .descriptorNotPassed }
@@ -20,7 +19,7 @@ public enum MessageArchive {
 
     /// Reads a body from bytes.
     ///
-    /// - Throws: ``MessageDecodingError`` if the bytes are not a message, or the body has another type.
+    /// - Throws: ``MessageDecodingError`` if the bytes are not a message, or if the body has another type.
     public static func body<Body: MessageBody>(from bytes: [UInt8]) throws(MessageDecodingError) -> Body {
         let message: Message
         do throws(MalformedMessage) {

@@ -1,4 +1,4 @@
-/// The header of a message in bytes, by "Message Format" in the D-Bus specification.
+/// A message's header as bytes, by "Message Format" in the D-Bus specification.
 struct MessageHeader: ~Copyable {
     enum Kind: UInt8 {
         case methodCall = 1
@@ -18,7 +18,7 @@ struct MessageHeader: ~Copyable {
         case signature = 8
         case descriptors = 9
 
-        /// The type of the field's value.
+        /// Type of the field's value.
         var type: UInt8 {
             switch self {
             case .path: UInt8(ascii: "o")
@@ -29,24 +29,24 @@ struct MessageHeader: ~Copyable {
         }
     }
 
-    /// The names that a program uses within itself, and that no message has.
+    /// Reserved for use within a program; no message has this path or this interface.
     static let reservedPath: ObjectPath = "/org/freedesktop/DBus/Local"
     static let reservedInterface: InterfaceName = "org.freedesktop.DBus.Local"
 
     private(set) var bytes: ByteBuffer
-    /// The bytes of the path, which alone has no limit of its own.
+    /// Length of the path in bytes. It is the only field without a limit of its own.
     private(set) var pathLength = 0
 
     private static let noAnswerFlag: UInt8 = 1
     private static let noStartFlag: UInt8 = 2
     private static let flagsPlace = 2
     static let bodyLengthPlace = 4
-    /// The place of the serial in a message.
+    /// Place of the serial in a message.
     static let serialPlace = 8
     static let fieldsLengthPlace = 12
     static let fieldsPlace = 16
 
-    /// Begins a header, whose serial is replaced when the message is sent.
+    /// Begins a header. Its serial is set when the message is sent.
     init(_ kind: Kind, expectsAnswer: Bool = true, startsService: Bool = true) {
         bytes = ByteBuffer(capacity: 1024)
         let isLittle = 1.littleEndian == 1
@@ -75,7 +75,7 @@ struct MessageHeader: ~Copyable {
         bytes.append(0)
     }
 
-    /// Adds a name or a path, which holds no NUL.
+    /// Adds a name or a path, which must not contain a NUL.
     mutating func add(_ field: Field, _ name: String) {
         begin(field)
         if field == .path { pathLength = name.utf8.count }
@@ -92,7 +92,7 @@ struct MessageHeader: ~Copyable {
         bytes.pad(to: 8)
     }
 
-    /// Completes the header that a message begins with.
+    /// Completes the header at the beginning of a message.
     static func complete(_ message: inout ByteBuffer, afterBodyFrom start: Int) {
         message.set(UInt32(message.count - start), at: bodyLengthPlace)
     }

@@ -2,9 +2,9 @@ internal import ByteCoding
 internal import CLinux
 internal import Glibc
 
-/// The reason why a message's body cannot be read.
+/// Why a message's body cannot be read.
 public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The body, or a value in the body, has another type than the requested one.
+    /// The body, or a value in it, has another type than the requested one.
     case wrongType(expected: Signature, found: String)
     /// The values hold more bytes than the limit.
     case tooLarge(limit: Int)
@@ -31,14 +31,14 @@ public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvert
 
 /// Reads the values of a message's body in order.
 ///
-/// The reader checks each value that it reads. A value lies within the message, a string is UTF-8 without a NUL, a path or a
-/// signature is valid, and padding is zero.
+/// It checks each value: the value lies within the message, a string is UTF-8 without a NUL, a path or a signature is
+/// valid, and padding is zero.
 ///
-/// Two rules go beyond those of D-Bus. A string with more than 256 combining marks in a row is an error, because Swift takes a time
-/// that grows with the square of their number to compare it with any other string. So are two equal keys in a dictionary, of which
-/// Swift could keep one only.
+/// Two rules go beyond those of D-Bus. A string with more than 256 combining marks in a row is an error, because the
+/// time that Swift takes to compare it with any other string grows with the square of their number. So are two equal
+/// keys in a dictionary, because Swift could keep only one of them.
 public struct MessageReader: ~Copyable {
-    /// The largest depth of nested containers, including variants, by "Message Protocol" in the D-Bus specification.
+    /// Greatest depth of nested containers, including variants, by "Message Protocol" in the D-Bus specification.
     public static let maximumDepth = 64
 
     private let message: Message
@@ -47,20 +47,20 @@ public struct MessageReader: ~Copyable {
     private var place: Place
     private let limit: Int
     private var budget: Int
-    /// The descriptors that have been read.
+    /// Descriptors that have been read.
     private(set) var descriptors: [UnixFD] = []
     private var depth = 0
 
     /// A place in the body, or in a container.
     private struct Place {
-        /// The place of the next value. Padding may be in front of the value.
+        /// Place of the next value. There may be padding in front of it.
         var position: Int
-        /// The end of the body or of the array around the place.
+        /// End of the body, or of the array around this place.
         var end: Int
-        /// The place of the next value's type. All signatures are in the message.
+        /// Place of the next value's type. All signatures are in the message.
         var type: Int
         var typesEnd: Int
-        /// The place of an array's element type; nil outside of an array.
+        /// Place of an array's element type; nil outside of an array.
         var element: Int?
     }
 
@@ -69,14 +69,14 @@ public struct MessageReader: ~Copyable {
         set { place.position = newValue }
     }
 
-    /// The number of bytes that have been read.
+    /// Number of bytes that have been read.
     var size: Int { limit - budget }
 
     /// Creates a reader at the first value of a message.
     ///
     /// - Parameters:
     ///   - message: The message.
-    ///   - limit: The largest number of bytes to read.
+    ///     - limit: The largest number of bytes to read.
     init(message: Message, limit: Int) {
         self.init(message, message.signature, at: message.body, upTo: message.count, limit: limit)
     }
@@ -90,7 +90,7 @@ public struct MessageReader: ~Copyable {
         budget = limit
     }
 
-    /// Returns the end of a variant of a message's header.
+    /// Returns the end of a variant in a message's header.
     static func endOfVariant(_ message: Message, at start: Int, upTo end: Int) throws(MessageDecodingError) -> Int {
         var reader = MessageReader(message, 0..<0, at: start, upTo: end, limit: .max)
         try reader.skip(TypeCode.variant)
@@ -99,13 +99,13 @@ public struct MessageReader: ~Copyable {
 
     // MARK: Types
 
-    /// The first byte of the next value's signature; nil behind the last value.
+    /// The first byte of the next value's signature; nil after the last value.
     private var code: UInt8? {
         guard place.element == nil || place.position < place.end, place.type < place.typesEnd else { return nil }
         return byte(at: place.type)
     }
 
-    /// Checks that no byte follows the last value, which the program needs not have read.
+    /// Checks that no byte follows the last value. The program does not have to have read that far.
     mutating func expectEnd() throws(MessageDecodingError) {
         while let code { try skip(code) }
         guard place.position == place.end else { throw .invalidValue("bytes follow the last value") }
@@ -114,13 +114,13 @@ public struct MessageReader: ~Copyable {
     /// Whether a value is left in this container or in the body.
     public var hasMore: Bool { code != nil }
 
-    /// Goes to the next type.
+    /// Moves on to the next type.
     private mutating func takeType(_ length: Int) {
         place.type += length
         if let element = place.element, place.type == place.typesEnd { place.type = element }
     }
 
-    /// The end of the type at a place within the signature, which is valid.
+    /// Returns the end of a type that begins at a place in the signature, which is valid.
     private func endOfType(at start: Int) -> Int {
         var end = start
         var depth = 0
@@ -210,7 +210,7 @@ public struct MessageReader: ~Copyable {
         try expect(code)
         let length = Int(try take(UInt32.self))
         guard length < place.end - position else { throw Self.endedTooSoon }
-        // The size is checked before the string is created, so a string above the limit is not copied.
+        // Check the size before creating the string, so that a string above the limit is not copied.
         try spend(length + 1)
         guard byte(at: position + length) == 0,
             let text = String(validatingCString: (bytes + position).assumingMemoryBound(to: CChar.self)),
@@ -268,7 +268,7 @@ public struct MessageReader: ~Copyable {
     public mutating func readUnixFD() throws(MessageDecodingError) -> UnixFD { try UnixFD(from: &self) }
 
     static let keyIsNotANumber = MessageDecodingError.invalidValue("the key of an entry is not a number")
-    /// The error of a dictionary in which a key arrives twice.
+    /// A key arrives twice in a dictionary.
     package static let repeatedKey = MessageDecodingError.invalidValue("two keys of a dictionary are equal")
     static let tooManyMarks = MessageDecodingError.invalidValue(
         "a string has more than \(String.maximumMarks) combining marks in a row"
@@ -287,14 +287,14 @@ public struct MessageReader: ~Copyable {
         return descriptor
     }
 
-    /// Notes the owner of a descriptor that has been read.
+    /// Takes note of the owner of a descriptor that has been read.
     mutating func add(_ descriptor: UnixFD) {
         descriptors.append(descriptor)
     }
 
     // MARK: Containers
 
-    /// Reads an array. `body` is called for each element and must read that element.
+    /// Reads an array. `body` is called for each element, and must read it.
     public mutating func readArray(
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
     ) throws(MessageDecodingError) {
@@ -313,7 +313,7 @@ public struct MessageReader: ~Copyable {
     ///
     /// - Parameters:
     ///   - element: The type of the numbers.
-    ///   - body: A closure that gets the numbers in their memory format. The bytes belong to the message.
+    ///   - body: Gets the numbers in their memory format. The bytes belong to the message.
     mutating func readNumbers<Result>(
         _ element: FixedType,
         _ body: (UnsafeRawBufferPointer) -> Result
@@ -385,7 +385,7 @@ public struct MessageReader: ~Copyable {
 
     /// Reads a variant if it holds one value of type `content`. `body` reads that value.
     ///
-    /// - Returns: The result of `body`; nil for a value of another type, which is still to be read.
+    /// - Returns: The result of `body`; nil for a value of another type, which you can then read in another way.
     package mutating func readVariant<Content>(
         ifOf content: Signature,
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Content
@@ -400,7 +400,7 @@ public struct MessageReader: ~Copyable {
         return result
     }
 
-    /// Whether the next value is of a type, and no other value follows.
+    /// Whether one value of a type comes next, and no other value after it.
     private func holds(_ type: Signature) -> Bool {
         let expected = type.rawValue.utf8
         guard place.typesEnd - place.type == expected.count else { return false }
@@ -412,7 +412,8 @@ public struct MessageReader: ~Copyable {
         return true
     }
 
-    /// Enters a container, runs `body`, and goes on behind the container. After an error, the container is still to be read.
+    /// Enters a container, runs `body`, and goes on behind the container. After an error, the container has not been
+    /// read.
     private mutating func within<Result>(
         _ enter: (inout MessageReader) throws(MessageDecodingError) -> Int,
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Result
@@ -452,7 +453,7 @@ public struct MessageReader: ~Copyable {
         return end - start
     }
 
-    /// Goes to the first field of the structure or the entry that comes next.
+    /// Goes to the first field of the structure or entry that comes next.
     ///
     /// - Returns: The length of its type.
     private mutating func enterFields() throws(MessageDecodingError) -> Int {
@@ -482,7 +483,7 @@ public struct MessageReader: ~Copyable {
 
     // MARK: Any type
 
-    /// Goes to the value behind the next one.
+    /// Skips the next value.
     mutating func skip() throws(MessageDecodingError) {
         if let code { try skip(code) }
     }
@@ -518,7 +519,7 @@ public struct MessageReader: ~Copyable {
 
     /// Reads the next value, which may have any type.
     public mutating func readValue() throws(MessageDecodingError) -> Value {
-        // A value takes more memory here than in the message, so that memory counts towards the limit.
+        // A value takes more memory here than in the message, so that memory is what counts towards the limit.
         try spend(MemoryLayout<Value>.stride)
         switch code {
         case TypeCode.byte: return .byte(try readUInt8())
@@ -562,7 +563,7 @@ public struct MessageReader: ~Copyable {
         try readArray { (reader) throws(MessageDecodingError) in
             try reader.readEntry { (reader) throws(MessageDecodingError) in
                 let key = try reader.readValue()
-                // Such a key does not equal itself, and a dictionary searches all such keys for each of them.
+                // NaN does not equal itself, and for each such key a dictionary would search all the others.
                 if case .double(let number) = key, number.isNaN { throw Self.keyIsNotANumber }
                 guard entries.updateValue(try reader.readValue(), forKey: key) == nil else { throw Self.repeatedKey }
             }

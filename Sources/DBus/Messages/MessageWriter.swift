@@ -1,9 +1,9 @@
 internal import CLinux
 internal import Glibc
 
-/// The reason why a value cannot be written into a message.
+/// Why a value cannot be written into a message.
 public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// A string holds a NUL, which would end the string in D-Bus.
+    /// A string contains a NUL, which would end it in D-Bus.
     case nulInString
     /// The message is larger than the limit in bytes.
     case tooLarge(limit: Int)
@@ -11,13 +11,13 @@ public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvert
     case tooDeep
     /// The values do not fit the signature.
     ///
-    /// A value has another type, there are too many or too few values, or a signature that was combined at run time
-    /// breaks a rule (a structure without fields, more than 255 bytes).
+    /// Either a value has another type, or there are too many or too few values, or a signature that was combined at
+    /// run time breaks a rule (a structure without fields, more than 255 bytes).
     case inconsistentValue
-    /// The descriptor cannot be duplicated, the message holds more than 16 descriptors, or this connection cannot pass
-    /// descriptors.
+    /// Either the descriptor cannot be duplicated, or the message holds more than 16 descriptors, or this connection
+    /// cannot pass descriptors.
     case descriptorNotPassed
-    /// libdbus reserves the path or the interface.
+    /// The path or the interface is reserved by libdbus.
     case reservedName(String)
 
     /// The reason in words.
@@ -35,21 +35,22 @@ public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvert
 
 /// Writes values into a message's body in order.
 ///
-/// The bus closes the connection for some mistakes. A writer throws an error instead, before anything is sent: it compares
-/// types with the promised signature, and counts size and depth. After an error, nothing more is written and the message is
-/// not sent, even if the error was caught.
+/// The bus closes the connection for some mistakes. A writer throws an error instead, before anything is sent: it
+/// compares types with the promised signature, and counts size and depth. After an error, it writes nothing more and
+/// the message is not sent, even if you catch the error.
 public struct MessageWriter: ~Copyable {
-    /// The largest depth of nested containers, including variants.
+    /// Greatest depth of nested containers, including variants.
     ///
-    /// D-Bus allows a depth of 64. dbus-broker also counts the innermost value, and closes a connection that sends
+    /// D-Bus allows a depth of 64, but dbus-broker also counts the innermost value, and closes a connection that sends
     /// more.
     public static let maximumDepth = 63
-    /// The largest number of descriptors in a message. A bus closes a connection that sends more.
+    /// Largest number of descriptors in a message. If there are more, a bus closes the connection.
     public static let maximumDescriptors = 16
 
-    /// The message so far. Its header, with padding, is a multiple of 8 bytes, so that a value's place in the body tells its padding.
+    /// The message so far. Its header, with padding, is a multiple of 8 bytes, so that a value's place in the body
+    /// determines its padding.
     private var buffer: ByteBuffer
-    /// Duplicates of the descriptors in the body, in order. The body has their positions in this array.
+    /// Duplicates of the descriptors in the body, in order. The body contains their positions in this array.
     private(set) var descriptors: [UnixFD] = []
     /// The promised signature, followed by the signatures of the variants that are being written.
     private var types = ByteBuffer(capacity: 128)
@@ -58,7 +59,7 @@ public struct MessageWriter: ~Copyable {
     private let limit: Int
     private var budget: Int
     private var depth = 0
-    /// The first error. Every later call throws this error again: the message is incomplete after an error.
+    /// The first error. Every later call throws it again, because the message is incomplete.
     private var failure: MessageEncodingError?
 
     /// Creates a writer for an empty body.
@@ -66,8 +67,8 @@ public struct MessageWriter: ~Copyable {
     /// - Parameters:
     ///   - header: The message's header, with its padding.
     ///   - signature: The types of the values that will be written.
-    ///   - limit: The largest size of the message in bytes. Padding counts as in the worst case.
-    ///   - used: The bytes of the message's header, which count towards the limit.
+    ///     - limit: The largest size of the message in bytes. Padding counts as in the worst case.
+    ///   - used: The size of the header in bytes, which counts towards the limit.
     init(after header: consuming ByteBuffer, _ signature: Signature, limit: Int, used: Int) {
         bodyStart = header.count
         buffer = header
@@ -77,12 +78,12 @@ public struct MessageWriter: ~Copyable {
         budget = limit - used
     }
 
-    /// The number of bytes that have been used.
+    /// Number of bytes that have been used.
     var size: Int { limit - budget }
 
     /// Completes the message, if all values of the signature have been written.
     ///
-    /// - Returns: The bytes of the message.
+    /// - Returns: The message as bytes.
     mutating func finish() throws(MessageEncodingError) -> [UInt8] {
         try checkCompleteness()
         MessageHeader.complete(&buffer, afterBodyFrom: bodyStart)
@@ -163,7 +164,7 @@ public struct MessageWriter: ~Copyable {
     /// Appends a value of type `g`.
     ///
     /// - Throws: ``MessageEncodingError/inconsistentValue`` if the signature was combined from others and breaks a
-    ///   rule, such as a structure without fields.
+    ///   rule, for example because a structure has no fields.
     public mutating func append(_ value: Signature) throws(MessageEncodingError) {
         try proceed()
         guard Signature.isValid(value.rawValue.utf8) else { throw failed(.inconsistentValue) }
@@ -190,7 +191,7 @@ public struct MessageWriter: ~Copyable {
         _ numbers: UnsafeRawBufferPointer
     ) throws(MessageEncodingError) {
         try appendArray(of: element.signature) { (writer) throws(MessageEncodingError) in
-            // The array may have padding before its first element.
+            // There may be padding before the first element.
             try writer.spend(numbers.count + element.size)
             writer.buffer.append(contentsOf: numbers)
         }
@@ -233,7 +234,7 @@ public struct MessageWriter: ~Copyable {
         buffer.pad(to: TypeCode.alignment(of: types[elements.lowerBound]))
         let start = buffer.count
         try write(TypeCursor(elements, repeats: true), body)
-        // A receiver takes a longer array for a damaged message.
+        // If the array were longer, receivers would consider the message damaged.
         guard buffer.count - start <= ConnectionLimits.largestMessage else {
             throw failed(.tooLarge(limit: ConnectionLimits.largestMessage))
         }
@@ -284,7 +285,7 @@ public struct MessageWriter: ~Copyable {
         }
     }
 
-    /// Appends a variant that holds a string. Most variants do, and the type of a string needs no further checks.
+    /// Appends a variant that holds a string. Most variants do, and a string's type needs no further checks.
     private mutating func appendVariant(of text: String) throws(MessageEncodingError) {
         try take(TypeCode.variant, size: 9 + text.utf8.count + 8)
         guard depth < Self.maximumDepth else { throw failed(.tooDeep) }
@@ -298,7 +299,7 @@ public struct MessageWriter: ~Copyable {
         _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
     ) throws(MessageEncodingError) {
         try proceed()
-        // A signature that was combined from others may be too long or too deep.
+        // If the signature was combined from others, it may be too long or too deep.
         guard expected.take(TypeCode.variant, of: types), content.isSingle else { throw failed(.inconsistentValue) }
         try spend(8 + content.rawValue.utf8.count)
         buffer.append(signature: content)
@@ -310,7 +311,8 @@ public struct MessageWriter: ~Copyable {
 
     /// Appends a dictionary from strings to values of any type, `a{sv}`. Their order is undefined.
     ///
-    /// The result is that of `options.write(to:)`, whose code is for dictionaries of all types and takes a multiple of the time.
+    /// `options.write(to:)` has the same result, but because its code is for dictionaries of all types, it takes
+    /// several times as long.
     public mutating func append(options: [String: Value]) throws(MessageEncodingError) {
         try appendDictionary(key: Self.string, value: Self.variant) { (writer) throws(MessageEncodingError) in
             for (key, value) in options {

@@ -1,7 +1,7 @@
 /// A position in the promised signature of a message's body, or of one container, while the values are written.
 ///
-/// If a body differs from its signature, every receiver rejects the message, or reads other values. Each step is therefore
-/// checked. The positions are those of bytes in the signatures that the writer holds.
+/// Each step is checked, because receivers reject a message whose body differs from its signature, or read other values
+/// from it. Positions are those of bytes in the signatures that the writer holds.
 struct TypeCursor {
     private let start: Int
     private let end: Int
@@ -10,7 +10,7 @@ struct TypeCursor {
 
     /// Creates a cursor that expects the types of a range in order.
     ///
-    /// - Parameter repeats: Whether the types are the element of an array, of which there is any number.
+    /// - Parameter repeats: Whether the types are those of an array's element, which may occur any number of times.
     init(_ types: Range<Int>, repeats: Bool = false) {
         start = types.lowerBound
         end = types.upperBound
@@ -18,7 +18,7 @@ struct TypeCursor {
         self.repeats = repeats
     }
 
-    /// Whether no value is missing: all types have been taken. In an array, the last element is complete.
+    /// Whether no value is missing: all types have been taken or, in an array, the last element is complete.
     var isComplete: Bool { next == (repeats ? start : end) }
 
     /// Takes a basic type or a variant.
@@ -32,7 +32,7 @@ struct TypeCursor {
 
     /// Takes an array.
     ///
-    /// - Returns: The range of the element's type; nil if another type comes next.
+    /// - Returns: The place of the element's type; nil if another type comes next.
     mutating func takeArray(of types: borrowing ByteBuffer) -> Range<Int>? {
         guard next != end, types[next] == UInt8(ascii: "a") else { return nil }
         let first = next + 1
@@ -43,7 +43,7 @@ struct TypeCursor {
 
     /// Takes a structure, which begins with `(`, or a dictionary's entry, which begins with `{`.
     ///
-    /// - Returns: The range of the fields' types; nil if another type comes next.
+    /// - Returns: The places of the fields' types; nil if another type comes next.
     mutating func takeBracketed(_ bracket: UInt8, of types: borrowing ByteBuffer) -> Range<Int>? {
         guard next != end, types[next] == bracket else { return nil }
         let first = next + 1

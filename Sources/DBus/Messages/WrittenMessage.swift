@@ -1,15 +1,15 @@
-/// A message that this program has written and that has not been sent.
+/// A message that this program has written and not sent yet.
 ///
-/// libdbus's own functions for a dictionary of ten values take six times as long as the module's writer, under libdbus's
-/// locks, and end the process for a wrong type. The module therefore writes and reads messages itself.
+/// This module writes and reads messages itself, because libdbus's functions take six times as long for a dictionary of
+/// ten values, hold libdbus's locks, and end the process for a wrong type.
 struct WrittenMessage {
-    /// The whole message, whose header does not tell the number of descriptors.
+    /// The whole message. Its header does not contain the number of descriptors.
     private(set) var bytes: [UInt8]
     /// Duplicates of the descriptors in the body, in order.
     let descriptors: [UnixFD]
-    /// The upper bound of the size in bytes.
+    /// An upper bound of the size in bytes.
     let size: Int
-    /// The bytes of the header in front of the fields that tell about the body.
+    /// Number of header bytes before the fields that describe the body.
     let fieldsEnd: Int
 
     static func methodCall<Body: MessageBody>(
@@ -51,7 +51,8 @@ struct WrittenMessage {
         try WrittenMessage(MessageHeader(.methodReturn, to: call), body, limit: limit)
     }
 
-    /// The bytes of an error's text from which on only the beginning is sent: the text may quote what the caller has sent.
+    /// Largest size of an error's text in bytes. If it is longer, only the beginning is sent: it may quote what the
+    /// caller has sent.
     private static let errorBytes = 16 << 10
 
     static func error(to call: ReplyAddress, _ error: RemoteError, limit: Int) throws(MessageEncodingError)
@@ -59,11 +60,12 @@ struct WrittenMessage {
     {
         var header = MessageHeader(.error, to: call)
         header.add(.errorName, error.name.rawValue)
-        // An error with a changed text still tells the caller more than no answer.
+        // Even with a changed text, an error helps the caller more than no answer.
         var text = error.message
         if text.utf8.contains(0) { text = text.split(separator: "\0").joined(separator: " ") }
         if text.utf8.count > min(limit / 2, errorBytes) {
-            // The mark tells a reader that the end is missing: it may look for the beginning of a secret in front of the mark.
+            // Mark the missing end, for readers that hide a secret when they see its beginning: they may look for it in
+            // front of the mark.
             text = String(text.unicodeScalars.prefix(1023)) + "…"
         }
         return try WrittenMessage(header, text, limit: limit)
@@ -74,7 +76,7 @@ struct WrittenMessage {
         if interface == MessageHeader.reservedInterface { throw .reservedName(interface.rawValue) }
     }
 
-    /// The upper bound of a header's size without its path: at most seven names, each of at most 255 bytes.
+    /// An upper bound of a header's size without its path: at most seven names, each of at most 255 bytes.
     private static let headerSize = 2048
 
     private init<Body: MessageBody>(
@@ -83,7 +85,7 @@ struct WrittenMessage {
         limit: Int
     ) throws(MessageEncodingError) {
         let signature = Body.signature
-        // A signature that was combined from others may be too long or too deep.
+        // If the signature was combined from others, it may be too long or too deep.
         guard Signature.isValid(signature.rawValue.utf8) else { throw .inconsistentValue }
         let used = Self.headerSize + header.pathLength
         guard used <= limit else { throw .tooLarge(limit: limit) }
@@ -96,7 +98,7 @@ struct WrittenMessage {
         descriptors = writer.descriptors
     }
 
-    /// The bytes as they are sent.
+    /// The bytes in the form in which they are sent.
     var sentBytes: [UInt8] {
         guard !descriptors.isEmpty else { return bytes }
         var sent = bytes
@@ -104,7 +106,7 @@ struct WrittenMessage {
         return sent
     }
 
-    /// Marks a call to which no answer is awaited.
+    /// Marks a call that needs no answer.
     mutating func expectNoAnswer() {
         MessageHeader.expectNoAnswer(to: &bytes)
     }

@@ -1,11 +1,12 @@
-/// The place of a connection among all connections of its bus, in the order in which they began.
+/// A connection's place among all connections of its bus, in the order in which they began.
 ///
-/// The bus gives each connection a unique name with two numbers, such as `:1.42`, and counts up. It gives no number twice.
+/// A bus gives each connection a unique name with two numbers, such as `:1.42`. It counts up, and gives no number
+/// twice.
 public struct ConnectionNumber: Sendable, Hashable, Comparable {
     private let major: UInt32
     private let minor: UInt32
 
-    /// The number of a connection; nil for a name that is not a unique name of two numbers.
+    /// Reads the number of a connection; nil if the name is not a unique name of two numbers.
     public init?(_ name: BusName) {
         let fields = name.rawValue.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
         guard name.isUnique, fields.count == 2, let major = UInt32(fields[0]), let minor = UInt32(fields[1]) else {

@@ -9,7 +9,7 @@ public struct BusName: ValidatedName {
         self.init(trusted: rawValue)
     }
 
-    /// Creates a name from a string that is known to be valid.
+    /// Creates a name from a string that you know is valid.
     init(trusted: String) {
         rawValue = trusted
     }
@@ -25,7 +25,7 @@ public struct BusName: ValidatedName {
             : NameRule.isDotted(bytes, allowsHyphen: true)
     }
 
-    /// Whether the name is unique. The bus never gives the unique name of a connection to another connection.
+    /// Whether the name is unique. A bus never gives the same unique name to another connection.
     public var isUnique: Bool { rawValue.utf8.first == UInt8(ascii: ":") }
 
     /// The message bus itself.
@@ -43,7 +43,7 @@ public struct ObjectPath: ValidatedName {
         self.init(trusted: rawValue)
     }
 
-    /// Creates a path from a string that is known to be valid.
+    /// Creates a path from a string that you know is valid.
     init(trusted: String) {
         rawValue = trusted
     }
@@ -88,7 +88,7 @@ public struct InterfaceName: ValidatedName {
         self.init(trusted: rawValue)
     }
 
-    /// Creates a name from a string that is known to be valid.
+    /// Creates a name from a string that you know is valid.
     init(trusted: String) {
         rawValue = trusted
     }
@@ -113,12 +113,12 @@ public struct ErrorName: ValidatedName {
         self.init(trusted: rawValue)
     }
 
-    /// Creates a name from a string that is known to be valid.
+    /// Creates a name from a string that you know is valid.
     init(trusted: String) {
         rawValue = trusted
     }
 
-    /// Whether the bytes are a valid error name. The rule is the same as for an interface name.
+    /// Whether the bytes are a valid error name, for which the rule is the same as for an interface name.
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         InterfaceName.isValid(bytes)
     }
@@ -139,19 +139,19 @@ public struct ErrorName: ValidatedName {
     public static let notSupported: ErrorName = "org.freedesktop.DBus.Error.NotSupported"
     /// The name has no owner.
     public static let nameHasNoOwner: ErrorName = "org.freedesktop.DBus.Error.NameHasNoOwner"
-    /// The other end went away before it answered. The bus also uses this name for a call that took too long.
+    /// The other end exited before it answered. The bus also uses this name for a call that took too long.
     public static let noReply: ErrorName = "org.freedesktop.DBus.Error.NoReply"
     /// The property cannot be set.
     public static let propertyReadOnly: ErrorName = "org.freedesktop.DBus.Error.PropertyReadOnly"
-    /// The name has no owner, and no service file provides the name.
+    /// The name has no owner, and no service file provides it.
     public static let serviceUnknown: ErrorName = "org.freedesktop.DBus.Error.ServiceUnknown"
-    /// The object lacks the interface.
+    /// The object does not have the interface.
     public static let unknownInterface: ErrorName = "org.freedesktop.DBus.Error.UnknownInterface"
-    /// The object lacks the method.
+    /// The object does not have the method.
     public static let unknownMethod: ErrorName = "org.freedesktop.DBus.Error.UnknownMethod"
     /// The connection does not export the object.
     public static let unknownObject: ErrorName = "org.freedesktop.DBus.Error.UnknownObject"
-    /// The interface lacks the property.
+    /// The interface does not have the property.
     public static let unknownProperty: ErrorName = "org.freedesktop.DBus.Error.UnknownProperty"
 }
 
@@ -166,7 +166,7 @@ public struct MemberName: ValidatedName {
         self.init(trusted: rawValue)
     }
 
-    /// Creates a name from a string that is known to be valid.
+    /// Creates a name from a string that you know is valid.
     init(trusted: String) {
         rawValue = trusted
     }

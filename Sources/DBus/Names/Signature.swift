@@ -9,7 +9,7 @@ public struct Signature: ValidatedName {
         self.init(trusted: rawValue)
     }
 
-    /// Creates a signature from a string that is known to be valid.
+    /// Creates a signature from a string that you know is valid.
     init(trusted: String) {
         rawValue = trusted
     }
@@ -17,14 +17,14 @@ public struct Signature: ValidatedName {
     /// The signature of a body without values.
     public static let empty = Signature(trusted: "")
 
-    /// The largest length of a signature in bytes.
+    /// Greatest length of a signature in bytes.
     static let maximumLength = 255
-    /// The largest depth of arrays, and of structures.
+    /// Greatest depth of nested arrays, and also of structures.
     private static let maximumNesting = 32
 
     /// Whether the bytes are a valid signature.
     ///
-    /// A signature is a sequence of complete types of at most 255 bytes. Arrays and structures are each nested at most
+    /// It is a sequence of complete types of at most 255 bytes, in which arrays and structures are each nested at most
     /// 32 deep ("Type System", D-Bus specification).
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.count <= maximumLength else { return false }
@@ -34,15 +34,15 @@ public struct Signature: ValidatedName {
 
     /// Whether the bytes of a message are a valid signature.
     ///
-    /// sd-bus counts the entries of dictionaries as structures, and libdbus does not. A signature that is sent follows both rules,
-    /// and one that arrives follows that of libdbus.
+    /// sd-bus counts the entries of dictionaries as structures, and libdbus does not. So a signature has to follow both
+    /// rules to be sent, and only that of libdbus when it arrives.
     static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count <= maximumLength else { return false }
         return bytes.withMemoryRebound(to: UInt8.self) { areTypes($0, entriesAreStructures: false) }
     }
 
     private static func areTypes(_ bytes: UnsafeBufferPointer<UInt8>, entriesAreStructures: Bool) -> Bool {
-        // Most values are of a type that is one byte.
+        // Most values have a type of one byte.
         if bytes.count == 1 { return Scanner.isComplete(bytes[0]) }
         var scanner = Scanner(bytes, entriesAreStructures: entriesAreStructures)
         while scanner.hasMore {
@@ -58,7 +58,7 @@ public struct Signature: ValidatedName {
         return Self.scan(rawValue) { $0.skipCompleteType() && !$0.hasMore }
     }
 
-    /// Returns the signature of the values of `a` followed by those of `b`. The result may be too long to be valid.
+    /// Returns the signature of the values of `a` followed by those of `b`. It may be too long to be valid.
     static func + (a: Signature, b: Signature) -> Signature {
         Signature(trusted: a.rawValue + b.rawValue)
     }
@@ -77,7 +77,8 @@ public struct Signature: ValidatedName {
         }
     }
 
-    /// Calls a closure with the bytes of a signature. A scan of the string by its own indices takes several times as long.
+    /// Calls a closure with the bytes of a signature. Scanning the string by its own indices would take several times
+    /// as long.
     private static func scan<Result>(_ text: String, _ body: (inout Scanner) -> Result) -> Result {
         var text = text
         return text.withUTF8 { bytes in
@@ -92,7 +93,8 @@ public struct Signature: ValidatedName {
         private var arrays = 0
         private var structures = 0
 
-        /// Whether an entry of a dictionary counts as a structure, or not at all: it is within an array, which counts.
+        /// Whether an entry of a dictionary counts as a structure. If not, it does not count at all, because the array
+        /// around it does.
         private let entriesAreStructures: Bool
 
         init(_ bytes: UnsafeBufferPointer<UInt8>, entriesAreStructures: Bool) {
@@ -130,7 +132,7 @@ public struct Signature: ValidatedName {
             }
         }
 
-        /// Whether a type is this one byte.
+        /// Whether a type consists of only this byte.
         static func isComplete(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "v") || isBasic(byte) }
 
         private mutating func skipDictionaryEntry() -> Bool {

@@ -1,10 +1,10 @@
-/// A D-Bus string that follows a rule, which is checked when a value is created.
+/// A D-Bus string that follows a rule. Creating a value checks it.
 ///
-/// Debian's libdbus ends the process when it is handed an invalid name. No function of this module therefore takes a
-/// plain `String` as a name: a value of a name type proves that the name is valid.
+/// Debian's libdbus ends the process when it gets an invalid name. So no function of this module takes a plain `String`
+/// as a name: a value of a name type proves that the name is valid.
 ///
-/// A literal is also checked when the value is created. An invalid literal stops the process, like other programming
-/// errors. Use `init(rawValue:)` for strings from outside the program.
+/// Literals are checked too, and an invalid one stops the process, like other programming errors. Use `init(rawValue:)`
+/// for strings from outside the program.
 public protocol ValidatedName: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral,
     CustomStringConvertible
 where RawValue == String {
@@ -28,7 +28,7 @@ extension ValidatedName {
     public var description: String { rawValue }
 }
 
-/// The rules that several kinds of names share.
+/// Rules that several kinds of names share.
 enum NameRule {
     static let maximumLength = 255
 
@@ -40,8 +40,8 @@ enum NameRule {
         (0x30...0x39).contains(byte)
     }
 
-    /// Whether the bytes are two or more elements, separated by dots. No element is empty, and none starts with a digit
-    /// unless `digitsMayLead` is true.
+    /// Whether the bytes are two or more elements, separated by dots. No element may be empty, and none may start with
+    /// a digit unless `digitsMayLead` is true.
     static func isDotted(
         _ bytes: some Collection<UInt8>,
         allowsHyphen: Bool,

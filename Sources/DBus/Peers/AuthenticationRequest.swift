@@ -1,16 +1,17 @@
 internal import CLinux
 internal import Glibc
 
-/// The authentication by this program, whose answer ``PeerAuthentication`` gives.
+/// This program's side of the authentication, which ``PeerAuthentication`` answers.
 ///
-/// A program that needs not know the answer before its first message sends all lines at once, and the message behind them.
+/// If a program does not need to know the answer before its first message, it sends all lines at once, and the message
+/// behind them.
 struct AuthenticationRequest {
     private var isAccepted = false
 
-    /// The lines that come before the first message.
+    /// Lines that come before the first message.
     static var lines: String { "\0AUTH EXTERNAL \(user)\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n" }
 
-    /// The user of this process: the decimal number, whose digits are written as hexadecimal bytes.
+    /// This process's user: the digits of the decimal number, written as hexadecimal bytes.
     static var user: String {
         var text = ""
         for digit in String(getuid()).unicodeScalars {
@@ -22,7 +23,7 @@ struct AuthenticationRequest {
 
     /// Takes the answer.
     ///
-    /// - Returns: Whether the other end takes descriptors; nil if a part of the answer is missing.
+    /// - Returns: Whether the other end takes descriptors; nil if part of the answer is missing.
     /// - Throws: ``MalformedMessage`` if the other end does not accept this program.
     mutating func passesDescriptors(_ input: inout InputBuffer) throws(MalformedMessage) -> Bool? {
         while let line = try input.nextLine() {

@@ -5,16 +5,16 @@ public import Reactor
 extension Connection {
     /// Connects to a ``PeerListener``, or to another program that listens without a bus.
     ///
-    /// The method returns when the other end has accepted this program. Messages of the other end that arrive before
-    /// this program has exported objects or subscribed to signals are lost.
+    /// It returns when the other end has accepted this program. Messages that arrive before you have exported objects
+    /// or subscribed to signals are lost.
     ///
     /// - Parameters:
     ///   - address: The address in D-Bus's notation.
     ///   - loop: The event loop that carries the connection.
     ///   - limits: The limits of the connection.
     ///   - timeout: The time limit.
-    /// - Throws: ``ConnectionError`` if no program listens at the address, if the listening program belongs to another
-    ///   user, or if it rejects this program. Also ``ConnectionError/timedOut`` and ``ConnectionError/cancelled``.
+    /// - Throws: ``ConnectionError`` if no program listens at the address, if one listens but belongs to another user,
+    ///   or if it rejects this program. Also ``ConnectionError/timedOut`` and ``ConnectionError/cancelled``.
     public static func open(
         peer address: String,
         on loop: EventLoop,
@@ -72,8 +72,9 @@ extension Connection {
 
     /// Gives the other end of a connection without a bus a name, as a bus would.
     ///
-    /// The name is the ``IncomingCall/sender`` of the other end's calls. It has to be a name that no bus gives. The other end is
-    /// then treated as a connection to a bus is: its calls continue when it has exited, and ``watchName(_:_:)`` tells its end.
+    /// Its calls then have this name as their ``IncomingCall/sender``. Choose a name that no bus gives. From now on the
+    /// other end is treated like a connection to a bus: its calls continue when it has exited, and ``watchName(_:_:)``
+    /// reports its end.
     public func namePeer(_ name: BusName) {
         guard uniqueName == nil else { return }
         peerName = name
@@ -85,11 +86,12 @@ extension Connection {
         objects = other.assumeIsolated { $0.objects }
     }
 
-    /// Notes that the other end has closed. Its calls continue, and those that have not started start in their turn.
+    /// Notes that the other end has closed. Its calls continue, and those that have not started do so in their turn.
     func leave(_ name: BusName) {
         incomingCalls.leave(name)
         startLeftCalls()
-        // A handler may use this connection, which is ending, and may end any watch, so each is looked up when its turn comes.
+        // A handler may use this connection, which is ending, and may end any watch, so look each one up when its turn
+        // comes.
         loop.execute {
             self.assumeIsolated { connection in
                 for id in connection.nameWatches.ids(of: name) { connection.nameWatches.handler(id)?(name, nil) }
@@ -98,7 +100,7 @@ extension Connection {
         }
     }
 
-    /// Starts the next call of the other end, which has gone, and the others in later jobs.
+    /// Starts the next call of the other end, which has left, and the others in later jobs.
     private func startLeftCalls() {
         guard incomingCalls.waiting > 0 else { return }
         loop.execute {
@@ -109,7 +111,7 @@ extension Connection {
         }
     }
 
-    /// Ends an accepted connection if the other end does not authenticate within the time limit.
+    /// Ends an accepted connection if the other end does not authenticate in time.
     func endUnlessAuthenticated(within time: Duration) {
         authenticationTimer = loop.schedule(at: .now + min(time, .longest)) { [weak self] in
             self?.assumeIsolated { connection in
@@ -118,21 +120,20 @@ extension Connection {
         }
     }
 
-    /// The credentials of the process at the other end of the socket.
+    /// Credentials of the process at the other end of the socket.
     ///
-    /// On a connection without a bus, the other end is the other program; otherwise the other end is the bus. The
-    /// kernel recorded the credentials when the socket was connected. Nil after the connection has ended, and if there
-    /// is no socket.
+    /// On a connection without a bus, this is the other program; otherwise it is the bus. The kernel recorded them when
+    /// the socket was connected. Nil after the connection has ended, and if there is no socket.
     ///
-    /// The process is nil if it has exited. The number of a process that goes later may belong to another process:
-    /// ``Credentials/processDescriptor`` rules that out, from Linux 6.5 on.
+    /// If the process has exited, there is no process in them. If it exits later, its number may come to belong to
+    /// another process: ``Credentials/processDescriptor`` rules that out, from Linux 6.5 on.
     public var peerCredentials: Credentials? {
         guard state == .open else { return nil }
         return Credentials(of: socket)?.withProcess(of: socket)
     }
 
-    /// Ends the connection after the messages that have arrived, as if the other end had closed it now. A copy of the other end's
-    /// socket in another process changes nothing.
+    /// Ends the connection after the messages that have arrived, as if the other end had closed it now. It does so even
+    /// if another process has a copy of the other end's socket.
     public func hangUp() {
         if state != .released { shutdown(socket, CInt(SHUT_RDWR)) }
     }
@@ -147,17 +148,18 @@ extension Connection {
 extension Credentials {
     /// Reads the credentials of the process at the other end of a socket; nil if the kernel has none.
     init?(of socket: CInt) {
-        // The tuple has the layout of struct ucred, which Swift does not import.
+        // This tuple has the layout of struct ucred, which Swift does not import.
         var credentials: (pid: UInt32, uid: UInt32, gid: UInt32) = (0, 0, 0)
         var size = socklen_t(MemoryLayout.size(ofValue: credentials))
         guard getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else { return nil }
         self.init(pid: credentials.pid, uid: credentials.uid, processDescriptor: nil)
     }
 
-    /// `SO_PEERPIDFD`, which the Glibc module does not have.
+    /// `SO_PEERPIDFD`, which is missing in the Glibc module.
     private static let peerDescriptor: CInt = 77
 
-    /// The credentials with a descriptor of the process, if the kernel gives one. Without a process if it has exited.
+    /// Returns the credentials with a descriptor of the process, if the kernel gives one. If the process has exited,
+    /// they are without a process.
     func withProcess(of socket: CInt) -> Credentials {
         var process: CInt = -1
         var size = socklen_t(MemoryLayout.size(ofValue: process))
@@ -165,7 +167,7 @@ extension Credentials {
             return errno == ENOPROTOOPT ? self : Credentials(pid: nil, uid: uid)
         }
         let descriptor = UnixFD(owning: process)
-        // The descriptor of a process that has ended is readable.
+        // A process's descriptor is readable once the process has ended.
         var ended = pollfd(fd: process, events: Int16(POLLIN), revents: 0)
         return Credentials(pid: poll(&ended, 1, 0) == 0 ? pid : nil, uid: uid, processDescriptor: descriptor)
     }

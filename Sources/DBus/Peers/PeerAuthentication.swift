@@ -3,8 +3,8 @@ internal import Glibc
 
 /// The authentication of a program that has connected, by "Authentication Protocol" in the D-Bus specification.
 ///
-/// The only mechanism is `EXTERNAL`. The kernel has already proved that the program belongs to this user; the program only has to
-/// ask for the same user.
+/// `EXTERNAL` is the only mechanism. By then the kernel has already proved that the program belongs to this user, so it
+/// only has to ask for the same user.
 struct PeerAuthentication {
     private enum State {
         case waitingForNUL
@@ -20,7 +20,7 @@ struct PeerAuthentication {
     /// Whether the other end takes descriptors.
     private(set) var passesDescriptors = false
 
-    /// The number of refusals after which the connection ends.
+    /// Number of refusals after which the connection ends.
     private static let maximumRefusals = 8
     private static let refusal = "REJECTED EXTERNAL\r\n"
     private static let error = "ERROR\r\n"
@@ -35,7 +35,7 @@ struct PeerAuthentication {
 
     /// Takes the next line.
     ///
-    /// - Returns: The answer; nil if a part of the line is missing, or messages follow.
+    /// - Returns: The answer; nil if part of the line is missing, or messages follow.
     /// - Throws: ``MalformedMessage`` if the other end begins before it is accepted, or is refused too often.
     mutating func answer(from input: inout InputBuffer) throws(MalformedMessage) -> String? {
         if state == .waitingForNUL {
@@ -66,7 +66,7 @@ struct PeerAuthentication {
         }
     }
 
-    /// Answers the name of a user: the decimal number in hexadecimal digits, or nothing for the user of the socket.
+    /// Answers the name of a user: the decimal number in hexadecimal digits, or nothing for the socket's user.
     private mutating func answer(to name: Substring) throws(MalformedMessage) -> String {
         guard name.utf8.count.isMultiple(of: 2), name.utf8.allSatisfy(Self.isHexadecimal) else {
             return try answerError()
@@ -83,7 +83,7 @@ struct PeerAuthentication {
         return Self.refusal
     }
 
-    /// Answers a line that the protocol does not have in this state. The state stays.
+    /// Answers a line that the protocol does not allow in this state, without changing the state.
     private mutating func answerError() throws(MalformedMessage) -> String {
         try countRefusal()
         return Self.error

@@ -3,20 +3,20 @@ internal import CLinux
 internal import Glibc
 public import Reactor
 
-/// A socket to which other programs of the same user connect, without a bus in between.
+/// A socket that other programs of the same user connect to, without a bus in between.
 ///
-/// The kernel proves that a connecting program belongs to this user (`EXTERNAL` authentication). Programs of other
-/// users are rejected, and so are programs that do not authenticate in time. libdbus only makes the socket.
+/// The kernel proves that a connecting program belongs to this user (`EXTERNAL` authentication). Other users' programs
+/// are rejected, and so are programs that do not authenticate in time. libdbus only makes the socket.
 ///
-/// A connection without a bus calls methods and exports objects like any other connection. Such a connection has no
-/// names: destinations and senders are nil, because nothing guarantees the sender that a message claims. The program may give
-/// the other end a name (``Connection/namePeer(_:)``).
+/// A connection without a bus calls methods and exports objects like any other. But it has no names: destinations and
+/// senders are nil, because nothing guarantees the sender that a message claims. You can give the other end a name
+/// (``Connection/namePeer(_:)``).
 ///
-/// A listener lives until ``close()``, even if no reference to the listener is left.
+/// A listener lives until ``close()``, even if nothing refers to it any longer.
 public actor PeerListener {
     /// The event loop that carries the listener and the accepted connections.
     public nonisolated let loop: EventLoop
-    /// The address for other programs, in D-Bus's notation.
+    /// Address for other programs to connect to, in D-Bus's notation.
     public nonisolated let address: String
     /// The event loop as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -26,9 +26,9 @@ public actor PeerListener {
     private let accounts: CallAccounts?
     private let maximumConnections: Int
     private let accept: @Sendable (Connection) -> Void
-    /// The watch for programs that connect.
+    /// Waits for programs that connect.
     private var watch: DescriptorWatch?
-    /// The identifier of the socket, which the authentication tells.
+    /// The socket's identifier, sent during the authentication.
     private let id: String
     private let authenticationTime: Duration
     private var connections = 0
@@ -41,14 +41,13 @@ public actor PeerListener {
     ///     directory that only this user can reach.
     ///   - loop: The event loop that carries the listener and the accepted connections.
     ///   - limits: The limits of each connection.
-    ///   - maximumConnections: The largest number of connections at a time. More connections are rejected.
+    ///     - maximumConnections: The largest number of connections at a time. Further ones are rejected.
     ///   - authenticationTime: The time limit for the other end to authenticate.
-    ///   - connection: A connection on the same loop, whose limits for calls then hold for it and all accepted connections
-    ///     together; nil for limits of each connection alone.
-    ///   - accept: A closure that is called on the event loop for each connection, before a message arrives. The
-    ///     closure exports the objects that the other end may call. The socket shows that the other end belongs to this
-    ///     user, but the other end has not authenticated yet. Without authentication, the connection ends with
-    ///     ``ConnectionEnd/unauthenticated``.
+    ///   - connection: A connection on the same loop, whose limits for calls then hold for it and all accepted
+    ///     connections together; nil if each connection has its own limits.
+    ///   - accept: Called on the event loop for each connection, before a message arrives, to export the objects that
+    ///     the other end may call. By then the socket shows that the other end belongs to this user, but it has not
+    ///     authenticated yet. If it never does, the connection ends with ``ConnectionEnd/unauthenticated``.
     /// - Returns: The listener.
     /// - Throws: ``ConnectionError`` with libdbus's message if the socket cannot be created.
     public static func listen(
@@ -98,7 +97,7 @@ public actor PeerListener {
         id = Self.text(dbus_server_get_id(raw))
     }
 
-    /// Copies a text of libdbus, and frees it.
+    /// Copies a text from libdbus, and frees the original.
     private static func text(_ text: UnsafeMutablePointer<CChar>?) -> String {
         defer { dbus_free(text) }
         return text.map { String(cString: $0) } ?? ""
@@ -114,7 +113,7 @@ public actor PeerListener {
         dbus_server_unref(raw)
     }
 
-    /// Begins to accept connections. The event loop keeps the listener alive from now on, until ``close()``.
+    /// Begins to accept connections. From now on the event loop keeps the listener alive, until ``close()``.
     private func attach(_ socket: CInt) {
         watch = loop.watch(socket, for: .readable) { [self] _ in assumeIsolated { $0.acceptConnection(socket) } }
     }
@@ -122,7 +121,7 @@ public actor PeerListener {
     private func acceptConnection(_ listening: CInt) {
         let socket = accept_nonblocking(listening)
         guard socket >= 0 else { return errno == EAGAIN || errno == ECONNABORTED ? () : pause() }
-        // Other users are rejected before authentication. Otherwise their silent connections would count towards the
+        // Reject other users before they authenticate. Otherwise their silent connections would count towards the
         // maximum until the time limit.
         guard connections < maximumConnections, Credentials(of: socket)?.uid == getuid() else {
             Glibc.close(socket)
@@ -138,18 +137,18 @@ public actor PeerListener {
         }
     }
 
-    /// The pause after an attempt that accepted no connection.
+    /// Time to pause after an attempt that accepted no connection.
     private static let pauseTime = Duration.milliseconds(100)
 
-    /// Stops to accept connections for a while. Most likely the process has no descriptor left. Without the pause, the waiting
-    /// connection would wake the loop again and again.
+    /// Stops accepting connections for a moment, most likely because the process has no descriptor left. Otherwise the
+    /// waiting connection would wake the loop again and again.
     private func pause() {
         watch?.isEnabled = false
         loop.schedule(at: .now + Self.pauseTime) { self.assumeIsolated { $0.watch?.isEnabled = true } }
     }
 }
 
-/// Returns the socket on which a server of libdbus listens. libdbus tells it with its watch.
+/// Returns the socket on which a libdbus server listens. libdbus only gives it away with its watch.
 private func socket(of server: OpaquePointer) -> CInt? {
     var socket: CInt = -1
     let note: DBusAddWatchFunction = { watch, data in

@@ -1,18 +1,16 @@
-/// The conditions for the signals to receive ("Match Rules", D-Bus specification). A signal must meet all given
-/// conditions.
+/// Which signals to receive ("Match Rules", D-Bus specification). A signal must meet all given conditions.
 ///
-/// The interface and the member come from the ``Signal`` with which the rule is used.
+/// The interface and the member come from the ``Signal`` that you use the rule with.
 public struct MatchRule: Sendable, Hashable {
     /// The sender. A well-known name stands for its current owner.
     ///
-    /// On a connection without a bus, messages have no senders, and this condition is ignored.
+    /// On a connection without a bus, messages have no senders, so this is ignored.
     public var sender: BusName?
     /// The object that emits the signal.
     public var path: ObjectPath?
     /// The object that emits the signal, or an ancestor of that object.
     public var pathNamespace: ObjectPath?
-    /// The arguments of type string by their position, from 0 to 63. Arguments are compared by their bytes, like on the
-    /// bus.
+    /// Arguments of type string by their position, from 0 to 63. They are compared by their bytes, as on the bus.
     public var arguments: [Int: String]
 
     /// Creates a rule.
@@ -28,7 +26,7 @@ public struct MatchRule: Sendable, Hashable {
         self.arguments = arguments
     }
 
-    /// Returns the rule in the bus's notation. The bus refuses a rule of more than 1024 bytes.
+    /// Returns the rule in the bus's notation. A bus refuses rules of more than 1024 bytes.
     func text(_ interface: InterfaceName, _ member: MemberName) -> String {
         var text = "type='signal',interface='\(interface)',member='\(member)'"
         if let sender { text += ",sender='\(sender)'" }
@@ -40,11 +38,11 @@ public struct MatchRule: Sendable, Hashable {
         return text
     }
 
-    /// Escapes a text for use between apostrophes. An apostrophe in the text ends the quotation, follows escaped, and
-    /// begins a new quotation.
+    /// Escapes a text for use between apostrophes. For each apostrophe in it, the quotation ends, the apostrophe
+    /// follows escaped, and a new quotation begins.
     private static func quoted(_ text: String) -> String {
-        // The text is scanned by Unicode scalars. For Swift, an apostrophe with an accent is another character, but for
-        // the bus it is an apostrophe.
+        // Scan Unicode scalars: an apostrophe with an accent is another character for Swift, but still an apostrophe
+        // for the bus.
         var quoted = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             if scalar == "'" { quoted.append(contentsOf: "'\\''".unicodeScalars) } else { quoted.append(scalar) }

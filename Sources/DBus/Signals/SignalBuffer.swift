@@ -1,7 +1,7 @@
 internal import DequeModule
 internal import Reactor
 
-/// The signals of one subscription that have not been taken yet.
+/// One subscription's signals that have not been taken yet.
 ///
 /// The event loop adds signals, and the subscriber takes them.
 final class SignalBuffer<Body: MessageBody>: Sendable {
@@ -28,7 +28,7 @@ final class SignalBuffer<Body: MessageBody>: Sendable {
         self.capacity = max(capacity, 1)
     }
 
-    /// Adds a signal. If the buffer is full, the oldest signal is dropped and counted.
+    /// Adds a signal. If the buffer is full, this drops the oldest signal and counts it.
     func put(_ signal: ReceivedSignal<Body>) {
         let waiter = state.withLock { state -> CheckedContinuation<ReceivedSignal<Body>?, Never>? in
             if !state.waiters.isEmpty { return state.waiters.removeFirst().continuation }
@@ -42,7 +42,7 @@ final class SignalBuffer<Body: MessageBody>: Sendable {
         waiter?.resume(returning: signal)
     }
 
-    /// Ends the sequence after the signals in the buffer.
+    /// Ends the sequence once the buffered signals have been taken.
     func finish() {
         let waiters = state.withLock { state in
             state.isFinished = true
@@ -62,7 +62,7 @@ final class SignalBuffer<Body: MessageBody>: Sendable {
             await withCheckedContinuation { continuation in
                 let answer: ReceivedSignal<Body>?? = state.withLock { state in
                     if let signal = state.take() { return signal }
-                    // If the task is cancelled after this check, the cancellation handler waits for the lock and then
+                    // If the task is cancelled after this check, its cancellation handler waits for the lock and then
                     // finds the entry.
                     if state.isFinished || Task.isCancelled { return .some(nil) }
                     state.waiters.append((id, continuation))

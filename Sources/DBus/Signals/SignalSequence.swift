@@ -8,19 +8,19 @@ public struct ReceivedSignal<Body: MessageBody>: Sendable {
     public let path: ObjectPath
     /// The signal's values.
     public let body: Body
-    /// The number of signals that were dropped just before this signal, because the subscriber was too slow.
+    /// Number of signals that were dropped just before this one, because the subscriber was too slow.
     public internal(set) var lost = 0
 }
 
-/// The signals of one kind, in the order in which they arrived.
+/// Signals of one kind, in the order in which they arrived.
 ///
-/// The subscription begins before the sequence is returned, so no signal is missed in between. The subscription ends
-/// when neither the sequence nor an iterator is left. The sequence ends with the connection. Each signal goes to one
-/// iterator, so each part of a program that needs all signals has to subscribe.
+/// The subscription begins before you get the sequence, so you miss nothing in between. It ends when neither the
+/// sequence nor an iterator is left. The sequence ends with the connection. Each signal goes to one iterator, so if
+/// several parts of a program need all signals, each has to subscribe.
 public struct SignalSequence<Body: MessageBody>: AsyncSequence, Sendable {
     /// A signal that has arrived.
     public typealias Element = ReceivedSignal<Body>
-    /// The sequence never throws.
+    /// Never, because the sequence does not throw.
     public typealias Failure = Never
 
     let buffer: SignalBuffer<Body>
@@ -31,7 +31,7 @@ public struct SignalSequence<Body: MessageBody>: AsyncSequence, Sendable {
         Iterator(buffer: buffer, subscription: subscription)
     }
 
-    /// An iterator that takes signals out of the buffer.
+    /// Takes signals out of the buffer.
     public struct Iterator: AsyncIteratorProtocol {
         let buffer: SignalBuffer<Body>
         let subscription: Subscription
@@ -43,14 +43,14 @@ public struct SignalSequence<Body: MessageBody>: AsyncSequence, Sendable {
 
         /// Returns the next signal; nil if the connection has ended or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> ReceivedSignal<Body>? {
-            // Tasks are resumed on the loop, so subscribers on the loop continue in the order in which the signals
+            // Resume tasks on the loop, so that subscribers on the loop continue in the order in which the signals
             // arrived.
             await withTaskExecutorPreference(subscription.loop) { await buffer.next() }
         }
     }
 }
 
-/// A reference that keeps a subscription alive. The subscription ends with the last reference.
+/// Keeps a subscription alive until the last reference to it is gone.
 final class Subscription: Sendable {
     var loop: EventLoop { connection.loop }
     private let connection: Connection

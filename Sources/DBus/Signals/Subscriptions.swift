@@ -1,17 +1,17 @@
-/// One match rule on the bus, and the number of its users.
+/// A match rule on the bus, and how many users it has.
 struct Match {
     var count: Int
-    /// The request to the bus. All users of the rule wait for the same request, and none of them can cancel it.
+    /// The request to the bus. All users of the rule wait for this one request, and none of them can cancel it.
     let added: Task<Result<Void, CallError>, Never>
 }
 
-/// The subscriptions of a connection, by kind of signal.
+/// A connection's subscriptions, by kind of signal.
 struct Subscriptions {
     final class Entry {
         let id: UInt64
         let rule: MatchRule
         let text: String
-        /// The current owner of a well-known sender. A watch of the name keeps the owner up to date.
+        /// Current owner of a well-known sender. A watch of the name keeps this up to date.
         var owner: BusName?
         /// Whether the watch has reported an owner.
         var hasSeenOwnerChange = false
@@ -76,12 +76,12 @@ struct Subscriptions {
 extension Connection {
     /// Subscribes to a signal.
     ///
-    /// Signals whose values have other types than the description are left out.
+    /// Signals whose values do not have the types of the description are left out.
     ///
     /// - Parameters:
     ///   - signal: The description of the signal.
     ///   - rule: The conditions for the sender, the object and the arguments.
-    ///   - capacity: The number of signals that may wait. Above the limit the oldest signal is dropped, and
+    ///   - capacity: The number of signals that may wait. Above this, the oldest is dropped, and
     ///     ``ReceivedSignal/lost`` of the next signal counts it.
     /// - Returns: The sequence of the signals.
     /// - Throws: ``CallError``, such as the bus's `LimitsExceeded` or `MatchRuleInvalid`.
@@ -103,7 +103,7 @@ extension Connection {
                     let body: Body = try message.contents(limit: limit)
                     buffer.put(ReceivedSignal(sender: sender, path: path, body: body))
                 } catch {
-                    // The message is a signal of another program that only has the same name.
+                    // It is another program's signal that happens to have the same name.
                 }
             },
             finish: { buffer.finish() }
@@ -114,8 +114,7 @@ extension Connection {
         do throws(CallError) {
             try await addMatch(entry.text)
         } catch {
-            // The bus does not have the rule for this entry. Unsubscribing would therefore remove the rule of another
-            // entry.
+            // This entry has no rule on the bus, so unsubscribing would remove the rule of another entry.
             _ = subscriptions.remove(id)
             throw error
         }
@@ -128,8 +127,8 @@ extension Connection {
             }
             entry.watch = watch
             let owner = try await owner(of: sender)
-            // The watch reports a change at once, but the answer reaches this task only when the task resumes. The
-            // answer may therefore be older than the last reported change.
+            // The watch reports a change at once, but this answer reaches the task only when the task resumes, so it
+            // may be older than the last reported change.
             if !entry.hasSeenOwnerChange { entry.owner = owner }
         }
         return SignalSequence(buffer: buffer, subscription: subscription)
@@ -174,8 +173,8 @@ extension Connection {
         do throws(CallError) {
             try result.get()
         } catch {
-            // The bus may have added the rule although its answer is missing. Removing a rule that the bus does not
-            // have does no harm.
+            // Even without an answer, the bus may have added the rule. Removing a rule that it does not have does no
+            // harm.
             if state == .open { try removeMatch(text) }
             throw error
         }
@@ -191,7 +190,7 @@ extension Connection {
 }
 
 extension Subscriptions.Entry {
-    /// Whether the message matches this entry's rule. The bus may have sent the message because of another rule of this
+    /// Whether the message matches this entry's rule. The bus may have sent it because of another rule of this
     /// connection.
     fileprivate func matches(_ message: Message, _ sender: BusName?, _ path: ObjectPath) -> Bool {
         guard rule.matches(path: path) else { return false }

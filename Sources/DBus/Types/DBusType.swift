@@ -1,9 +1,8 @@
-/// The whole body of a message: any number of values whose types are known at compile time.
+/// A message's whole body: any number of values whose types are known at compile time.
 ///
-/// A type of one value is a body by itself (``DBusType``). Several values are ``Arguments``, and no values are
-/// ``Empty``.
+/// One value is a body by itself (``DBusType``). Several values are ``Arguments``, and no values are ``Empty``.
 public protocol MessageBody: Sendable {
-    /// The types of the values. A message with another signature is rejected before its values are read.
+    /// The types of the values. If a message has another signature, it is rejected before its values are read.
     static var signature: Signature { get }
     /// Reads the values from a message whose signature is ``signature``.
     init(from reader: inout MessageReader) throws(MessageDecodingError)
@@ -14,7 +13,7 @@ public protocol MessageBody: Sendable {
 /// A type of one D-Bus value. Its signature is one complete type.
 public protocol DBusType: MessageBody {}
 
-/// A type that can be a dictionary's key.
+/// A type that can be the key of a dictionary.
 public protocol DBusBasicType: DBusType, Hashable {}
 
 /// A body without values.

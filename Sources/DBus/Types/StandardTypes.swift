@@ -1,4 +1,4 @@
-// The D-Bus types of Swift's own types, by the table of types in the D-Bus specification.
+// Swift's own types as D-Bus types, by the table of types in the D-Bus specification.
 
 extension UInt8: DBusBasicType {
     /// The signature `y`.
@@ -157,10 +157,10 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
 
     /// Reads the entries. Two equal keys are an error, as the D-Bus specification allows ("Marshaling (Wire Format)").
     ///
-    /// A key that is not a number, in the sense of IEEE 754, is an error: such a key does not equal itself.
+    /// NaN as a key is an error too, because it does not equal itself.
     ///
-    /// Two strings are equal keys if Swift considers them equal. Their bytes may differ, such as those of `é` as one
-    /// scalar or as two.
+    /// Two strings are equal keys if Swift considers them equal, even if their bytes differ, as for `é` as one scalar
+    /// or as two.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         self = [:]
         try reader.readArray { (reader) throws(MessageDecodingError) in
@@ -172,7 +172,7 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
         }
     }
 
-    /// Appends the entries. Their order is undefined.
+    /// Appends the entries in no particular order.
     public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try writer.appendDictionary(key: Key.signature, value: Value.signature) {
             (writer) throws(MessageEncodingError) in

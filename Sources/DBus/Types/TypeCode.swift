@@ -1,4 +1,4 @@
-/// The codes of the types in a signature.
+/// The bytes that stand for types in a signature.
 enum TypeCode {
     static let byte = code("y")
     static let boolean = code("b")
@@ -20,7 +20,7 @@ enum TypeCode {
     static let dictionaryEntry = code("{")
     static let endOfDictionaryEntry = code("}")
 
-    /// The alignment of a type in a message, by the first byte of its signature.
+    /// Alignment of a type in a message, by the first byte of its signature.
     static func alignment(of byte: UInt8) -> Int {
         switch byte {
         case Self.byte, signature, variant: 1
@@ -34,16 +34,16 @@ enum TypeCode {
     /// The signature of a basic type, or the beginning of a container's.
     static func signature(of code: UInt8) -> Signature { Signature(trusted: String(UnicodeScalar(code))) }
 
-    /// The type for a message to a person; empty if there is no value.
+    /// The type as it appears in a message to a person; empty if there is no value.
     static func name(of code: UInt8?) -> String { code.map { String(UnicodeScalar($0)) } ?? "" }
 
     private static func code(_ character: Unicode.Scalar) -> UInt8 { UInt8(ascii: character) }
 }
 
-/// A type of number that has the same format in memory and in a message. An array of such numbers is read and written
+/// A type of number that has the same format in memory and in a message, so that an array of them is read and written
 /// at once.
 ///
-/// `Bool` is not such a type, because it has one byte in Swift and four bytes in D-Bus.
+/// `Bool` is not one of them, because it has one byte in Swift and four in D-Bus.
 struct FixedType {
     let code: UInt8
     let size: Int
@@ -73,7 +73,7 @@ struct FixedType {
         size = MemoryLayout<T>.size
     }
 
-    /// Calls a closure with numbers in this machine's byte order.
+    /// Calls a closure with the numbers in this machine's byte order.
     func swapped<Result>(_ numbers: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         switch size {
         case 2: Self.swapped(numbers, UInt16.self, body)

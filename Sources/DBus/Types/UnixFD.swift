@@ -2,19 +2,17 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// A descriptor that arrives in a message or is sent in a message. The descriptor is closed with the last reference to
-/// the object.
+/// A file descriptor that arrives or is sent in a message. It is closed with the last reference to the object.
 ///
-/// A descriptor that arrives is this process's own duplicate, and is closed on `exec`. ``take()`` makes the caller its
-/// owner. A descriptor in the arguments of an exported method is closed when the caller of the method leaves the bus
-/// while the method runs, unless the method has taken the descriptor. The descriptor is closed on the event
-/// loop, so a method that uses the descriptor on another thread takes it first. A descriptor that is sent stays with the
-/// sender, because the message gets a duplicate when it is written.
+/// If it arrives, it is this process's own duplicate, and is closed on `exec`. ``take()`` makes the caller its owner.
+/// If the caller of an exported method leaves the bus while the method runs, the descriptors in the arguments are
+/// closed, unless the method has taken them. This happens on the event loop, so take a descriptor first if you use it
+/// on another thread. When you send a descriptor, it stays yours, because the message gets a duplicate when it is
+/// written.
 public final class UnixFD: Sendable, Hashable {
     private let descriptor: Atomic<CInt>
 
-    /// The descriptor. The value is valid as long as this object lives, and -1 after ``take()`` and after the end of the
-    /// caller.
+    /// The descriptor. Valid as long as this object lives; -1 after ``take()``, and after the caller has left the bus.
     public var rawValue: CInt { descriptor.load(ordering: .relaxed) }
 
     /// Takes ownership of a descriptor.
@@ -22,8 +20,7 @@ public final class UnixFD: Sendable, Hashable {
         self.descriptor = Atomic(descriptor)
     }
 
-    /// Gives the descriptor to the caller, who has to close it. Other references to this object no longer have a
-    /// descriptor.
+    /// Gives the descriptor to you, to be closed by you. Other references to this object no longer have a descriptor.
     ///
     /// - Returns: The descriptor; nil if it was taken before.
     public consuming func take() -> CInt? {
@@ -37,7 +34,7 @@ public final class UnixFD: Sendable, Hashable {
         reader.add(self)
     }
 
-    /// Closes the descriptor before the last reference to the object is gone.
+    /// Closes the descriptor even though references to the object are left.
     func closeNow() {
         let descriptor = descriptor.exchange(-1, ordering: .relaxed)
         if descriptor >= 0 { close(descriptor) }

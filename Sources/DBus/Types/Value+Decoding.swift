@@ -1,16 +1,16 @@
 extension Value {
     /// Reads the value as a type of the program, such as a structure with a property for each key of a reply.
     ///
-    /// A dictionary with strings as keys becomes a type with these keys, an array or a structure becomes an array, and a number any
-    /// type of number that it fits. Variants do not matter.
+    /// A dictionary with strings as keys becomes a type with these keys, an array or a structure becomes an array, and
+    /// a number becomes any type of number that it fits. Variants do not matter.
     ///
     /// ```swift
     /// struct Note: Decodable { var id: Int, title: String? }
     /// let note = try result.reply.decoded(as: Note.self)
     /// ```
     ///
-    /// - Throws: `DecodingError` for a key that is missing or a value of another type, and the errors of the type's own
-    ///   `init(from:)`.
+    /// - Throws: `DecodingError` if a key is missing or a value has another type, and whatever the type's own
+    ///   `init(from:)` throws.
     public func decoded<Content: Decodable>(as type: Content.Type = Content.self) throws -> Content {
         try ValueDecoder(value: content, codingPath: []).decode(type)
     }
@@ -37,7 +37,7 @@ private struct ValueDecoder: Decoder {
         return try type.init(from: self)
     }
 
-    /// The value as a basic type: nil for any other type, and a nil within for a value that does not fit.
+    /// The value as a basic type: nil for any other type, and a nil within if the value does not fit.
     private func basic(_ type: Any.Type) -> Any?? {
         switch type {
         case is Bool.Type: .some(value.bool)
@@ -125,7 +125,7 @@ private struct Elements: UnkeyedDecodingContainer {
         self.codingPath = codingPath
     }
 
-    /// Reads the next element. An element that cannot be read stays the next one.
+    /// Reads the next element. If it cannot be read, it stays the next one.
     private mutating func next<Result>(_ body: (ValueDecoder) throws -> Result) throws -> Result {
         let path = codingPath + [Position(intValue: currentIndex)]
         guard !isAtEnd else {

@@ -1,8 +1,8 @@
 extension Value {
-    /// The largest number of descriptors in one message. System buses allow no more.
+    /// Largest number of descriptors in one message. System buses allow no more.
     public static let maximumDescriptors = 16
 
-    /// The number of descriptors in the value and in its parts.
+    /// Number of descriptors in the value and its parts.
     public var descriptorCount: Int {
         switch self {
         case .unixFD: 1
@@ -16,10 +16,11 @@ extension Value {
         }
     }
 
-    /// Takes the descriptors out of a value that has arrived in a call, so that they stay open when the caller leaves the bus.
+    /// Takes the descriptors out of a value that has arrived in a call, so that they stay open when the caller leaves
+    /// the bus.
     ///
-    /// - Returns: the value with the descriptors, each of which is closed with its last reference; nil if a descriptor was closed
-    ///   or taken before. The given value no longer has descriptors.
+    /// - Returns: The value with the descriptors, each of which is closed with its last reference; nil if a descriptor
+    ///   was closed or taken before. The original value no longer has descriptors.
     public func takingDescriptors() -> Value? {
         guard descriptorCount > 0 else { return self }
         switch self {
@@ -40,7 +41,7 @@ extension Value {
 }
 
 extension Sequence<Value> {
-    /// The number of descriptors in all values together.
+    /// Number of descriptors in all values together.
     public var descriptorCount: Int { reduce(0) { $0 + $1.descriptorCount } }
 }
 

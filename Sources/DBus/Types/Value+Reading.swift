@@ -1,6 +1,7 @@
-/// Reading without knowing the exact type: an integer may have arrived in any of eight types, and a value in a variant.
+/// For reading a value without knowing its exact type: an integer may have arrived in any of eight types, and any value
+/// in a variant.
 extension Value {
-    /// The value as a number without a fraction; nil if the value is not an integer or does not fit.
+    /// The value as a whole number; nil if it is not an integer or does not fit.
     public var int: Int? {
         switch content {
         case .byte(let number): Int(number)
@@ -14,7 +15,7 @@ extension Value {
         }
     }
 
-    /// The value as a number; nil if the value is not a number. A large integer is rounded.
+    /// The value as a number; nil if it is not a number. A large integer is rounded.
     public var double: Double? {
         switch content {
         case .double(let number): number
@@ -23,12 +24,13 @@ extension Value {
         }
     }
 
-    /// The boolean; nil if the value is not a boolean.
+    /// The value as a boolean; nil if it is not one.
     public var bool: Bool? {
         if case .boolean(let boolean) = content { boolean } else { nil }
     }
 
-    /// The elements of an array or the fields of a structure, without variants around them; nil if the value is neither.
+    /// The elements of an array or the fields of a structure, without variants around them; nil if the value is
+    /// neither.
     public var array: [Value]? {
         switch content {
         case .array(let elements, _), .structure(let elements): elements.map(\.content)
@@ -36,13 +38,13 @@ extension Value {
         }
     }
 
-    /// The value below a key of a dictionary with strings as keys; nil if there is no such key or no such dictionary.
+    /// The value for a key of a dictionary with strings as keys; nil if there is no such key or no such dictionary.
     public subscript(key: String) -> Value? {
         guard case .dictionary(let entries, _, _) = content else { return nil }
         return entries[.string(key)]?.content
     }
 
-    /// The value without variants around it.
+    /// The value without any variants around it.
     var content: Value {
         var value = self
         while case .variant(let inner) = value { value = inner }

@@ -1,4 +1,4 @@
-/// A value whose type is known only at run time, such as the content of a variant.
+/// A value whose type you only know at run time, such as the content of a variant.
 public enum Value: Sendable, Hashable {
     /// A value of type `y`.
     case byte(UInt8)
@@ -18,7 +18,7 @@ public enum Value: Sendable, Hashable {
     case uint64(UInt64)
     /// A value of type `d`.
     case double(Double)
-    /// A value of type `s`. A string with a NUL cannot be sent.
+    /// A value of type `s`. It cannot be sent if it contains a NUL.
     case string(String)
     /// A value of type `o`.
     case objectPath(ObjectPath)
@@ -26,11 +26,9 @@ public enum Value: Sendable, Hashable {
     case signature(Signature)
     /// A value of type `h`.
     case unixFD(UnixFD)
-    /// An array: `a`, followed by the elements' signature. The array cannot be sent if an element has another
-    /// signature.
+    /// An array: `a`, followed by the elements' signature. It cannot be sent if an element has another signature.
     indirect case array([Value], of: Signature)
-    /// A dictionary: `a{…}`. The dictionary cannot be sent if a key or a value has another signature than the one
-    /// given.
+    /// A dictionary: `a{…}`. It cannot be sent if a key or a value has another signature than the one given.
     indirect case dictionary([Value: Value], key: Signature, value: Signature)
     /// A structure: `(…)`, with at least one field.
     case structure([Value])
@@ -44,7 +42,7 @@ public enum Value: Sendable, Hashable {
         return .dictionary(entries, key: "s", value: "v")
     }
 
-    /// The value's type.
+    /// The type of the value.
     public var signature: Signature {
         switch self {
         case .byte: Signature(trusted: "y")
@@ -67,13 +65,13 @@ public enum Value: Sendable, Hashable {
         }
     }
 
-    /// The string; nil if the value is not a string.
+    /// The string; nil if the value is not one.
     public var string: String? {
         if case .string(let string) = self { string } else { nil }
     }
 
-    /// The entries of a dictionary with strings as keys; nil if the value is not such a dictionary. A variant among the
-    /// values is replaced by its content.
+    /// The entries of a dictionary with strings as keys; nil if the value is not one. If a value is a variant, its
+    /// content replaces it.
     public var options: [String: Value]? {
         guard case .dictionary(let entries, "s", _) = self else { return nil }
         var options: [String: Value] = [:]
