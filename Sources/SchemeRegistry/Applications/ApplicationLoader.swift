@@ -1,7 +1,7 @@
 public import Desktop
 internal import UserFiles
 
-/// A loader of the desktop's applications, which reads only the changed entries again when it updates them.
+/// Loads the desktop's applications. When it updates them, it reads only the changed entries again.
 public struct ApplicationLoader: Sendable {
     /// The applications at the time of the last update.
     public private(set) var applications = DesktopApplications()
@@ -9,7 +9,7 @@ public struct ApplicationLoader: Sendable {
     private let directories: DesktopDirectories
     private var known: [DesktopFile.Location: Known] = [:]
     private var loaded: Loaded?
-    /// The number of entries that this loader has read.
+    /// Number of entries that this loader has read.
     private(set) var readCount = 0
 
     private struct Known: Sendable {
@@ -22,14 +22,14 @@ public struct ApplicationLoader: Sendable {
         let associations: MimeAssociations
     }
 
-    /// Creates a loader that has not read any files yet.
+    /// Creates a loader that has not read any files.
     public init(_ directories: DesktopDirectories) {
         self.directories = directories
     }
 
-    /// The paths that the applications depend on: the directories of entries, and the files of associations.
+    /// Every path that the applications depend on: the directories of entries, and the files of associations.
     ///
-    /// The paths do not include the programs that entries name in `TryExec`.
+    /// Programs that entries name in `TryExec` are not among them.
     public var paths: Set<String> {
         Set(directories.applicationDirectories + directories.associationFiles.map(\.path))
     }
@@ -37,10 +37,10 @@ public struct ApplicationLoader: Sendable {
     /// Checks all files for changes, and reads the changed ones. Blocks while it reads.
     ///
     /// - Parameters:
-    ///   - handlers: the handlers whose own desktop entries are not read in this update. There may be very many such
-    ///     entries, and the applications do not depend on them. The next update reads them.
-    ///   - silent: the entries and programs whose file system does not answer. Such an entry stays as it was before, and such a
-    ///     program counts as not installed.
+    ///     - handlers: the handlers whose own desktop entries are left for the next update. There may be very many of
+    ///       them, and the applications do not depend on them.
+    ///   - silent: the entries and programs whose file system does not answer. Such an entry stays as it was, and such
+    ///     a program counts as not installed.
     ///   - progress: called with each path before the file system is asked for it.
     /// - Returns: whether the applications have changed.
     public mutating func update(
@@ -77,8 +77,8 @@ public struct ApplicationLoader: Sendable {
             }
             let file = DesktopFile(reading: location, languages: directories.languages)
             readCount += 1
-            // The clock of a file system ticks only every few milliseconds. A file that has just changed could change
-            // again without a new time, so the next update reads such a file again.
+            // A file system's clock ticks only every few milliseconds, so a file that has just changed could change
+            // again without a new time. Read such a file again in the next update.
             if let before, before == version(of: location), before.isSettled(at: now) {
                 next[location] = Known(version: before, file: file)
             }
@@ -101,8 +101,7 @@ public struct ApplicationLoader: Sendable {
         return true
     }
 
-    /// Returns the version of a file; `nil` if the file no longer exists. The attempt to read the file reports that
-    /// problem.
+    /// Returns the version of a file; `nil` if the file no longer exists. Reading the file will report that.
     private func version(of location: DesktopFile.Location) -> FileVersion? {
         do throws(FileError) {
             return FileVersion(try status(of: location.file, followingLinks: true))

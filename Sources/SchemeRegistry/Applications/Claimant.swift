@@ -15,7 +15,7 @@ public enum Claimant: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The handler; `nil` for an application.
+    /// The handler; `nil` if this is an application.
     public var handler: Handler? {
         if case .handler(let handler) = self { handler } else { nil }
     }
@@ -28,7 +28,7 @@ public enum Claimant: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The position of the claimant's data directory; the lower number comes first.
+    /// Position of the data directory that it comes from; the lower number wins.
     var precedence: Int {
         switch self {
         case .handler(let handler): handler.precedence

@@ -3,19 +3,19 @@ public import UserFiles
 
 /// The desktop's applications that open URLs, in the desktop's own order.
 ///
-/// Entries that the registry wrote for its own handlers are not applications. If such an entry is a default, its
-/// handler is the default.
+/// Entries that the registry wrote for its own handlers are not among them. If one of those is a default, its handler
+/// is the default.
 public struct DesktopApplications: Sendable {
-    /// The applications in the order of their ids, each once.
+    /// The applications by their ids, each once.
     public let all: [DesktopEntry]
-    /// The problems of the desktop's files.
+    /// Problems of the desktop's files.
     public let diagnostics: [Diagnostic]
 
     let entries: DesktopEntries
     private let associations: MimeAssociations
     private let positions: [DesktopFileID: Int]
     private let byScheme: [Scheme: [Int]]
-    /// The schemes for which the desktop's files choose, add or remove the entry of a handler.
+    /// Schemes for which the desktop's files choose, add or remove a handler's entry.
     private let choices: Set<Scheme>
 
     /// Creates an empty set of applications, for a system without a desktop.
@@ -55,12 +55,12 @@ public struct DesktopApplications: Sendable {
     /// The application with the given id.
     public subscript(id: DesktopFileID) -> DesktopEntry? { positions[id].map { all[$0] } }
 
-    /// Returns the applications for a scheme, in the desktop's own order.
+    /// Returns the applications that claim a scheme, in the desktop's own order.
     public func claiming(_ scheme: Scheme) -> [DesktopEntry] {
         byScheme[scheme, default: []].map { all[$0] }
     }
 
-    /// The schemes that at least one application opens.
+    /// All schemes that at least one application opens.
     public var schemes: some Collection<Scheme> { byScheme.keys }
 
     /// Returns the schemes that an application claims or that the user has assigned to it, in byte order.
@@ -69,25 +69,25 @@ public struct DesktopApplications: Sendable {
         return byScheme.compactMap { $1.contains(position) ? $0 : nil }.sorted()
     }
 
-    /// Returns whether an application may open a type: its entry claims the type, or a file assigns the type to the entry.
+    /// Returns whether an application may open a type, because its entry claims the type or because a file assigns it.
     func mayOpen(_ type: MimeType, _ id: DesktopFileID) -> Bool {
         associations.candidates(for: type.rawValue, in: entries).contains { $0.id == id }
     }
 
-    /// The schemes for which the desktop has an application or a choice.
+    /// All schemes for which the desktop has an application or a choice.
     public var concernedSchemes: Set<Scheme> { Set(byScheme.keys).union(choices) }
 
-    /// Returns whether the desktop has an application or a choice for the scheme.
+    /// Returns whether the desktop has an application or a choice for a scheme.
     func concern(_ scheme: Scheme) -> Bool { byScheme[scheme] != nil || choices.contains(scheme) }
 
-    /// Returns the desktop's own order for a MIME type, of applications and of the entries of handlers.
+    /// Returns the desktop's own order of the applications and handlers' entries for a MIME type.
     ///
-    /// The order is GLib's: the defaults; then for each directory, the associations that its file adds, and the entries that
-    /// claim the type in the order of their names.
+    /// It is GLib's order: first the defaults, then for each directory the associations that its file adds, and the
+    /// entries that claim the type in the order of their names.
     ///
     /// - Parameters:
     ///   - type: the type in lower case. For a scheme, the type that stands for the scheme.
-    ///   - handlers: the handlers that claim the type. A handler without an entry of its own has no place.
+    ///   - handlers: the handlers that claim the type. If a handler has no entry of its own, it has no place.
     func places(for type: String, with handlers: [Handler]) -> [DesktopPlace] {
         var holders: [DesktopFileID: Claimant] = [:]
         var claims = entries.claims(of: type)
@@ -110,13 +110,13 @@ public struct DesktopApplications: Sendable {
         }
     }
 
-    /// Returns the entry that the desktop itself would use for a scheme. The entry may be one that the registry wrote.
+    /// Returns the entry that the desktop itself would use for a scheme. The registry may have written it.
     func desktopChoice(for scheme: Scheme) -> DesktopEntry? {
         associations.defaultApplication(for: scheme.mimeType, in: entries)
     }
 }
 
-/// A handler or an application in the desktop's own order.
+/// A place in the desktop's own order, and the handler or application that has it.
 struct DesktopPlace {
     /// The reason for the place.
     enum Reason {
@@ -134,9 +134,10 @@ struct DesktopPlace {
 }
 
 extension DesktopEntries {
-    /// Returns the claim of a handler's entry; `nil` if the entry is not published or another program's file hides it.
+    /// Returns the claim of a handler's entry; `nil` if the entry is not published, or if another program's file hides
+    /// it.
     ///
-    /// An entry that does not exist yet is about to be written to the user's directory.
+    /// If the entry does not exist yet, it is about to be written to the user's directory.
     fileprivate func claim(of handler: Handler) -> Claim? {
         guard handler.isPublished, let id = handler.desktopFileID else { return nil }
         guard hasFile(of: id) else { return Claim(precedence: 0, id: id) }
@@ -146,13 +147,13 @@ extension DesktopEntries {
         return Claim(precedence: entry.precedence, id: id)
     }
 
-    /// Returns whether an entry is the one of a handler. An entry that does not exist may be about to be written.
+    /// Returns whether an entry is a handler's. If it does not exist, it may be about to be written.
     fileprivate func mayBelongToHandler(_ id: DesktopFileID) -> Bool { entries[id]?.isOwn ?? !hasFile(of: id) }
 }
 
 extension DesktopEntry {
-    /// Whether the entry leads back to the router: the registry wrote the entry, the entry stands for the router
-    /// itself, or its program is the `openurl` command.
+    /// Whether the entry leads back to the router: the registry wrote it, it stands for the router itself, or its
+    /// program is the `openurl` command.
     var isOwn: Bool {
         handler != nil || busName == BundleIdentifier.routerName
             || command?.program.split(separator: "/").last == "openurl"
@@ -163,8 +164,7 @@ extension Scheme {
     /// The MIME type that stands for the scheme on the desktop.
     public var mimeType: String { schemeHandlerType(rawValue) }
 
-    /// Creates a scheme from a desktop file; `nil` if the text is not a valid scheme. A desktop file may contain
-    /// invalid schemes.
+    /// Creates a scheme from a text in a desktop file, which may be invalid; `nil` if it is.
     init?(ofDesktop text: String) {
         do throws(ParseError) {
             try self.init(text)

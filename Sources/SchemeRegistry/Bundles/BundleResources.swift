@@ -1,31 +1,31 @@
 public import UserFiles
 
-/// The localised names, the icon and the launch images of a bundle.
+/// A bundle's localised names, icon and launch images.
 ///
 /// A bare manifest has only an icon.
 public struct BundleResources: Sendable, Hashable {
-    /// The localised names of the schemes, by abstract name (`CFBundleURLName`).
+    /// Localised names of the schemes, by abstract name (`CFBundleURLName`).
     public private(set) var urlNames: [String: String] = [:]
-    /// The localised name of the bundle.
+    /// Localised name of the bundle.
     public private(set) var name: String?
-    /// The name of an icon of the desktop's theme, or the path of an image.
+    /// Name of an icon in the desktop's theme, or path of an image.
     public private(set) var icon: String?
-    /// The problems of the files of localised strings.
+    /// Problems of the files of localised strings.
     public private(set) var diagnostics: [Diagnostic] = []
 
     private let directory: String
     private let imageName: String
     private var images: Set<String> = []
-    /// The languages of the bundle, as its directories spell them.
+    /// The bundle's languages, as its directories spell them.
     private var languages: [String] = []
 
-    /// The name of the file of localised strings in each `<language>.lproj` directory.
+    /// The file of localised strings in each `<language>.lproj` directory.
     public static let stringsFile = "InfoPlist.strings"
 
     /// Reads the resources of a handler. Blocks while it reads.
     ///
     /// - Parameter languages: the user's languages, such as `de_DE` and `de`, the preferred one first. If the bundle
-    ///   has none of them, the bundle's development language is used (`en` or `Base`).
+    ///   has none of them, it is read in its development language (`en` or `Base`).
     public init(of handler: Handler, languages: [String]) {
         directory = handler.path
         imageName = handler.manifest.launchImageFile
@@ -59,18 +59,17 @@ public struct BundleResources: Sendable, Hashable {
     /// Returns the path of the image to show while the handler is launched for a URL of a scheme (guide, "Providing
     /// Launch Images for Custom URL Schemes").
     ///
-    /// The candidates are `<base>-<scheme>.png`, `<base>-<scheme>@2x.png`, `<base>.png` and `<base>@2x.png`, in this
-    /// order.
+    /// It tries `<base>-<scheme>.png`, `<base>-<scheme>@2x.png`, `<base>.png` and `<base>@2x.png`, in this order.
     public func launchImage(for scheme: Scheme? = nil) -> String? {
         let bases = [scheme.map { "\(imageName)-\($0)" }, imageName].compactMap { $0 }
         let names = bases.flatMap { ["\($0).png", "\($0)@2x.png"] }
         return names.first(where: images.contains).map { "\(directory)/\($0)" }
     }
 
-    /// Reads the names of the bundle in all its languages, by language in the spelling of locales, such as `pt_BR`. Blocks
-    /// while it reads.
+    /// Reads the bundle's name in all its languages, by language as locales spell it, such as `pt_BR`. Blocks while it
+    /// reads.
     ///
-    /// A language whose strings cannot be read is left out.
+    /// If the strings of a language cannot be read, that language is left out.
     public func localizedNames() -> [String: String] {
         var names: [String: String] = [:]
         for language in languages.sorted().prefix(Self.maximumLanguages) where language != "Base" {
@@ -79,7 +78,7 @@ public struct BundleResources: Sendable, Hashable {
                 guard let name = Self.name(in: strings) else { continue }
                 names[language.split(separator: "-").joined(separator: "_")] = name
             } catch {
-                // The initializer reports the languages of the user.
+                // For the user's languages, the initializer has already reported this.
                 continue
             }
         }
@@ -94,19 +93,19 @@ public struct BundleResources: Sendable, Hashable {
         [strings["CFBundleDisplayName"], strings["CFBundleName"]].compactMap { $0 }.first(where: isName)
     }
 
-    /// Whether a text can stand for something in a list that a person reads.
+    /// Whether a text is fit to stand for something in a list that a person reads.
     private static func isName(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= maximumNameLength && !text.unicodeScalars.contains(where: isControl)
     }
 
-    /// Reads a file of strings in the bundle.
+    /// Reads a file of strings from the bundle.
     private func strings(in file: String) throws -> [String: String] {
         let resolved = try resolvedPath(file)
         guard isBelow(resolved, directory) else { throw FileError("is a link that leads out of the bundle") }
         return try StringsFile(try contents(ofFile: resolved, limit: StringsFile.limit)).strings
     }
 
-    /// Reads the strings of the first of some languages that can be read.
+    /// Reads the strings of the first of these languages that can be read.
     private mutating func strings(_ languages: [String]) -> (file: String, strings: [String: String]) {
         let spellings = languages.flatMap { [$0, $0.split(separator: "_").joined(separator: "-")] } + ["en", "Base"]
         var seen: Set<String> = []

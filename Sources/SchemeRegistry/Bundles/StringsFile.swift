@@ -6,10 +6,10 @@ struct StringsFile {
     /// The strings by key.
     private(set) var strings: [String: String] = [:]
 
-    /// The maximum size of a file, in bytes.
+    /// Largest size of a file, in bytes.
     static let limit = 1 << 20
 
-    /// The error of a file that cannot be parsed, with its line.
+    /// The reason why a file cannot be parsed, with the line.
     struct ParseError: Error, Hashable, CustomStringConvertible {
         let line: Int
         let expected: String
@@ -19,7 +19,7 @@ struct StringsFile {
 
     /// Reads a property list of either format, or the older syntax in UTF-8 or UTF-16.
     ///
-    /// No string holds U+0000, which D-Bus and the calls of the system cannot pass on.
+    /// No string may contain U+0000, because neither D-Bus nor system calls can pass it on.
     init(_ bytes: [UInt8]) throws {
         if bytes.starts(with: "bplist".utf8) || bytes.starts(with: "<?xml".utf8) || bytes.starts(with: "<plist".utf8) {
             guard case .dictionary(let entries) = try PropertyListValue(bytes: bytes) else { return }
@@ -56,7 +56,7 @@ struct StringsFile {
     }
 }
 
-/// A scanner for the tokens of the older syntax. White space and C comments may stand between the tokens.
+/// Splits the older syntax into tokens, with white space and C comments allowed between them.
 private struct Scanner {
     private let scalars: [Unicode.Scalar]
     private var index = 0

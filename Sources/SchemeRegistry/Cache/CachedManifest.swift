@@ -13,7 +13,8 @@ struct CachedManifest: Sendable, Hashable {
 
     /// Returns the bytes that the cache keeps for a path: a checksum, the version, and the manifest.
     ///
-    /// The checksum is also that of the path and of the writer. A row of another path or another build is thus damaged.
+    /// The checksum also covers the path and the writer, so a row that belongs to another path or another build counts
+    /// as damaged.
     func encoded(path: String, writer: String) -> [UInt8] {
         var body = ByteWriter()
         for number in [version.device, version.inode] { body.write(number) }
@@ -23,7 +24,7 @@ struct CachedManifest: Sendable, Hashable {
         return unsafe withUnsafeBytes(of: checksum.littleEndian, Array.init) + body.bytes
     }
 
-    /// Reads the bytes of ``encoded(path:writer:)``; nil for any other bytes.
+    /// Reads bytes from ``encoded(path:writer:)``; nil for any others.
     init?(bytes: UnsafeRawBufferPointer, path: String, writer: String) {
         let size = MemoryLayout<UInt64>.size
         guard bytes.count >= size else { return nil }
@@ -48,7 +49,7 @@ struct CachedManifest: Sendable, Hashable {
 }
 
 extension Checksum {
-    /// The checksum of two texts and the bytes of a row.
+    /// Computes the checksum of two texts and a row's bytes.
     fileprivate init(_ writer: String, _ path: String, _ body: UnsafeRawBufferPointer) {
         self.init()
         for text in [writer, path] {

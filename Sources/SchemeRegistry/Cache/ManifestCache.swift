@@ -11,31 +11,32 @@ public struct ManifestCacheError: Error, Sendable, Hashable, CustomStringConvert
     public var description: String { "the cache \(printable(path)) is not used: \(reason)" }
 }
 
-/// A file that keeps the contents of the manifests. A start then reads only the manifests that changed.
+/// A file that keeps the contents of the manifests, so that a start reads only the ones that changed.
 ///
-/// The cache saves time, and the manifests stay the truth. A row counts only for the version of the file that it was made
-/// from, and only with a correct checksum. A damaged cache is replaced. Any other file that cannot be used is left alone.
+/// It only saves time: the truth is in the manifests. A row counts only for the version of the file that it was made
+/// from, and only if its checksum is right. A damaged cache is replaced, but any other file that cannot be used is left
+/// as it is.
 public struct ManifestCache: Sendable {
     let path: String
     private let writer: String
 
-    /// The version of the tables. A file with a higher number belongs to a later version of the program.
+    /// Version of the tables. If a file has a higher number, it belongs to a later version of the program.
     private static let schemaVersion: Int64 = 1
-    /// "oURL", which tells the file from the databases of other programs.
+    /// "oURL", which distinguishes the file from other programs' databases.
     private static let applicationID: Int64 = 0x6F55_524C
 
-    /// A cache in a file.
+    /// Creates a cache in a file.
     ///
-    /// - Parameter writer: a text that differs between builds of the program. A build that reads manifests in another way
-    ///   must not use the rows of this build.
+    /// - Parameter writer: a text that differs between builds of the program. Another build may read manifests in
+    ///   another way, so it must not use these rows.
     init(path: String, writer: String) {
         self.path = path
         self.writer = writer
     }
 
-    /// The cache of this program: `$XDG_CACHE_HOME/openurl/registry.sqlite`, or below `$HOME/.cache`.
+    /// Creates the cache of this program: `$XDG_CACHE_HOME/openurl/registry.sqlite`, or the same below `$HOME/.cache`.
     ///
-    /// - Returns: nil if the environment gives neither directory, or the program's own file cannot be found.
+    /// - Returns: nil if the environment gives neither directory, or if the program's own file cannot be found.
     public init?(environment: [String: String]) {
         guard let directory = BaseDirectories(environment: environment).cacheHome else { return nil }
         do throws(FileError) {
@@ -46,7 +47,7 @@ public struct ManifestCache: Sendable {
         }
     }
 
-    /// Reads all rows that can be used. Blocks on the file.
+    /// Reads all usable rows. Blocks on the file.
     func read() throws(ManifestCacheError) -> [String: CachedManifest] {
         guard try isThere() else { return [:] }
         var manifests: [String: CachedManifest] = [:]
@@ -67,7 +68,8 @@ public struct ManifestCache: Sendable {
     func write(_ manifests: [String: CachedManifest], forgetting paths: [String]) throws(ManifestCacheError) {
         if try !isThere() { try makeDirectory() }
         try use(.created) { database, state throws(SQLiteError) in
-            // A crash of the machine may damage the cache, which is then replaced. Waiting for the disk would cost more.
+            // If the machine crashes, the cache may be damaged, and is then replaced. Waiting for the disk would cost
+            // more.
             try database.execute("PRAGMA synchronous = OFF")
             try database.transaction { () throws(SQLiteError) in
                 if state == .empty { try makeTables(in: database) }
@@ -106,7 +108,7 @@ public struct ManifestCache: Sendable {
             if state == .empty || state == .current { try body(database, state) }
         } catch {
             guard error.isDamage || error.isInvalidStatement else { throw failure(error.message) }
-            // A journal without its database would damage the next database of that name.
+            // Remove the journal too: without its database, it would damage the next one of that name.
             for file in ["\(path)-journal", path] where unsafe unlink(file) != 0 && errno != ENOENT {
                 throw failure("\(error); it cannot be removed: \(FileError(code: errno))")
             }
@@ -137,8 +139,8 @@ public struct ManifestCache: Sendable {
         )
     }
 
-    /// Returns whether the file exists. Anything but a regular file that only the user can change is an error: the cache
-    /// takes the place of manifests.
+    /// Returns whether the file exists. Because the cache takes the place of manifests, anything but a regular file
+    /// that only the user can change is an error.
     private func isThere() throws(ManifestCacheError) -> Bool {
         do throws(FileError) {
             let status = try status(of: path, followingLinks: false)

@@ -1,10 +1,10 @@
 internal import ByteCoding
 internal import Desktop
 
-/// A manifest as bytes: all keys in a fixed order.
+/// A manifest as bytes, with all keys in a fixed order.
 ///
-/// The writer has checked the values, and a checksum shows that the bytes are the writer's. Schemes, of which there may be
-/// very many, are therefore not checked again.
+/// Its writer has checked the values, and the checksum shows that these are the writer's bytes. So schemes are not
+/// checked again, of which there may be very many.
 extension ManifestReading {
     func write(to writer: inout ByteWriter) {
         switch self {

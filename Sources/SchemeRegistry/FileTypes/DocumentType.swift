@@ -5,9 +5,9 @@ public import Desktop
 public struct DocumentType: Sendable, Hashable {
     /// `CFBundleTypeName`: the abstract name of the kind.
     public var name: String?
-    /// `CFBundleTypeRole`: the use that the handler makes of the files.
+    /// `CFBundleTypeRole`: the handler's use of the files.
     public var role: DocumentRole = .editor
-    /// `LSHandlerRank`: the rank among the handlers of the same kind.
+    /// `LSHandlerRank`: the handler's rank among those of the same kind.
     public var rank: HandlerRank = .default
     /// `LSItemContentTypes`: uniform type identifiers.
     public var contentTypes: [TypeIdentifier] = []

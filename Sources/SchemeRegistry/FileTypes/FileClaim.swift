@@ -1,8 +1,8 @@
 /// A handler's claim on files with a certain property.
 public struct FileClaim: Sendable, Hashable {
-    /// The property that the files have.
+    /// The property that the files must have.
     public var key: FileKey
-    /// The rank of the handler among those with a claim on the same property.
+    /// Rank among the handlers that claim the same property.
     public var rank: HandlerRank
 
     /// Creates a claim.

@@ -2,19 +2,19 @@ public import Desktop
 
 /// The properties of a file by which handlers and applications claim it.
 public struct FileKind: Sendable, Hashable {
-    /// The MIME type of the file by its current name.
+    /// The file's MIME type, by its current name.
     public let type: MimeType
     /// The properties, the narrowest first.
     ///
-    /// If the name of the file leads to its type, the type comes before the extensions of the name. Otherwise the extensions
-    /// come first: a handler that claims them knows more than a guess from the contents. The wider types come last.
+    /// If the file's name leads to its type, the type comes before the name's extensions. Otherwise the extensions come
+    /// first, because a handler that claims them knows more than a guess from the contents. Wider types come last.
     let keys: [FileKey]
 
     /// Creates the properties of a file.
     ///
     /// - Parameters:
     ///   - guess: the types of the file.
-    ///   - name: the name of the file without its directory; empty if only the type is known.
+    ///     - name: the file's name without its directory; empty if only the type is known.
     public init(_ guess: FileTypeGuess, name: String) {
         type = guess.type
         let types = guess.types.map(FileKey.type)

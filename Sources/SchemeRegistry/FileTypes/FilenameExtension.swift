@@ -4,24 +4,24 @@ internal import UserFiles
 ///
 /// Extensions are compared without the case of ASCII letters.
 public struct FilenameExtension: Sendable, Hashable, CustomStringConvertible {
-    /// The extension, with ASCII letters in lower case.
+    /// The extension; its ASCII letters are in lower case.
     public let rawValue: String
 
-    /// The maximum length of an extension, in bytes.
+    /// Largest length of an extension, in bytes.
     public static let maximumLength = 64
 
-    /// The error of a text that is not an extension.
+    /// Thrown for a text that is not an extension.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The text is empty.
         case empty
-        /// The text has more than ``FilenameExtension/maximumLength`` bytes.
+        /// The text is longer than ``FilenameExtension/maximumLength``.
         case tooLong(Int)
-        /// The text begins with a dot, or ends with one.
+        /// The text begins or ends with a dot.
         case outerDot
-        /// The text contains a slash, a control character or a character of a pattern.
+        /// The text contains a slash, a control character or a pattern's special character.
         case forbiddenCharacter(Unicode.Scalar)
 
-        /// The error as text that follows the name of the key.
+        /// The error, worded to follow the name of the key.
         public var description: String {
             switch self {
             case .empty: "is empty"
@@ -43,9 +43,9 @@ public struct FilenameExtension: Sendable, Hashable, CustomStringConvertible {
         rawValue = asciiLowercased(text)
     }
 
-    /// Returns the extensions of a file's name, the longest first: `tar.gz`, then `gz`.
+    /// Returns the extensions in a file's name, the longest first: `tar.gz`, then `gz`.
     ///
-    /// A dot at the beginning makes a file hidden, and does not begin an extension.
+    /// A dot at the beginning hides the file, and begins no extension.
     static func all(inName name: String) -> [FilenameExtension] {
         var extensions: [FilenameExtension] = []
         var rest = name.dropFirst()
@@ -54,7 +54,7 @@ public struct FilenameExtension: Sendable, Hashable, CustomStringConvertible {
             do throws(ParseError) {
                 extensions.append(try FilenameExtension(String(rest)))
             } catch {
-                // The end of a name may be anything, and most ends are not extensions.
+                // Names may end in anything, and most ends are not extensions.
                 continue
             }
         }

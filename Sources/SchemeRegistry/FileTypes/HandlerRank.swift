@@ -1,21 +1,21 @@
 internal import UserFiles
 
-/// The rank of a handler among those that open the same kind of file (`LSHandlerRank`).
+/// A handler's rank among those that open the same kind of file (`LSHandlerRank`).
 public enum HandlerRank: String, Sendable, Hashable, CaseIterable, Comparable {
-    /// The handler makes files of this kind.
+    /// Makes files of this kind.
     case owner = "Owner"
-    /// The handler opens files of this kind. This is the default.
+    /// Opens files of this kind. This is the default.
     case `default` = "Default"
-    /// The handler can open files of this kind, but other handlers come first.
+    /// Can open files of this kind, but other handlers come first.
     case alternate = "Alternate"
-    /// The handler gets no files of this kind.
+    /// Gets no files of this kind.
     case none = "None"
 
-    /// The error of a text that is not one of the words.
+    /// Thrown for a text that is not one of the words.
     public struct ParseError: Error, Hashable, CustomStringConvertible {
         let text: String
 
-        /// The error as text that follows the name of the key.
+        /// The error, worded to follow the name of the key.
         public var description: String {
             "is '\(printable(text))'; it has to be \(HandlerRank.allCases.map(\.rawValue).joined(separator: ", "))"
         }

@@ -1,10 +1,10 @@
 internal import Desktop
 
-/// The public type identifiers that a manifest may use without declaring them.
+/// Public type identifiers that a manifest may use without declaring them.
 ///
-/// The conformance is that of “System-Declared Uniform Type Identifiers”. The MIME types are those of the desktop's shared
-/// database, which file managers look for in desktop entries: the current name first, and then the name of older versions.
-/// The types have no extensions, because the shared database knows the names of their files better.
+/// They conform to each other as in “System-Declared Uniform Type Identifiers”. Their MIME types are those of the
+/// desktop's shared database, which file managers look for in desktop entries: first the current name, then that of
+/// older versions. They have no extensions, because the shared database knows the names of their files better.
 let publicTypes: [TypeDeclaration] = publicTypeTable.split(separator: "\n").map { line in
     let columns = line.split(separator: " ")
     var type = TypeDeclaration(TypeIdentifier(checked: String(columns[0])))
@@ -15,8 +15,8 @@ let publicTypes: [TypeDeclaration] = publicTypeTable.split(separator: "\n").map 
 
 private func entries(_ column: Substring) -> [Substring] { column == "-" ? [] : column.split(separator: ",") }
 
-/// The type, the types that it conforms to, and the MIME types of its files. A type without MIME types stands for the types
-/// that conform to it.
+/// Each line has a type, the types that it conforms to, and the MIME types of its files. If a type has no MIME types,
+/// it stands for the types that conform to it.
 private let publicTypeTable = """
     public.item - -
     public.content - -

@@ -6,9 +6,9 @@ public struct TypeDeclaration: Sendable, Hashable {
     public var identifier: TypeIdentifier
     /// `UTTypeConformsTo`: the wider types.
     public var conformsTo: [TypeIdentifier] = []
-    /// `public.mime-type` in `UTTypeTagSpecification`: the MIME types of the type's files.
+    /// `public.mime-type` in `UTTypeTagSpecification`: the MIME types of the files.
     public var mimeTypes: [MimeType] = []
-    /// `public.filename-extension` in `UTTypeTagSpecification`: the ends of the names of the type's files.
+    /// `public.filename-extension` in `UTTypeTagSpecification`: the ends of the files' names.
     public var filenameExtensions: [FilenameExtension] = []
 
     /// Creates a declaration that says nothing about the type.

@@ -2,25 +2,25 @@ internal import UserFiles
 
 /// A uniform type identifier, such as `public.png` or `com.acme.list`.
 ///
-/// An identifier has at least two elements separated by dots, and at most 255 bytes. Each element consists of
-/// `[A-Za-z0-9_-]`. Identifiers are compared without case.
+/// It has at least two elements separated by dots, and at most 255 bytes. Each element consists of `[A-Za-z0-9_-]`.
+/// Case does not matter in comparisons.
 public struct TypeIdentifier: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The identifier in lower case.
     public let rawValue: String
 
-    /// The maximum length of an identifier, in bytes.
+    /// Largest length of an identifier, in bytes.
     public static let maximumLength = 255
 
-    /// The error of a text that is not a type identifier.
+    /// Thrown for a text that is not a type identifier.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
-        /// The text has more than ``TypeIdentifier/maximumLength`` bytes.
+        /// The text is longer than ``TypeIdentifier/maximumLength``.
         case tooLong(Int)
         /// The text has fewer than two elements, or an empty one.
         case missingElement
         /// The text contains a character outside `[A-Za-z0-9_.-]`.
         case forbiddenCharacter(Unicode.Scalar)
 
-        /// The error as text that follows the name of the key.
+        /// The error, worded to follow the name of the key.
         public var description: String {
             switch self {
             case .tooLong(let length): "has \(length) bytes; a type identifier has at most \(maximumLength)"
@@ -42,7 +42,7 @@ public struct TypeIdentifier: Sendable, Hashable, Comparable, CustomStringConver
         rawValue = asciiLowercased(text)
     }
 
-    /// Creates an identifier from a valid text in lower case, without checking the text again.
+    /// Creates an identifier from a text that is known to be valid and in lower case.
     init(checked rawValue: String) {
         self.rawValue = rawValue
     }

@@ -1,12 +1,12 @@
 internal import Desktop
 
-/// The meaning of type identifiers: the public ones, and those that a manifest declares.
+/// Explains type identifiers: the public ones, and those that a manifest declares.
 struct TypeTable {
     private var declarations: [TypeIdentifier: TypeDeclaration] = [:]
-    /// The types that conform directly to each type.
+    /// For each type, the types that conform to it directly.
     private var narrower: [TypeIdentifier: [TypeIdentifier]] = [:]
 
-    /// Creates the table of a manifest. A public type keeps its meaning, whatever the manifest declares.
+    /// Creates the table of a manifest. Public types keep their meaning, whatever the manifest declares.
     init(declaring own: [TypeDeclaration] = []) {
         self = Self.public
         for declaration in own where Self.public.declarations[declaration.identifier] == nil { add(declaration) }
@@ -19,14 +19,14 @@ struct TypeTable {
     private static let `public` = TypeTable(of: publicTypes)
 
     private mutating func add(_ declaration: TypeDeclaration) {
-        // Two declarations of one type add to each other: a manifest may export a type and import it too.
+        // Two declarations of one type are merged, because a manifest may export a type and import it too.
         declarations[declaration.identifier, default: TypeDeclaration(declaration.identifier)].merge(declaration)
         for wider in declaration.conformsTo { narrower[wider, default: []].append(declaration.identifier) }
     }
 
-    /// Returns the properties of a type's files. A type without properties has those of all types that conform to the type.
+    /// Returns the properties of a type's files. If the type has none, returns those of all types that conform to it.
     ///
-    /// - Returns: no property for a type that the table does not know.
+    /// - Returns: no property for an unknown type.
     func keys(of type: TypeIdentifier) -> [FileKey] {
         var keys: [FileKey] = []
         var seen: Set<TypeIdentifier> = [type]
@@ -53,12 +53,13 @@ extension TypeDeclaration {
 }
 
 extension HandlerManifest {
-    /// The largest number of claims on files in a manifest.
+    /// Largest number of claims on files in a manifest.
     static let maximumFileClaims = 1024
-    /// The largest size of all claims on files in a manifest, in bytes.
+    /// Largest size of all claims on files in a manifest, in bytes.
     static let maximumFileClaimBytes = 64 << 10
 
-    /// Returns the claims of the manifest's document types, each property once with its best rank, in the manifest's order.
+    /// Returns the claims of the manifest's document types, in its order. Each property appears once, with its best
+    /// rank.
     func resolvedFileClaims() -> [FileClaim] {
         let table = TypeTable(declaring: typeDeclarations)
         var claims: [FileClaim] = []
@@ -79,7 +80,7 @@ extension HandlerManifest {
         return claims
     }
 
-    /// The problem of a manifest with too many claims on files; nil if the claims are within the limits.
+    /// The problem of a manifest with too many claims on files; nil if it is within the limits.
     var fileClaimProblem: ManifestProblem? {
         let bytes = fileClaims.reduce(0) { $0 + $1.key.description.utf8.count }
         guard fileClaims.count > Self.maximumFileClaims || bytes > Self.maximumFileClaimBytes else { return nil }
@@ -90,7 +91,7 @@ extension HandlerManifest {
         )
     }
 
-    /// The type identifiers of the manifest's document types that lead to no file, with their keys.
+    /// Type identifiers in the manifest's document types that lead to no file, with their keys.
     var unknownContentTypes: [(key: String, type: TypeIdentifier)] {
         guard !documentTypes.isEmpty else { return [] }
         let table = TypeTable(declaring: typeDeclarations)

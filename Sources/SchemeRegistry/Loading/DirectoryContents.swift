@@ -8,30 +8,30 @@ struct DirectoryPlace: Sendable {
     let precedence: Int
 }
 
-/// The bundles and manifests of one registry directory, in byte order of their names.
+/// The bundles and manifests of one registry directory, by name in byte order.
 struct DirectoryContents: Sendable, Hashable {
     private struct Entry: Sendable, Hashable {
         let name: String
         var handler: Handler?
         var diagnostics: [Diagnostic] = []
-        /// The path of the property list, if the property list is not the entry itself.
+        /// Path of the property list, if that is not the entry itself.
         var dependency: String?
-        /// The schemes that the manifest claims, or has claimed before it had errors; empty for a handler.
+        /// Schemes that the manifest claims, or claimed before it had errors; empty for a handler.
         var brokenClaims: [Scheme] = []
-        /// The version of the manifest file, if the handler depends on nothing but this file.
+        /// Version of the manifest file, if the handler depends on nothing else.
         var ownFile: FileVersion?
     }
 
     private var entries: [Entry] = []
     private var problems: [Diagnostic] = []
 
-    /// The handlers that the directory declares.
+    /// All handlers that the directory declares.
     var handlers: [Handler] { entries.compactMap(\.handler) }
 
-    /// The problems of the directory and its entries.
+    /// Problems of the directory and its entries.
     var diagnostics: [Diagnostic] { problems + entries.flatMap(\.diagnostics) }
 
-    /// The manifests with errors, by the schemes that they claim, or have claimed before they had errors.
+    /// Manifests with errors, by the schemes that they claim or claimed before.
     var brokenManifests: [Scheme: String] {
         var manifests: [Scheme: String] = [:]
         for entry in entries {
@@ -40,16 +40,16 @@ struct DirectoryContents: Sendable, Hashable {
         return manifests
     }
 
-    /// The files outside the directory that the contents depend on.
+    /// Files outside the directory that its contents depend on.
     var dependencies: [String] { entries.compactMap(\.dependency) }
 
     /// Creates the contents of an empty directory.
     init() {}
 
-    /// Reads the current contents of a directory; entries that have not changed are taken from `before`.
+    /// Reads the current contents of a directory, but takes unchanged entries from `before`.
     ///
     /// - Parameters:
-    ///   - silent: the entries whose file system does not answer. They stay as they were before.
+    ///   - silent: the entries whose file system does not answer. They stay as they were.
     ///   - progress: called before each entry is read.
     init(
         of place: DirectoryPlace,
@@ -87,7 +87,7 @@ struct DirectoryContents: Sendable, Hashable {
         }
     }
 
-    /// These contents, with the problem that the directory's file system does not answer.
+    /// The same contents, with the problem that the directory's file system does not answer.
     func silent(at place: DirectoryPlace) -> DirectoryContents {
         var contents = self
         contents.problems = [Self.silence(of: place.path)]
@@ -100,9 +100,9 @@ struct DirectoryContents: Sendable, Hashable {
 
     /// Reads every entry again that declares, or may declare, the handler with an id.
     ///
-    /// - Parameter manifests: known manifests by the names of their entries. These manifests are not read again.
-    /// - Returns: the handlers that the entries declared before and the handlers that the entries declare now; `nil` if
-    ///   nothing has changed.
+    /// - Parameter manifests: known manifests by the names of their entries, which are not read again.
+    /// - Returns: the handlers that the entries declared before and the ones that they declare now; `nil` if nothing
+    ///   has changed.
     mutating func look(
         again id: BundleIdentifier,
         saying manifests: [String: HandlerManifest],
@@ -123,7 +123,7 @@ struct DirectoryContents: Sendable, Hashable {
         do throws(FileError) {
             resolved = try ResolvedDirectory(place.path)
         } catch {
-            // The directory has been removed in the meantime. An update of the whole directory will report that.
+            // By now the directory has been removed. An update of the whole directory will report that.
             return old.isEmpty ? nil : (old.compactMap(\.handler), [])
         }
         for name in names where unsafe faccessat(AT_FDCWD, "\(place.path)/\(name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0 {
@@ -137,7 +137,7 @@ struct DirectoryContents: Sendable, Hashable {
         return old == new ? nil : (old.compactMap(\.handler), new.compactMap(\.handler))
     }
 
-    /// Returns the position at which the entry with a name stands, or at which it has to be inserted.
+    /// Returns the position of the entry with a name, or the one to insert it at.
     private func position(of name: String) -> Int {
         var (low, high) = (entries.startIndex, entries.endIndex)
         while low < high {
@@ -151,7 +151,7 @@ struct DirectoryContents: Sendable, Hashable {
         return low
     }
 
-    /// Returns the declaration in an entry; nil if the file is neither a bundle nor a manifest.
+    /// Reads the declaration in an entry; nil if the file is neither a bundle nor a manifest.
     private static func entry(
         _ name: String,
         in place: DirectoryPlace,
@@ -180,8 +180,8 @@ struct DirectoryContents: Sendable, Hashable {
             )
             entry.handler = handler
             entry.diagnostics = warnings
-            // A relative program path is checked each time, because links on the way may now lead elsewhere. A manifest
-            // that the caller passed may belong to another version of the file than the one just checked.
+            // Check a relative program path each time, because links on the way may lead elsewhere by now. If the
+            // caller passed the manifest, it may belong to another version of the file than the one just checked.
             if manifest == nil, let version = ownFile?.version, version.isSettled(at: now),
                 handler.manifest.executable?.isRelative != true
             {

@@ -1,9 +1,9 @@
-/// Reads registry directories. An entry that leads to a file system that does not answer does not keep the others from being
-/// read.
+/// Reads registry directories. If an entry leads to a file system that does not answer, the others are read all the
+/// same.
 final class DirectoryReader: Sendable {
     private let reader = PatientReader()
 
-    /// The current contents of a directory. Entries that do not answer stay as they were before, with a diagnostic.
+    /// Reads the current contents of a directory. Entries that do not answer stay as they were, with a diagnostic.
     func contents(
         of place: DirectoryPlace,
         before: DirectoryContents,

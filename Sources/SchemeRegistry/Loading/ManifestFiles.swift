@@ -2,7 +2,7 @@ internal import Desktop
 internal import Glibc
 internal import UserFiles
 
-/// The contents of a manifest file: a handler, or the problems of the file.
+/// A manifest file's contents: a handler, or the file's problems.
 enum ManifestReading: Sendable, Hashable {
     indirect case manifest(HandlerManifest)
     case invalid([ManifestProblem])
@@ -20,21 +20,21 @@ enum ManifestReading: Sendable, Hashable {
     }
 }
 
-/// A reader of manifests that reads each version of a file only once.
+/// Reads manifests, each version of a file only once.
 struct ManifestFiles: Sendable {
-    /// The maximum size of a manifest, in bytes.
+    /// Largest size of a manifest, in bytes.
     static let sizeLimit = 1 << 20
 
-    /// The files that were found to be safe from other users in the current update; `nil` if they are not checked.
+    /// Files found to be safe from other users in the current update; `nil` if that is not checked.
     var trust: TrustedPaths? = TrustedPaths()
-    /// The bus names of other programs.
+    /// Bus names that belong to other programs.
     var services: DBusServiceNames
 
     private var cached: [String: CachedManifest] = [:]
     private var used: Set<String> = []
-    /// The paths whose reading in memory differs from the cache's file.
+    /// Paths whose reading in memory differs from the cache's file.
     private var unsaved: Set<String> = []
-    /// The number of files that have been read.
+    /// Number of files that have been read.
     private(set) var readCount = 0
 
     /// Creates a reader that has read nothing.
@@ -55,7 +55,7 @@ struct ManifestFiles: Sendable {
         if let cached = cached[path], cached.version == version { return cached.reading }
         readCount += 1
         let reading = ManifestReading(bytes: try contents(ofFile: path, limit: Self.sizeLimit))
-        // A reading is kept only if the file did not change meanwhile, and if every later change gives another version.
+        // Keep a reading only if the file did not change meanwhile, and if every later change gives another version.
         let isOneVersion = FileVersion(try status(of: path, followingLinks: false)) == version
         let isCertain = isOneVersion && version.isSettled(at: now)
         cached[path] = isCertain ? CachedManifest(version: version, reading: reading) : nil
@@ -68,7 +68,7 @@ struct ManifestFiles: Sendable {
         used.insert(path)
     }
 
-    /// Forgets the files that have not been in use since the last call.
+    /// Forgets the files that have not been marked since the last call.
     mutating func forgetUnused() {
         if used.count < cached.count {
             unsaved.formUnion(cached.keys.filter { !used.contains($0) })
@@ -82,7 +82,7 @@ struct ManifestFiles: Sendable {
         cached = try cache.read()
     }
 
-    /// Writes the readings that are not in the cache yet.
+    /// Writes all readings that are not in the cache yet.
     mutating func save(to cache: ManifestCache) throws(ManifestCacheError) {
         guard !unsaved.isEmpty else { return }
         let paths = unsaved

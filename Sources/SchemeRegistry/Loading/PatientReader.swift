@@ -1,34 +1,34 @@
 internal import Reactor
 internal import SystemPackage
 
-/// Reads files in threads of their own: a path may lead to a file system that does not answer, and must not keep the caller.
+/// Reads files in threads of their own, because a path may lead to a file system that does not answer, and the caller
+/// must not hang.
 final class PatientReader: Sendable {
     /// One thread that reads.
     private struct Attempt {
-        /// The path that the thread has come to.
+        /// The path that the thread has reached.
         var path: String
         var hasEnded = false
     }
 
-    /// The attempts that made no progress, by their paths. A thread that still waits for a path is the reason not to try the
-    /// path again.
+    /// Attempts that made no progress, by path. While a thread still waits for a path, it is not tried again.
     private let stuck = Lock<[String: Lock<Attempt>]>([:])
-    /// The time within which a file system has to answer for one path.
+    /// Time that a file system has to answer for one path.
     private let patience: Duration
-    /// The number of silent paths that one reading waits for.
+    /// Number of silent paths that one reading waits for.
     private static let attempts = 4
-    /// The number of threads that wait for silent paths.
+    /// Largest number of threads that wait for silent paths.
     private static let limit = 64
 
     init(patience: Duration = .seconds(2)) {
         self.patience = patience
     }
 
-    /// Runs a reading, and runs it again without a path that does not answer.
+    /// Runs a reading. If a path does not answer, runs it again without that path.
     ///
     /// - Parameters:
-    ///   - start: the path that is read first.
-    ///   - work: the reading. It gets the silent paths, which it leaves out, and a closure that tells the next path.
+    ///   - start: the first path to be read.
+    ///   - work: the reading. It gets the silent paths, which it leaves out, and a closure to call with the next path.
     /// - Returns: nil if the first path does not answer, if too many paths do not answer, or if there is no thread.
     func read<Result: Sendable>(
         _ start: String,

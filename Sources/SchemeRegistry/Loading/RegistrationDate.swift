@@ -1,8 +1,7 @@
 internal import Glibc
 internal import UserFiles
 
-/// The date of a handler's registration: the modification time of its entry in the directory, in nanoseconds since
-/// 1970.
+/// Date of a handler's registration: the modification time of its entry in the directory.
 public struct RegistrationDate: Sendable, Hashable, Comparable {
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     public let nanoseconds: Int64
@@ -16,7 +15,7 @@ public struct RegistrationDate: Sendable, Hashable, Comparable {
         nanoseconds = UserFiles.nanoseconds(status.st_mtim)
     }
 
-    /// The date as the kernel takes it.
+    /// The date in the kernel's form.
     var time: timespec {
         let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         return timespec(tv_sec: Int(seconds), tv_nsec: Int(rest))

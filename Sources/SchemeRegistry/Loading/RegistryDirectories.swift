@@ -1,14 +1,14 @@
 internal import UserFiles
 
-/// The directories that declare handlers, in order of precedence: the user's directory, then the system's directories.
+/// The directories that declare handlers, in order of precedence: first the user's, then the system's.
 public struct RegistryDirectories: Sendable, Hashable {
-    /// The owner of a directory.
+    /// Whether a directory belongs to the user or the system.
     public enum Scope: Sendable, Hashable {
-        /// The user's own directory, which holds the registrations. `OUFixed` has no effect in this directory.
+        /// The user's own directory, which holds the registrations. `OUFixed` has no effect there.
         case user
         /// A directory that the system provides.
         case system
-        /// No directory: a router has the handler in memory.
+        /// No directory, because a router has the handler in memory.
         case memory
     }
 
@@ -16,17 +16,17 @@ public struct RegistryDirectories: Sendable, Hashable {
     public let user: String?
     /// The system's directories.
     public let system: [String]
-    /// Whether the directories belong to a package that is being built. Its files may belong to any user.
+    /// Whether the directories belong to a package that is being built, so that their files may belong to any user.
     public var isStaged = false
 
-    /// The path of the handlers' directory below a data directory.
+    /// Path of the handlers' directory below a data directory.
     public static let subdirectory = "openurl/handlers"
 
     /// Creates the directories of the XDG Base Directory Specification: `$XDG_DATA_HOME` or `$HOME/.local/share`, then
     /// each of `$XDG_DATA_DIRS` or `/usr/local/share:/usr/share`.
     ///
-    /// An empty variable counts as unset and a relative path is ignored, as the specification says. A directory that is
-    /// listed twice counts at its first position.
+    /// As the specification says, an empty variable counts as unset, and a relative path is ignored. If a directory is
+    /// listed twice, its first position counts.
     ///
     /// - Parameters:
     ///   - environment: the environment variables of the session, never those of a caller.

@@ -2,7 +2,7 @@ internal import Desktop
 internal import Glibc
 internal import UserFiles
 
-/// The error of an entry that declares no handler, with at least one problem.
+/// Thrown for an entry that declares no handler, with at least one problem.
 struct InvalidEntry: Error, Hashable {
     var diagnostics: [Diagnostic]
 }
@@ -16,7 +16,7 @@ struct RegistryEntry {
 
     /// Reads the status of an entry.
     ///
-    /// - Parameter directory: the directory that contains the entry, if the directory has been resolved already.
+    /// - Parameter directory: the entry's directory, if it has been resolved already.
     init(path: String, form: HandlerForm, in directory: ResolvedDirectory? = nil) {
         self.path = path
         self.form = form
@@ -24,26 +24,26 @@ struct RegistryEntry {
         status = Result { () throws(FileError) in try UserFiles.status(of: path, followingLinks: false) }
     }
 
-    /// The path of the property list, through the entry and without resolving links.
+    /// Path of the property list, through the entry and without resolving links.
     var manifestFile: String { form == .bundle ? "\(path)/\(HandlerForm.bundleManifest)" : path }
 
-    /// Whether the property list is another file than the entry. A change of such a property list does not change the
-    /// entry's directory.
+    /// Whether the property list is another file than the entry. If so, a change of it does not change the entry's
+    /// directory.
     var leadsElsewhere: Bool {
         guard form == .manifest, case .success(let status) = status else { return form == .bundle }
         return status.st_mode & S_IFMT == S_IFLNK
     }
 
-    /// The version of a manifest that is a regular file in the directory itself, and its path without links.
+    /// Version of a manifest that is a regular file in the directory itself, and its path without links.
     var ownFile: (version: FileVersion, path: String)? {
         guard form == .manifest, let directory, case .success(let status) = status else { return nil }
         return status.st_mode & S_IFMT == S_IFREG ? (FileVersion(status), directory.path(of: path)) : nil
     }
 
-    /// Reads the handler that the entry declares, with warnings about requests in the manifest that are not granted.
+    /// Reads the handler that the entry declares, with warnings about everything that the manifest asks for in vain.
     ///
     /// - Parameters:
-    ///   - name: the entry's name in a registry directory. The name of a bare manifest must be the handler's id with
+    ///   - name: the entry's name in a registry directory. For a bare manifest, it must be the handler's id with
     ///     `.plist`.
     ///   - known: the contents of the property list, if the caller has read it already.
     func handler(
@@ -95,7 +95,7 @@ struct RegistryEntry {
         return (handler, warnings)
     }
 
-    /// The warning about a key that asks for more than the user's directory can give.
+    /// Warns that a key asks for more than the user's directory can give.
     static func ignoredFixed(_ file: String) -> Diagnostic {
         Diagnostic(
             severity: .warning,
@@ -123,7 +123,7 @@ struct RegistryEntry {
         }
     }
 
-    /// Checks that the handler's id may be the bus name of this handler.
+    /// Checks that this handler may have its id as a bus name.
     private func checkName(of handler: Handler, against services: DBusServiceNames) throws(InvalidEntry) {
         let key = "CFBundleIdentifier"
         let id = handler.id.rawValue
@@ -163,7 +163,7 @@ struct RegistryEntry {
         }
     }
 
-    /// Returns the program's path, without checking that the file exists.
+    /// Returns the program's path, whether or not the file exists.
     private func program(of manifest: HandlerManifest, resolved: String) throws(InvalidEntry) -> Handler.Program? {
         if let entry = manifest.desktopEntry { return .desktopEntry(entry) }
         let relative: String
@@ -185,8 +185,8 @@ struct RegistryEntry {
 
     /// Returns whether a link within a path leads out of a directory.
     ///
-    /// Every existing part of the path is checked, including a link to an outside directory that does not contain the
-    /// file yet. A part that does not exist or cannot be reached is left for the launch to report.
+    /// This checks every existing part of the path, and finds a link to an outside directory even if the file does not
+    /// exist there yet. If a part does not exist or cannot be reached, the launch will report it.
     private func leadsOut(_ relative: String, of base: String) -> Bool {
         var path = base
         for component in names(onPath: relative) where component != "." {
@@ -211,14 +211,14 @@ struct RegistryEntry {
 }
 
 extension DBusServiceNames.Service {
-    /// Whether the service starts the handler, by the handler's program or by the command of this system.
+    /// Whether the service starts this handler, by the handler's program or by this system's command.
     fileprivate func isOwn(of handler: Handler) -> Bool {
         command.first?.split(separator: "/").last == "openurl"
             || handler.program.map { command.contains($0.description) } ?? true
     }
 }
 
-/// A directory with its links resolved, which saves the resolution for each entry.
+/// A directory whose links are resolved, so that this is not repeated for each entry.
 struct ResolvedDirectory {
     private let path: String
     private let resolved: String

@@ -2,36 +2,34 @@ public import Desktop
 internal import Glibc
 internal import UserFiles
 
-/// A loader of the registry, which reads only the changed files again when it updates the registry.
+/// Loads the registry. When it updates the registry, it reads only the changed files again.
 public struct RegistryLoader: Sendable {
     /// The registry at the time of the last update.
     public private(set) var registry = Registry(handlers: [])
-    /// The paths that the registry depends on: the directories, and the files that their entries lead to.
+    /// Every path that the registry depends on: the directories, and the files that their entries lead to.
     ///
-    /// An ``update()`` is needed only after a change at one of these paths, or of a directory or link on the way to one
-    /// of them.
+    /// You need an ``update()`` only after a change at one of these paths, or of a directory or link on the way to one.
     public var paths: Set<String> { Set(directories.all.map(\.path) + found.flatMap(\.dependencies)) }
 
     private let directories: RegistryDirectories
     private var files: ManifestFiles
     private let reader = DirectoryReader()
-    /// The contents of each directory.
+    /// Contents of each directory.
     private var found: [DirectoryContents]
-    /// The contents of all directories. The handlers are in the registry's order, so that a registration only inserts
-    /// one handler.
+    /// Contents of all directories. The handlers are in the registry's order, so a registration only has to insert one.
     private var loaded: (handlers: [Handler], diagnostics: [Diagnostic]) = ([], [])
     private var changedHandlers: [Handler] = []
 
-    /// Creates a loader that has not read any directories yet.
+    /// Creates a loader that has not read any directories.
     ///
-    /// - Parameter services: the bus names that no handler can have. The loader reads them when it is asked to.
+    /// - Parameter services: the bus names that no handler can have. The loader does not read them until you ask it to.
     public init(_ directories: RegistryDirectories, services: DBusServiceNames = DBusServiceNames()) {
         self.directories = directories
         files = ManifestFiles(services: services)
         found = directories.all.map { _ in DirectoryContents() }
     }
 
-    /// The schemes of the handlers that were added, removed or changed by the last update that changed the registry.
+    /// The schemes of the handlers that the last change of the registry added, removed or changed.
     public var changedSchemes: Set<Scheme> { Set(changedHandlers.flatMap(\.schemes)) }
 
     /// Loads the readings that an earlier process has cached, so that only later changes are read. Blocks while it
@@ -40,23 +38,23 @@ public struct RegistryLoader: Sendable {
         try files.restore(from: cache)
     }
 
-    /// Writes new readings to a cache for a later process. Blocks while it writes, and does nothing if there are no new
-    /// readings.
+    /// Writes new readings, if there are any, to a cache for a later process. Blocks while it writes.
     public mutating func save(to cache: ManifestCache) throws(ManifestCacheError) {
         try files.save(to: cache)
     }
 
-    /// The bus names that no handler can have, as they were read last.
+    /// Bus names that no handler can have, as of the last reading.
     var services: DBusServiceNames { files.services }
 
-    /// Reads the bus names that no handler can have, as `DBusServiceNames.update` does. The next update applies
-    /// them to all entries.
+    /// Reads the bus names that no handler can have, as `DBusServiceNames.update` does. The next update applies them to
+    /// all entries.
     public mutating func readServices(isQuick: Bool) {
         if files.services.update(isQuick: isQuick) { found = found.map { _ in DirectoryContents() } }
     }
 
-    /// Reads the bus names that no handler can have, before the first update. A service file of the user that is named after a
-    /// registered handler is taken for the handler's: there may be very many.
+    /// Reads the bus names that no handler can have, before the first update. If one of the user's service files is
+    /// named after a registered handler, it is taken for the handler's without reading it, because there may be very
+    /// many.
     mutating func readServicesAtStart() {
         let user = directories.user
         _ = files.services.update(assuming: { name in
@@ -67,13 +65,13 @@ public struct RegistryLoader: Sendable {
         })
     }
 
-    /// The number of manifests that this loader has read. An unchanged manifest is not read again.
+    /// Number of manifests that this loader has read. It does not read unchanged ones again.
     public var readCount: Int { files.readCount }
 
     /// Checks all directories for changes, in one pass. Blocks while it reads files.
     ///
-    /// A manifest that cannot be registered becomes a diagnostic and does not affect other handlers. A directory that
-    /// does not exist counts as empty; a directory that cannot be read becomes a diagnostic.
+    /// If a manifest cannot be registered, it becomes a diagnostic and does not affect other handlers. A directory
+    /// counts as empty if it does not exist, and becomes a diagnostic if it cannot be read.
     ///
     /// - Returns: whether the registry has changed.
     public mutating func update() -> Bool {
@@ -93,8 +91,8 @@ public struct RegistryLoader: Sendable {
         return takeFound()
     }
 
-    /// Applies one registration in the user's directory, and checks nothing else. The handler is then available
-    /// immediately; ``update()`` finds any other change.
+    /// Applies one registration in the user's directory, and checks nothing else. The handler is available at once;
+    /// ``update()`` finds all other changes.
     ///
     /// - Parameter handler: the registered handler, whose manifest is not read again.
     /// - Returns: whether the registry has changed.
@@ -103,7 +101,7 @@ public struct RegistryLoader: Sendable {
         return update(registrationOf: handler.id, saying: [name: handler.manifest])
     }
 
-    /// Applies the removal of one registration, in the same way as ``update(registrationOf:)``.
+    /// Applies the removal of one registration, like ``update(registrationOf:)``.
     public mutating func update(unregistrationOf id: BundleIdentifier) -> Bool {
         update(registrationOf: id, saying: [:])
     }
@@ -126,9 +124,9 @@ public struct RegistryLoader: Sendable {
         return take(handlers)
     }
 
-    /// Adds a handler that changes no other handler, without a look at the others.
+    /// Adds a handler that changes no other, without looking at the others.
     ///
-    /// - Returns: false if the handler may change others, or other files have problems than before.
+    /// - Returns: false if it may change others, or if the problems of other files have changed.
     private mutating func insert(_ new: Handler) -> Bool {
         guard found.flatMap(\.diagnostics) == loaded.diagnostics, registry.insert(new) else { return false }
         loaded.handlers.insert(new, at: loaded.handlers.firstPlace { Handler.precedes(new, $0) })
@@ -136,7 +134,7 @@ public struct RegistryLoader: Sendable {
         return true
     }
 
-    /// The owner and the mode of a file are checked again in each update.
+    /// Makes the next update check the owner and the mode of each file again.
     private mutating func forgetTrust() {
         files.trust = directories.isStaged ? nil : TrustedPaths()
     }
@@ -145,7 +143,7 @@ public struct RegistryLoader: Sendable {
         take(found.flatMap(\.handlers).sorted(by: Handler.precedes))
     }
 
-    /// Updates the registry from the directories' contents, if the contents have changed.
+    /// Updates the registry from the directories' contents, if they have changed.
     ///
     /// - Parameter handlers: the handlers of all directories, in the registry's order.
     private mutating func take(_ handlers: [Handler]) -> Bool {
@@ -159,7 +157,7 @@ public struct RegistryLoader: Sendable {
 }
 
 extension Registry {
-    /// Creates a registry with the handlers of all directories, as one ``RegistryLoader/update()`` does.
+    /// Creates a registry with the handlers of all directories, like one ``RegistryLoader/update()``.
     public init(loading directories: RegistryDirectories) {
         var loader = RegistryLoader(directories)
         _ = loader.update()

@@ -1,30 +1,30 @@
-/// A rule that decides which of two claimants gets a URL that both claim.
+/// Decides which of two claimants gets a URL that both claim.
 public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
-    /// The handler of a fixed scheme wins.
+    /// A fixed scheme's handler wins.
     case fixedScheme
-    /// A program that runs now, and has claimed the scheme for that time, wins.
+    /// A running program wins if it has claimed the scheme for as long as it runs.
     case claim
     /// The user's default for the scheme wins (`mimeapps.list`, `[Default Applications]`).
     case userDefault
-    /// The longest matching host wins. A host comes before a pattern, and a pattern comes before a claim on any host.
+    /// The longest matching host wins. A host beats a pattern, and a pattern beats a claim on any host.
     case host
-    /// A claim on the scheme `file` wins over claims on the types of files.
+    /// A claim on the scheme `file` beats claims on the types of files.
     case fileScheme
-    /// The narrowest type of the file wins.
+    /// The file's narrowest type wins.
     case fileType
     /// The best `LSHandlerRank` wins.
     case rank
-    /// The claimant that comes first in the desktop's own order wins. Between two handlers, the order counts only where a
-    /// file adds or removes an association.
+    /// Whichever claimant comes first in the desktop's own order wins. Between two handlers, the order counts only
+    /// where a file adds or removes an association.
     case association
-    /// The handler of the user's directory comes before those of the system's directories, which come in their own order.
+    /// The user's directory beats the system's directories, which come in their own order.
     case directory
     /// The earliest registration wins.
     case registrationDate
     /// The bundle id that comes first in byte order wins.
     case identifier
 
-    /// The rule as part of a sentence.
+    /// The rule, worded as part of a sentence.
     public var description: String {
         switch self {
         case .fixedScheme: "a fixed scheme's handler comes first"
@@ -42,21 +42,21 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A handler or an application that could receive a URL, with the outcome and its reason.
+/// A handler or an application that could receive a URL, with the outcome and the reason for it.
 public struct Candidate: Sendable, Hashable, CustomStringConvertible {
-    /// The outcome for a candidate.
+    /// Whether a candidate gets the URL, and why.
     public enum Outcome: Sendable, Hashable {
-        /// The candidate gets the URL, because nothing else claims the URL.
+        /// The candidate gets the URL, because nothing else claims it.
         case unopposed
-        /// The candidate gets the URL. The rule is the one that put the candidate before the next candidate.
+        /// The candidate gets the URL. This rule put it before the next one.
         case won(by: WinningRule)
-        /// The candidate gets the URL, because the sender asks for it. The id is the one of the claimant that gets the URL
+        /// The candidate gets the URL, because the sender asks for it. The id is that of the claimant that would get it
         /// otherwise; `nil` if that is this candidate.
         case requested(insteadOf: String?)
-        /// Another claimant gets the URL, because the sender asks for it. Without the request, the URL goes to this
-        /// candidate if `isUsualWinner` is true.
+        /// Another claimant gets the URL, because the sender asks for it. Otherwise this candidate would get it if
+        /// `isUsualWinner` is true.
         case notRequested(by: String, isUsualWinner: Bool)
-        /// Another candidate gets the URL. The rule is the first one that distinguishes the two.
+        /// Another candidate gets the URL. This rule is the first one that distinguishes the two.
         case lost(to: String, by: WinningRule)
 
         /// Whether the candidate gets the URL.
@@ -67,7 +67,7 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
             }
         }
 
-        /// The reason as part of a sentence.
+        /// The reason, worded as part of a sentence.
         public var reason: String {
             switch self {
             case .unopposed: "nothing else claims this URL"
@@ -87,7 +87,7 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
     /// The outcome for this candidate.
     public let outcome: Outcome
 
-    /// The outcome as a sentence for a person.
+    /// A sentence about the outcome, for a person.
     public var description: String {
         let claim = host.map { "\(claimant) (\($0))" } ?? claimant.id
         return switch outcome {
@@ -97,9 +97,9 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A scheme for which several handlers claim the same URLs. Every such conflict is reported.
+/// A scheme for which several handlers claim the same URLs. Each one is reported.
 ///
-/// Several fixed handlers with the same scheme are not a conflict: the system divides the scheme among them by host.
+/// It is no conflict if several fixed handlers have the same scheme, because the system divides it among them by host.
 public struct Conflict: Sendable, Hashable {
     /// The scheme.
     public let scheme: Scheme

@@ -1,18 +1,18 @@
-/// One claim on a URL or on a file.
+/// A claim on a URL or on a file.
 struct Claim {
     let claimant: Claimant
-    /// The pattern by which a handler claims the URL; `nil` for any host.
+    /// The pattern by which the handler claims the URL; `nil` for any host.
     let host: HostPattern?
-    /// The rank of a handler that claims the file; `nil` for an application, and for a claim on a URL.
+    /// Rank of a handler that claims the file; `nil` for an application, and for a claim on a URL.
     var rank: HandlerRank?
-    /// The position of the property by which the file is claimed, among the properties of the file; -1 for a claim on the
+    /// Position of the property by which the file is claimed, among the properties of the file; -1 for a claim on the
     /// URL.
     var property = -1
     var isUserDefault = false
-    /// Whether the claimant runs now, and has claimed the scheme for that time.
+    /// Whether the claimant is running and has claimed the scheme for as long as it runs.
     var isWhileRunning = false
-    /// The place that the user or the system gave to a handler; the largest number for a handler that only claims the
-    /// scheme, and `nil` for a handler without a place in the desktop's order.
+    /// The place that the user or the system gave to a handler; the largest number if it only claims the scheme, and
+    /// `nil` if it has no place in the desktop's order.
     var position: Int?
 
     /// Returns the rule that put the first claim before the second.
@@ -27,7 +27,7 @@ struct Claim {
         if first.host != second.host { return .host }
         if first.rank != second.rank { return .rank }
         if first.position != second.position { return .association }
-        // Handlers of one registry differ in their ids at least.
+        // If nothing else differs between handlers of one registry, their ids do.
         return Handler.decidingRule(left, right) ?? .identifier
     }
 }

@@ -1,7 +1,7 @@
-/// The claims on each scheme, divided into parts so that two similar copies of the table share most of their memory.
+/// The claims on each scheme, in parts, so that two similar copies of the table share most of their memory.
 ///
-/// A reader keeps its registry while the next registry is created. With a single dictionary, each change would copy all
-/// schemes and later free the copy, which takes some milliseconds for 100,000 schemes.
+/// Readers keep their registry while the next one is created. A single dictionary would be copied whole at each change
+/// and freed later, which takes some milliseconds for 100,000 schemes.
 struct ClaimTable: Sendable {
     private static let partCount = 256
 
@@ -10,17 +10,16 @@ struct ClaimTable: Sendable {
     /// Whether there are no claims.
     var isEmpty: Bool { parts.allSatisfy(\.isEmpty) }
 
-    /// Reserves capacity for a total number of schemes.
+    /// Reserves capacity for this many schemes in all.
     mutating func reserveCapacity(_ count: Int) {
         guard count > Self.partCount else { return }
-        // The parts are only about equally large, so each part gets an eighth more than the average.
+        // Parts are only roughly equal in size, so give each an eighth more than the average.
         for part in parts.indices { parts[part].reserveCapacity(count / Self.partCount * 9 / 8) }
     }
 
     private func part(of scheme: Scheme) -> Int {
-        // Similar schemes mostly differ at the end, so the last bytes choose the part. A simple hash is enough: it only
-        // has to make the parts about equally large, because each part is a dictionary with a hash that resists
-        // attacks.
+        // Similar schemes mostly differ at the end, so let the last bytes choose the part. A simple hash is enough to
+        // make the parts roughly equal, because each part is a dictionary, whose own hash resists attacks.
         let hash = unsafe scheme.rawValue.utf8.withContiguousStorageIfAvailable { bytes in
             unsafe bytes.suffix(6).reduce(UInt32(bytes.count)) { ($0 ^ UInt32($1)) &* 0x9E37_79B1 }
         }
@@ -35,7 +34,7 @@ struct ClaimTable: Sendable {
 
     /// Replaces the claims on a scheme.
     ///
-    /// - Returns: the previous claims; nil if there were no claims.
+    /// - Returns: the previous claims; nil if there were none.
     mutating func updateValue(_ claims: SchemeClaims, forKey scheme: Scheme) -> SchemeClaims? {
         parts[part(of: scheme)].updateValue(claims, forKey: scheme)
     }

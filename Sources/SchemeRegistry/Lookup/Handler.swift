@@ -1,6 +1,6 @@
 public import Desktop
 
-/// A registered handler: the manifest, and the place at which the registry found it.
+/// A registered handler: its manifest, and the place where the registry found it.
 public struct Handler: Sendable, Hashable {
     /// The way in which a handler receives its URLs.
     public enum Kind: String, Sendable, Hashable {
@@ -12,11 +12,11 @@ public struct Handler: Sendable, Hashable {
         case exec
     }
 
-    /// The program that is started for a handler.
+    /// The program to start for a handler.
     public enum Program: Sendable, Hashable, CustomStringConvertible {
         /// An absolute path.
         case path(String)
-        /// The name of a program that is looked up on `PATH` at launch.
+        /// A name that is looked up on `PATH` at launch.
         case nameOnPath(String)
         /// An application of the desktop, which the bus starts.
         case desktopEntry(DesktopFileID)
@@ -32,21 +32,21 @@ public struct Handler: Sendable, Hashable {
 
     /// The handler's own description.
     public var manifest: HandlerManifest { declaration.manifest }
-    /// The path of the bundle's directory or of the manifest's file, with all links resolved.
+    /// Path of the bundle's directory or the manifest's file, with all links resolved.
     public var path: String { declaration.path }
-    /// The entry in the registry's directory: the link that a registration created, or the bundle or file itself.
+    /// The entry in the registry's directory: a link created by a registration, or the bundle or file itself.
     public var entry: String { declaration.entry }
-    /// The program, or `nil` for the desktop's default application.
+    /// The program; `nil` for the desktop's default application.
     ///
-    /// The program's file may not exist; the launch reports that.
+    /// Its file may not exist. If so, the launch reports it.
     public var program: Program? { declaration.program }
     /// The owner of the directory that declares the handler.
     public var scope: RegistryDirectories.Scope { declaration.scope }
-    /// The position of the directory among all directories, counted from 0. The lower number comes first.
+    /// Position of the directory among all directories, from 0. The lower number comes first.
     public var precedence: Int { declaration.precedence }
     /// The date of the registration.
     public var registrationDate: RegistrationDate { declaration.registrationDate }
-    /// The handler's claims, without fixed schemes of other handlers.
+    /// Everything that the handler claims, without the fixed schemes of other handlers.
     public var claims: [URLType] { declaration.claims }
     private let declaration: Declaration
 
@@ -72,7 +72,7 @@ public struct Handler: Sendable, Hashable {
         )
     }
 
-    /// Creates a copy of a handler that claims less than its manifest declares.
+    /// Creates a copy of a handler that claims less than its manifest says.
     init(_ handler: Handler, claiming claims: [URLType]) {
         declaration = Declaration(
             manifest: handler.manifest,
@@ -88,7 +88,7 @@ public struct Handler: Sendable, Hashable {
 
     /// Creates the handler that a router has in memory, from one that a file declares or that a caller describes.
     ///
-    /// Such a handler comes after all others, is not published to the desktop, and opens no files.
+    /// It comes after all others, is not published to the desktop, and opens no files.
     init(temporary handler: Handler, claiming claims: [URLType], program: Program?) {
         var manifest = handler.manifest
         manifest.documentTypes = []
@@ -105,24 +105,24 @@ public struct Handler: Sendable, Hashable {
         )
     }
 
-    /// Whether no directory declares the handler: a router has the handler in memory temporarily.
+    /// Whether no directory declares the handler, because a router has it in memory temporarily.
     public var isTemporary: Bool { scope == .memory }
 
-    /// The handler's id, which is also its bus name.
+    /// The handler's id, and also its bus name.
     public var id: BundleIdentifier { declaration.manifest.identifier }
 
-    /// The path of the property list that declares the handler, with all links resolved.
+    /// Path of the property list that declares the handler, with all links resolved.
     public var manifestPath: String { isBundle ? "\(path)/\(HandlerForm.bundleManifest)" : path }
 
-    // The values that each URL needs. Another module that reads ``manifest`` gets a copy of all its values.
+    // Each URL needs these values. If another module reads ``manifest``, it gets a copy of all of them.
 
-    /// The time limit for the answer to one URL; see ``HandlerManifest/openTimeout``.
+    /// Time limit for the answer to one URL; see ``HandlerManifest/openTimeout``.
     public var openTimeout: Duration? { declaration.manifest.openTimeout }
-    /// The time limit of a launch; see ``HandlerManifest/launchTimeout``.
+    /// Time limit of a launch; see ``HandlerManifest/launchTimeout``.
     public var launchTimeout: Duration? { declaration.manifest.launchTimeout }
-    /// The time limit of a change of the state; see ``HandlerManifest/transitionTimeout``.
+    /// Time limit of a change of state; see ``HandlerManifest/transitionTimeout``.
     public var transitionTimeout: Duration? { declaration.manifest.transitionTimeout }
-    /// Whether the handler ends instead of entering the background.
+    /// Whether the handler exits instead of entering the background.
     public var exitsOnSuspend: Bool { declaration.manifest.exitsOnSuspend }
     /// Whether the router opens the callbacks of x-callback-url for the handler.
     public var answersCallbacks: Bool { declaration.manifest.answersCallbacks }
@@ -133,32 +133,31 @@ public struct Handler: Sendable, Hashable {
     /// The senders that may send URLs to the handler; see ``HandlerManifest/allowedSources``.
     public var allowedSources: [SourcePattern]? { declaration.manifest.allowedSources }
 
-    /// The path of the property list that declares the handler, as shown in diagnostics.
+    /// Path of the property list that declares the handler, as diagnostics show it.
     var manifestFile: String {
         entry.hasSuffix(HandlerForm.bundleSuffix) ? "\(entry)/\(HandlerForm.bundleManifest)" : entry
     }
 
-    /// The name for display: the display name, otherwise the short name, otherwise the id.
+    /// Name for display: the display name, otherwise the short name, otherwise the id.
     public var name: String {
         [manifest.displayName, manifest.name].compactMap { $0 }.first { !$0.isEmpty } ?? id.rawValue
     }
 
-    /// The schemes that the handler claims, each once, in the manifest's order.
+    /// All schemes that the handler claims, each once, in the manifest's order.
     public var schemes: [Scheme] {
         var seen: Set<Scheme> = []
         return claims.flatMap(\.schemes).filter { seen.insert($0).inserted }
     }
 
-    /// The claims on files. A handler without a program has none.
+    /// Claims on files. Without a program, a handler has none.
     public var fileClaims: [FileClaim] { program == nil ? [] : declaration.manifest.fileClaims }
 
-    /// The MIME types of the files that the handler claims, in the manifest's order.
+    /// MIME types of the files that the handler claims, in the manifest's order.
     public var fileTypes: [MimeType] {
         fileClaims.compactMap { if case .type(let type) = $0.key { type } else { nil } }
     }
 
-    /// Whether no other handler can take over the handler's schemes: `OUFixed` is set, and the handler is in a system
-    /// directory.
+    /// Whether no other handler can take over the schemes: `OUFixed` is set, and the handler is in a system directory.
     public var isFixed: Bool { manifest.isFixed && scope == .system }
 
     /// The way in which the handler receives its URLs.
@@ -166,13 +165,13 @@ public struct Handler: Sendable, Hashable {
         program == nil || desktopEntry != nil ? .freedesktop : manifest.command == nil ? .native : .exec
     }
 
-    /// The desktop entry of the application that gets the handler's URLs over the bus; `nil` for any other handler.
+    /// Desktop entry of the application that gets the handler's URLs over the bus; `nil` for any other handler.
     public var desktopEntry: DesktopFileID? {
         if case .desktopEntry(let id)? = program { id } else { nil }
     }
 }
 
-/// The contents of a handler, behind one reference.
+/// A handler's contents, behind one reference.
 ///
 /// Each change of the registry copies and compares all handlers, and a manifest has about twenty fields.
 private final class Declaration: Sendable, Hashable {
@@ -221,8 +220,8 @@ private final class Declaration: Sendable, Hashable {
 extension Handler {
     /// Returns the rule that decides between two handlers which claim the same URL; `nil` if both have the same id.
     ///
-    /// The rules are checked in the order of their precedence. The rule ``WinningRule/host`` comes between the first
-    /// two but is not checked here, because only a URL can decide it.
+    /// It checks the rules in the order of their precedence. ``WinningRule/host`` comes between the first two but is
+    /// left out, because only a URL can decide it.
     static func decidingRule(_ left: Handler, _ right: Handler) -> WinningRule? {
         if left.isFixed != right.isFixed { return .fixedScheme }
         if left.precedence != right.precedence { return .directory }
@@ -237,7 +236,7 @@ extension Handler {
         case .directory: left.precedence < right.precedence
         case .registrationDate: left.registrationDate < right.registrationDate
         case .identifier: left.id < right.id
-        // Two entries of one directory can have the same id and the same date.
+        // In one directory, two entries can have the same id and the same date.
         case .claim, .userDefault, .host, .association, .fileScheme, .fileType, .rank, nil: left.entry < right.entry
         }
     }

@@ -1,6 +1,6 @@
-/// The handlers in their order, and the claims of the handlers by scheme.
+/// All handlers in their order, and their claims by scheme.
 ///
-/// The cost of adding or removing a handler is proportional to its number of schemes, plus one comparison with every
+/// Adding or removing a handler takes time in proportion to the number of its schemes, plus one comparison with every
 /// other handler.
 struct HandlerIndex: Sendable {
     /// The handlers, each id once, in the registry's order.
@@ -11,7 +11,7 @@ struct HandlerIndex: Sendable {
     private var slotsByID: [BundleIdentifier: Slot] = [:]
     private var ranks: [Int] = []
     private var claims = ClaimTable()
-    /// The claims on files. There are some hundreds at most: one for each type that programs for files know.
+    /// Claims on files. There are a few hundred at most: one for each type that programs for files know.
     private var fileClaims: [FileKey: [(slot: Slot, rank: HandlerRank)]] = [:]
 
     /// Replaces the handlers.
@@ -74,7 +74,7 @@ struct HandlerIndex: Sendable {
 
     private mutating func insert(_ slot: Slot, _ scheme: Scheme, _ hosts: [HostPattern]?) {
         let claim = SchemeClaims(slot, hosts: hosts)
-        // There is usually no other claim, and then this single step is enough.
+        // Usually nothing else claims the scheme, and then this single step is enough.
         guard let others = claims.updateValue(claim, forKey: scheme) else { return }
         claims[scheme] = others.adding(slot, hosts: hosts, ranks: ranks)
     }
@@ -82,11 +82,10 @@ struct HandlerIndex: Sendable {
     /// The handler with the given id.
     subscript(id: BundleIdentifier) -> Handler? { slotsByID[id].flatMap(handler) }
 
-    /// The schemes that at least one handler claims, in no particular order.
+    /// All schemes that at least one handler claims, in no particular order.
     var schemes: [Scheme] { claims.all.map(\.key) }
 
-    /// Returns the handlers that claim a scheme: first the handlers of any host, then the handlers of certain hosts
-    /// only.
+    /// Returns the handlers that claim a scheme, first those of any host, then those of certain hosts only.
     func handlers(claiming scheme: Scheme) -> [Handler] {
         (claims[scheme]?.slots(ranks) ?? []).compactMap(handler)
     }
@@ -99,7 +98,7 @@ struct HandlerIndex: Sendable {
         return first.first(where: \.isFixed) ?? first.first
     }
 
-    /// Returns the claims that apply to a URL. Each handler is included once, with its longest matching host.
+    /// Returns the claims that apply to a URL. Each handler appears once, with its longest matching host.
     func claims(for scheme: Scheme, host: String?) -> [(handler: Handler, host: HostPattern?)] {
         var seen: Set<Slot> = []
         let claims = (claims[scheme]?.lists(for: host) ?? []).flatMap { list in
@@ -116,7 +115,7 @@ struct HandlerIndex: Sendable {
         return claims.compactMap { claim in handler(claim.slot).map { ($0, claim.rank) } }
     }
 
-    /// The schemes for which several handlers claim the same URLs, in byte order.
+    /// All schemes for which several handlers claim the same URLs, in byte order.
     var conflicts: [Conflict] {
         claims.all.compactMap { scheme, claims in
             let rivals = claims.rivals(ranks).compactMap(handler)
@@ -128,7 +127,8 @@ struct HandlerIndex: Sendable {
     private func handler(_ slot: Slot) -> Handler? { slots[Int(slot)] }
 }
 
-/// Returns the differences between two lists of handlers in the registry's order. A changed handler is in both results.
+/// Returns the differences between two lists of handlers in the registry's order. If a handler has changed, it is in
+/// both results.
 func differences(from old: [Handler], to new: [Handler]) -> (removed: [Handler], added: [Handler]) {
     var removed: [Handler] = []
     var added: [Handler] = []
@@ -149,7 +149,8 @@ func differences(from old: [Handler], to new: [Handler]) -> (removed: [Handler],
 }
 
 extension [Handler] {
-    /// The place of the first handler that a condition holds for, which then holds for all that follow; the end if it holds for none.
+    /// Returns the place of the first handler for which a condition holds; the end if there is none. The condition must
+    /// hold for all that follow it.
     func firstPlace(where isBehind: (Handler) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

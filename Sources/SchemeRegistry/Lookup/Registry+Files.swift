@@ -1,20 +1,20 @@
 internal import Desktop
 
 extension Registry {
-    /// Returns the claimant that gets a file, or `nil` if nothing claims the file.
+    /// Returns the claimant that gets a file; `nil` if nothing claims it.
     ///
-    /// The claims on the scheme `file` come first, as in GLib. Then each property of the file has its turn: its narrowest type,
-    /// the extensions of its name, its wider types. For one property, the rules are those of
-    /// ``winner(for:host:)``, with `LSHandlerRank` in the place of the host.
+    /// As in GLib, claims on the scheme `file` come first. Then each property of the file has its turn: its narrowest
+    /// type, its name's extensions, its wider types. Within one property, the rules are those of ``winner(for:host:)``,
+    /// with `LSHandlerRank` in the place of the host.
     public func winner(for file: FileKind) -> Claimant? { claims(on: file).first?.claimant }
 
-    /// Returns every candidate for a file; the winner comes first. A claimant of several properties is listed once, with its
-    /// narrowest property.
+    /// Returns every candidate for a file, the winner first. If a claimant claims several properties, it appears once,
+    /// with the narrowest.
     ///
     /// - Parameters:
     ///   - id: the claimant that the sender asks for, if any.
-    ///   - picked: the handler that the user picked for the file, if any, as ``handlerPicked(by:for:)`` returns it. The handler
-    ///     is a candidate also without a claim on the file.
+    ///   - picked: the handler that the user picked for the file, if any, as ``handlerPicked(by:for:)`` returns it. It
+    ///     is a candidate even without a claim on the file.
     public func candidates(for file: FileKind, asking id: String? = nil, picked: Handler? = nil) -> [Candidate] {
         var claims = claims(on: file)
         if let picked, !claims.contains(where: { $0.claimant.id == picked.id.rawValue }) {
@@ -32,7 +32,7 @@ extension Registry {
             let ordered: [Claim]
             switch key {
             case .type(let type): ordered = inOrder(handlers[...], for: type.rawValue)
-            // The desktop knows nothing of a handler's extensions.
+            // The desktop knows nothing about a handler's extensions.
             case .filenameExtension: ordered = handlers
             }
             claims += ordered.map {
@@ -45,10 +45,11 @@ extension Registry {
         return claims.filter { seen.insert($0.claimant.id).inserted }
     }
 
-    /// Returns the handler that the user picked on the desktop for a file; `nil` if the desktop only followed its own order.
+    /// Returns the handler that the user picked on the desktop for a file; `nil` if the desktop only followed its own
+    /// order.
     ///
-    /// Choosers of applications offer every application for a file, so a pick counts whether or not the handler claims the
-    /// file. The handler has to claim some files.
+    /// Choosers offer every application for a file, so a pick counts even if the handler does not claim this file. But
+    /// it has to claim some files.
     ///
     /// - Parameter entry: the name of the desktop entry through which the desktop passes the file.
     public func handlerPicked(by entry: String, for file: FileKind) -> Handler? {
@@ -64,8 +65,8 @@ extension Registry {
         return handler
     }
 
-    /// Returns the MIME types of files that a handler has taken away from another claimant since an earlier registry, with that
-    /// claimant.
+    /// Returns the MIME types of files that a handler has taken from another claimant since an earlier registry, with
+    /// that claimant.
     func fileTypes(takenBy handler: Handler, from earlier: Registry) -> [(type: MimeType, claimant: Claimant)] {
         handler.fileTypes.compactMap { type in
             let file = FileKind(FileTypeGuess(type: type, isByName: true), name: "")
@@ -78,6 +79,6 @@ extension Registry {
 }
 
 extension Scheme {
-    /// The scheme of the files of this machine.
+    /// The scheme of files on this machine.
     public static let file = Scheme(checked: "file")
 }

@@ -1,8 +1,7 @@
 public import RFC1808
 
 extension Registry {
-    /// Returns the handler that gets a URL, or `nil` if no handler claims the URL. No handler claims a relative
-    /// reference.
+    /// Returns the handler that gets a URL; `nil` if none claims it. No handler claims a relative reference.
     ///
     /// The host is compared as written: `%61cme.com` is not `acme.com`.
     public func handler(for url: GenericURL) -> Handler? {
@@ -16,13 +15,13 @@ extension Registry {
 }
 
 extension Scheme {
-    /// Creates the scheme of a URL; `nil` if the URL has no scheme, or a scheme that is too long for a claim.
+    /// Creates the scheme of a URL; `nil` if it has none, or one that is too long for a claim.
     public init?(of url: GenericURL) {
         guard let scheme = url.scheme, scheme.utf8.count <= Self.maximumLength else { return nil }
         do {
             try self.init(scheme)
         } catch {
-            // The parser and the registry use the same grammar, so this error does not occur.
+            // This cannot happen, because the parser and the registry use the same grammar.
             return nil
         }
     }

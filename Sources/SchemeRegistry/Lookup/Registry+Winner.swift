@@ -1,7 +1,7 @@
 public import Desktop
 
 extension Registry {
-    /// Returns the claimant that gets a URL, or `nil` if nothing claims the URL.
+    /// Returns the claimant that gets a URL; `nil` if nothing claims it.
     ///
     /// The rules apply in this order:
     ///
@@ -10,30 +10,30 @@ extension Registry {
     /// 3. the first default of the desktop that claims the URL;
     /// 4. the desktop's own order, in which the published entry of each handler has a place.
     ///
-    /// The desktop does not know the hosts of handlers. The handlers among themselves therefore take their places by the
-    /// longest matching host, then by the associations that a file adds, the precedence of their directories, the date of
-    /// their registration, and their ids. A handler without an entry of its own comes last.
+    /// The desktop does not know the handlers' hosts. So the handlers share out their places among themselves: by the
+    /// longest matching host, then by the associations that a file adds, the precedence of their directories, the date
+    /// of their registration, and their ids. If a handler has no entry of its own, it comes last.
     public func winner(for scheme: Scheme, host: String?) -> Claimant? {
         if let handler = runningClaimant(of: scheme) { return .handler(handler) }
         guard applications.concern(scheme) else { return handler(for: scheme, host: host).map(Claimant.handler) }
         return claims(for: scheme, host: host).first?.claimant
     }
 
-    /// Returns every candidate for a URL; the winner comes first.
+    /// Returns every candidate for a URL, the winner first.
     ///
-    /// A handler whose hosts do not match is not a candidate. A handler that claims the URL twice is listed once, with
-    /// its longest matching host.
+    /// If a handler's hosts do not match, it is not a candidate. If it claims the URL twice, it appears once, with its
+    /// longest matching host.
     ///
     /// - Parameters:
     ///   - scheme: the URL's scheme.
     ///   - host: the host as written in the URL; `nil` if the URL has no host.
-    ///   - id: the claimant that the sender asks for, if any. No other claimant then gets the URL, even if this
-    ///     claimant does not claim the URL.
+    ///   - id: the claimant that the sender asks for, if any. Then no other claimant gets the URL, even if this one
+    ///     does not claim it.
     public func candidates(for scheme: Scheme, host: String?, asking id: String? = nil) -> [Candidate] {
         candidates(of: claims(for: scheme, host: host), asking: id)
     }
 
-    /// Returns the candidates of some claims, which are in their order.
+    /// Returns the candidates of some claims, which must be in order.
     func candidates(of claims: [Claim], asking id: String?) -> [Candidate] {
         if let id { return candidates(claims, asking: id) }
         guard let winner = claims.first else { return [] }
@@ -50,7 +50,7 @@ extension Registry {
         }
     }
 
-    /// Returns the claims with the claimant first that the sender asks for.
+    /// Moves the claimant that the sender asks for to the front.
     private func candidates(_ claims: [Claim], asking id: String) -> [Candidate] {
         let usual = claims.first?.claimant.id
         let candidates = claims.map { claim in
@@ -65,7 +65,7 @@ extension Registry {
         return candidates.filter(\.outcome.wins) + candidates.filter { !$0.outcome.wins }
     }
 
-    /// Returns the ids of all claimants of a scheme, whatever the host. The winner for a URL without a host comes
+    /// Returns the ids of everything that claims a scheme, whatever the host. The winner for a URL without a host comes
     /// first.
     public func claimants(of scheme: Scheme) -> [String] {
         let claims = claims(for: scheme, host: nil).map(\.claimant.id)
@@ -74,7 +74,7 @@ extension Registry {
 
     /// Returns the application behind a handler without a program, which is the desktop's own choice for the scheme.
     ///
-    /// - Throws: ``NoApplication`` if there is no application, or if the application would lead back to the router.
+    /// - Throws: ``NoApplication`` if there is no application, or if it would lead back to the router.
     public func application(for scheme: Scheme) throws(NoApplication) -> DesktopEntry {
         guard let entry = applications.desktopChoice(for: scheme) else { throw .none(scheme) }
         guard !entry.isOwn else { throw .own(scheme, entry.id) }
@@ -83,8 +83,9 @@ extension Registry {
 
     /// Returns the handler that the user picked on the desktop; `nil` if the desktop only followed its own order.
     ///
-    /// The desktop passes every URL of a scheme through the entry that comes first in its order, whatever the host. Such an
-    /// entry leaves the choice to the registry. Any other entry is the user's pick, as long as its handler claims the URL.
+    /// The desktop passes every URL of a scheme through the entry that comes first in its order, whatever the host, and
+    /// that entry leaves the choice to the registry. If the URL comes through another entry, the user has picked it, as
+    /// long as its handler claims the URL.
     ///
     /// - Parameters:
     ///   - entry: the name of the desktop entry through which the desktop passes the URL.
@@ -133,8 +134,8 @@ extension Registry {
             chosen.isUserDefault = true
             claims.append(chosen)
         }
-        // The desktop knows nothing of hosts, ranks and registrations, so the registry decides which handler is at which of
-        // the places that the desktop gives to handlers.
+        // Hosts, ranks and registrations mean nothing to the desktop, so the registry decides which handler takes which
+        // of the places that the desktop gives to handlers.
         var positions: [String: Int] = [:]
         for (position, place) in places.enumerated() where place.claimant.handler != nil {
             positions[place.claimant.id] = place.reason == .claim ? .max : position
@@ -156,7 +157,7 @@ extension Registry {
     }
 }
 
-/// The reason why a scheme of the system has no application.
+/// The reason why the system has no application for a scheme.
 public enum NoApplication: Error, Hashable, CustomStringConvertible {
     /// No installed application opens the scheme.
     case none(Scheme)

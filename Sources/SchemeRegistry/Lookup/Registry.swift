@@ -1,31 +1,30 @@
 internal import Desktop
 public import UserFiles
 
-/// The claims of all handlers, and the rules that choose a handler or an application for a URL.
+/// All handlers' claims, and the rules that choose a handler or an application for a URL.
 ///
-/// A registry is a value. A router keeps the current registry, and replaces it when a newer one has been loaded
-/// elsewhere.
+/// A registry is a value. A router keeps the current one, and replaces it when a newer one has been loaded elsewhere.
 public struct Registry: Sendable {
-    /// The problems of the files in the order of loading, followed by the problems between handlers.
+    /// Problems of the files in the order of loading, then problems between handlers.
     public private(set) var diagnostics: [Diagnostic] = []
-    /// The files of manifests with errors, by the schemes that they claim, or have claimed before they had errors.
+    /// Manifests with errors, by the schemes that they claim or claimed before.
     public internal(set) var brokenManifests: [Scheme: String] = [:]
     /// The desktop's applications.
     public var applications: DesktopApplications
 
     private var index = HandlerIndex()
-    /// The schemes that belong to one handler for all hosts.
+    /// Schemes that belong to one handler, for all hosts.
     private var fixed: [Scheme: BundleIdentifier] = [:]
-    /// The handlers that run now, and have claimed schemes for that time.
+    /// Handlers that are running and have claimed schemes for as long as they run.
     private var claimed: [Scheme: BundleIdentifier] = [:]
 
-    /// The handlers: those of fixed schemes first, then by directory, date of registration and id.
+    /// All handlers: first those of fixed schemes, then by directory, date of registration and id.
     public var handlers: [Handler] { index.handlers }
 
     /// Creates a registry of handlers.
     ///
-    /// If several handlers have the same id, the fixed handler counts, otherwise the handler of the first directory.
-    /// The resulting problems are added to `diagnostics`.
+    /// If several have the same id, the fixed one counts, otherwise the one from the first directory. The problems that
+    /// follow from this are added to `diagnostics`.
     public init(
         handlers loaded: [Handler],
         applications: DesktopApplications = DesktopApplications(),
@@ -35,7 +34,7 @@ public struct Registry: Sendable {
         _ = update(handlers: loaded, diagnostics: diagnostics)
     }
 
-    /// Replaces the handlers; the cost grows with the number of handlers that changed.
+    /// Replaces the handlers. The more of them have changed, the longer it takes.
     ///
     /// - Returns: the handlers that were removed or added. A changed handler is in both groups.
     mutating func update(handlers loaded: [Handler], diagnostics: [Diagnostic]) -> [Handler] {
@@ -48,14 +47,13 @@ public struct Registry: Sendable {
         var handlers: [Handler] = []
         handlers.reserveCapacity(sorted.count)
         var newcomers: [BundleIdentifier: Handler] = [:]
-        // The previous handlers that the loop has not reached yet, and the ids of the previous handlers that no longer
-        // exist.
+        // Previous handlers that the loop has not reached yet, and the ids of those that no longer exist.
         var known = index.handlers[...]
         var gone: Set<BundleIdentifier> = []
         for var handler in sorted {
             while let first = known.first, Handler.precedes(first, handler) { gone.insert(known.removeFirst().id) }
-            // An unchanged handler with all its claims needs no check against the fixed schemes unless the fixed
-            // schemes changed.
+            // If a handler with all its claims is unchanged, check it against the fixed schemes only if these have
+            // changed.
             if known.first == handler, handler.isFixed || keepsFixed {
                 known.removeFirst()
                 if let first = newcomers[handler.id] {
@@ -77,8 +75,8 @@ public struct Registry: Sendable {
         return index.update(handlers)
     }
 
-    /// Adds a handler, if no other handler and no fixed scheme has anything to do with it. The cost grows with the number of its
-    /// schemes, and of the handlers behind it.
+    /// Adds a handler if no other handler and no fixed scheme has anything to do with it. This takes time in proportion
+    /// to the number of its schemes, and of the handlers behind it.
     ///
     /// - Returns: whether the handler was added; otherwise ``update(handlers:diagnostics:)`` adds it.
     mutating func insert(_ handler: Handler) -> Bool {
@@ -89,10 +87,9 @@ public struct Registry: Sendable {
         return true
     }
 
-    /// Returns this registry with the handlers that a router has in memory.
+    /// Returns this registry together with the handlers that a router has in memory.
     ///
-    /// A handler takes the place of the one with the same id that a file declares. A scheme that belongs to a fixed handler stays
-    /// with it.
+    /// Such a handler replaces the one with the same id that a file declares, but a fixed handler keeps its schemes.
     public func adding(_ temporary: [TemporaryHandler]) -> Registry {
         guard !temporary.isEmpty else { return self }
         var registry = self
@@ -107,13 +104,13 @@ public struct Registry: Sendable {
         return registry
     }
 
-    /// Returns the handler that runs now, and has claimed a scheme for that time.
+    /// Returns the handler that is running and has claimed a scheme for as long as it runs.
     public func runningClaimant(of scheme: Scheme) -> Handler? {
-        // Nearly always there is none.
+        // Almost always there is none.
         claimed.isEmpty ? nil : claimed[scheme].flatMap { index[$0] }
     }
 
-    /// Returns the handler with the given id; `nil` if the text is not an id.
+    /// Returns the handler with an id; `nil` if the text is not an id, or nothing has it.
     public func handler(named text: String) -> Handler? {
         do throws(BundleIdentifier.ParseError) {
             return index[try BundleIdentifier(text)]
@@ -125,30 +122,29 @@ public struct Registry: Sendable {
     /// The handler with the given id.
     public subscript(id: BundleIdentifier) -> Handler? { index[id] }
 
-    /// The schemes that a handler or an application claims, in byte order.
+    /// All schemes that a handler or an application claims, in byte order.
     public var schemes: [Scheme] { Set(index.schemes).union(applications.schemes).sorted() }
 
-    /// Returns the claims of the registry's handlers that apply to a URL, in the handlers' order.
+    /// Returns the handlers' claims that apply to a URL, in the handlers' order.
     func handlerClaims(for scheme: Scheme, host: String?) -> [(handler: Handler, host: HostPattern?)] {
         index.claims(for: scheme, host: host)
     }
 
-    /// Returns the claims of handlers on files with a property: by rank, then in the handlers' order.
+    /// Returns the handlers' claims on files with a property, by rank, then in the handlers' order.
     func handlerClaims(on key: FileKey) -> [(handler: Handler, rank: HandlerRank)] { index.handlers(claiming: key) }
 
     /// Returns the handlers that claim a scheme.
     ///
-    /// The handlers of any host come first, beginning with the winner for a URL without a host. The handlers of certain
-    /// hosts only come after them.
+    /// First come the handlers of any host, beginning with the winner for a URL without a host, then those of certain
+    /// hosts only.
     public func handlers(claiming scheme: Scheme) -> [Handler] {
         index.handlers(claiming: scheme)
     }
 
-    /// Returns the handler of the registry that gets a URL. ``winner(for:host:)`` also considers the desktop's
-    /// applications.
+    /// Returns the registry's handler that gets a URL. ``winner(for:host:)`` also considers the desktop's applications.
     ///
-    /// The lookup takes one access to a hash table. If a handler of the scheme restricts its hosts, the lookup takes
-    /// one more access for each label of the host.
+    /// This takes one access to a hash table and, if a handler of the scheme restricts its hosts, one more for each
+    /// label of the host.
     ///
     /// - Parameters:
     ///   - scheme: the URL's scheme.
@@ -163,8 +159,8 @@ public struct Registry: Sendable {
         some.filter { destination(of: $0) != other.destination(of: $0) }.sorted()
     }
 
-    /// Returns the schemes that a handler has taken away from another claimant since an earlier registry, with that
-    /// claimant. A claimant that no longer claims the scheme has lost nothing.
+    /// Returns the schemes that a handler has taken from another claimant since an earlier registry, with that
+    /// claimant. If that claimant no longer claims the scheme, it has lost nothing.
     func schemes(takenBy handler: Handler, from earlier: Registry) -> [(scheme: Scheme, claimant: Claimant)] {
         handler.schemes.compactMap { scheme in
             guard winner(for: scheme, host: nil)?.id == handler.id.rawValue,
@@ -175,9 +171,9 @@ public struct Registry: Sendable {
         }
     }
 
-    /// Returns warnings about the hosts whose URLs a handler has taken away from other claimants since an earlier registry.
+    /// Warns about the hosts whose URLs a handler has taken from other claimants since an earlier registry.
     ///
-    /// A claim on certain hosts comes before a claim on all hosts, as the rules say, unless the user has chosen a default.
+    /// By the rules, a claim on certain hosts beats a claim on all hosts, unless the user has chosen a default.
     package func hosts(takenBy handler: Handler, from earlier: Registry) -> [Diagnostic] {
         var warnings: [Diagnostic] = []
         for (type, claim) in handler.claims.enumerated() {
@@ -208,8 +204,8 @@ public struct Registry: Sendable {
         return warnings
     }
 
-    /// Returns the claimant of a scheme's URLs without a host. For a handler without a program, the result is the
-    /// application behind the handler.
+    /// Returns what gets a scheme's URLs without a host. For a handler without a program, this is the application
+    /// behind it.
     private func destination(of scheme: Scheme) -> String? {
         let first = claimants(of: scheme).first
         guard let handler = handler(for: scheme, host: nil), handler.id.rawValue == first, handler.program == nil else {
@@ -218,12 +214,12 @@ public struct Registry: Sendable {
         return applications.desktopChoice(for: scheme)?.id.rawValue
     }
 
-    /// The schemes for which several handlers claim the same URLs, in byte order.
+    /// All schemes for which several handlers claim the same URLs, in byte order.
     public var conflicts: [Conflict] { index.conflicts }
 }
 
 extension [Handler] {
-    /// The schemes that belong to one of these handlers for all hosts. The handlers must be in the registry's order.
+    /// Schemes that belong to one of these handlers for all hosts. The handlers must be in the registry's order.
     fileprivate var fixedSchemes: [Scheme: BundleIdentifier] {
         var schemes: [Scheme: BundleIdentifier] = [:]
         var seen: Set<BundleIdentifier> = []
@@ -237,7 +233,7 @@ extension [Handler] {
 }
 
 extension Handler {
-    /// Removes the schemes from the claims that belong to another handler for all hosts.
+    /// Removes the schemes that belong to another handler for all hosts from the claims.
     ///
     /// - Returns: a warning for each removed scheme.
     fileprivate mutating func withdrawClaims(of owner: (Scheme) -> BundleIdentifier?) -> [Diagnostic] {
@@ -262,10 +258,10 @@ extension Handler {
         return diagnostics
     }
 
-    /// Returns the diagnostic for another handler with the same id, which is not registered because of this handler.
+    /// Returns the diagnostic for another handler that is not registered because this one has the same id.
     fileprivate func diagnosticOfDuplicate(_ other: Handler) -> [Diagnostic] {
-        // A handler of an earlier directory replaces the handlers of later directories: this is how a user replaces a
-        // handler.
+        // This is fine, and how a user replaces a handler: the one from an earlier directory replaces those from later
+        // directories.
         guard other.precedence <= precedence else { return [] }
         let reason =
             isFixed

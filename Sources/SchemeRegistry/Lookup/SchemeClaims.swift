@@ -1,10 +1,10 @@
-/// The position of a handler in a ``HandlerIndex``. The position does not change when other handlers are added or
-/// removed.
+/// A handler's position in a ``HandlerIndex``, which stays the same when others are added or removed.
 typealias Slot = Int32
 
-/// The claims on one scheme, as lists of handlers in the registry's order.
+/// All claims on one scheme, as lists of handlers in the registry's order.
 ///
-/// Nearly every scheme has one handler that accepts any host. The case `one` needs no memory beyond the index's own.
+/// Nearly every scheme has one handler that accepts any host. For this, the case `one` needs no memory beyond the
+/// index's own.
 enum SchemeClaims: Sendable {
     case one(Slot)
     indirect case several(anyHost: [Slot], byHost: [HostPattern: [Slot]])
@@ -36,7 +36,7 @@ enum SchemeClaims: Sendable {
         self = byHost.isEmpty && anyHost.count == 1 ? .one(anyHost[0]) : .several(anyHost: anyHost, byHost: byHost)
     }
 
-    /// Returns these claims and another claim. A claim that is added twice counts once.
+    /// Returns these claims and one more. Adding a claim twice has no further effect.
     ///
     /// - Parameter ranks: the position of each slot's handler in the registry's order.
     func adding(_ slot: Slot, hosts: [HostPattern]?, ranks: [Int]) -> SchemeClaims {
@@ -49,7 +49,7 @@ enum SchemeClaims: Sendable {
         return SchemeClaims(anyHost, byHost)
     }
 
-    /// Returns these claims without the claims of a handler; nil if there are no claims left.
+    /// Returns these claims without those of a handler; nil if there are none left.
     func removing(_ slot: Slot) -> SchemeClaims? {
         let anyHost = anyHost.filter { $0 != slot }
         let byHost = byHost.compactMapValues { slots in
@@ -83,7 +83,7 @@ enum SchemeClaims: Sendable {
         return matching + [(nil, anyHost)]
     }
 
-    /// Returns all handlers with a claim, each once: the handlers of any host, then the others.
+    /// Returns all handlers with a claim, each once, first those of any host.
     func slots(_ ranks: [Int]) -> [Slot] {
         guard dependsOnHost else { return anyHost }
         return anyHost + Set(byHost.values.joined()).subtracting(anyHost).inOrder(ranks)
@@ -91,7 +91,7 @@ enum SchemeClaims: Sendable {
 
     /// Returns the handlers that share at least one URL with another handler.
     func rivals(_ ranks: [Int]) -> [Slot] {
-        // A handler of any host shares URLs with every other handler.
+        // Because it accepts any host, such a handler shares URLs with every other.
         if !anyHost.isEmpty {
             let slots = slots(ranks)
             return slots.count > 1 ? slots : []

@@ -1,11 +1,11 @@
 internal import UserFiles
 
-/// A handler that a router has in memory temporarily, and that no file of the registry declares.
+/// A handler that no file declares, because a router has it in memory temporarily.
 public struct TemporaryHandler: Sendable, Hashable {
-    /// The handler. It comes after all others where it has not ``claimed`` a scheme, is not published to the desktop, and opens no
-    /// files.
+    /// The handler. Unless it has ``claimed`` a scheme, it comes after all others. It is not published to the desktop,
+    /// and opens no files.
     public let handler: Handler
-    /// The schemes whose URLs all go to the handler, because it runs now; empty for a handler that is only registered temporarily.
+    /// Schemes whose URLs all go to the handler while it runs; empty if it is only registered temporarily.
     public let claimed: Set<Scheme>
 
     /// Creates a handler that is registered temporarily.
@@ -14,13 +14,13 @@ public struct TemporaryHandler: Sendable, Hashable {
         claimed = []
     }
 
-    /// Creates a handler whose process runs now.
+    /// Creates a handler for a process that is running.
     ///
     /// - Parameters:
     ///   - handler: the description of the handler.
     ///   - program: the program that runs.
     ///   - claimed: the schemes that the handler claims while it runs, never empty.
-    ///   - other: the handler with the same id without the claim; nil if there is none. The process gets the URLs of this handler
+    ///   - other: the handler with the same id but without the claim; nil if there is none. The process gets its URLs
     ///     too, because it has the name.
     public init(
         running handler: Handler,
@@ -40,7 +40,7 @@ extension Handler.Program {
 }
 
 extension Handler {
-    /// Creates a handler that is known by its id and its program alone.
+    /// Creates a handler of which only the id and the program are known.
     public init(_ id: BundleIdentifier, running program: Program) {
         self.init(
             manifest: HandlerManifest(identifier: id, executable: nil),

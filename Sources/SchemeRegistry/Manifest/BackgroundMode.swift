@@ -2,7 +2,7 @@
 public enum BackgroundMode: String, Sendable, Hashable, CaseIterable {
     /// Plays or records sound.
     case audio
-    /// Is told of its location.
+    /// Receives updates of its location.
     case location
     /// Takes calls over the network.
     case voip
@@ -19,10 +19,10 @@ public enum BackgroundMode: String, Sendable, Hashable, CaseIterable {
     /// Downloads content when a notification arrives.
     case remoteNotification = "remote-notification"
 
-    /// Whether a handler with the mode is not suspended.
+    /// Whether a handler with this mode is not suspended.
     ///
-    /// The guide keeps an app running that plays sound, and lets one run that manages the sockets of its calls. The other modes
-    /// do not prevent the suspension: they wake an app for news. Nothing here has such news, so these modes have no effect.
+    /// By the guide, an app keeps running while it plays sound or manages the sockets of its calls. The other modes do
+    /// not prevent suspension: they wake an app for news. There is no such news here, so they have no effect.
     public var preventsSuspension: Bool {
         switch self {
         case .audio, .voip: true

@@ -1,16 +1,16 @@
-/// The program of a handler (`CFBundleExecutable`).
+/// A handler's program (`CFBundleExecutable`).
 ///
-/// The value is a file name and never a shell command: spaces and quotes are part of the name.
+/// It is a file name and never a shell command: spaces and quotes are part of the name.
 public enum Executable: Sendable, Hashable, CustomStringConvertible {
     /// An absolute path.
     case absolute(String)
-    /// A path below the bundle, or below the directory of a bare manifest. The path contains no `..`.
+    /// A path below the bundle, or below the directory of a bare manifest, without any `..`.
     case relative(String)
-    /// A name without a slash: a file in the bundle, or for a bare manifest a program that is looked up on `PATH` at
+    /// A name without a slash: a file in the bundle or, for a bare manifest, a program that is looked up on `PATH` at
     /// launch.
     case name(String)
 
-    /// The error of a text that is not a valid program name.
+    /// Thrown for a text that is not a valid program name.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The text is empty.
         case empty
@@ -19,7 +19,7 @@ public enum Executable: Sendable, Hashable, CustomStringConvertible {
         /// The path is relative and contains `..`.
         case leavesBundle
 
-        /// The error as text that follows the name of the key.
+        /// The error, worded to follow the name of the key.
         public var description: String {
             switch self {
             case .empty: "is empty"
@@ -44,12 +44,12 @@ public enum Executable: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the value is a path below the handler's directory.
+    /// Whether this is a path below the handler's directory.
     var isRelative: Bool {
         if case .relative = self { true } else { false }
     }
 
-    /// The value of the key.
+    /// The key's value.
     public var description: String {
         switch self {
         case .absolute(let text), .relative(let text), .name(let text): text

@@ -1,26 +1,27 @@
 internal import Desktop
 internal import UserFiles
 
-/// The command of a handler without an interface on the bus (`OUCommand`): a program and its arguments, without a shell.
+/// The command of a handler that has no interface on the bus (`OUCommand`): a program and its arguments, without a
+/// shell.
 ///
-/// `%u` in an argument stands for the URL, `%f` for the path of a local file (any other URL stays a URL), and `%%` for a
-/// percent sign.
+/// In an argument, `%u` stands for the URL, `%f` for the path of a local file (any other URL stays a URL), and `%%` for
+/// a percent sign.
 public struct HandlerCommand: Sendable, Hashable {
-    /// The program and the arguments, as the manifest has them.
+    /// The program and its arguments, as in the manifest.
     public let words: [String]
 
-    /// The error of a list that is not a command.
+    /// Thrown for a list that is not a command.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The list is empty.
         case empty
-        /// The word has a percent sign that begins none of the codes.
+        /// A percent sign in the word begins none of the codes.
         case unknownCode(word: String)
-        /// The program has a percent sign.
+        /// There is a percent sign in the program.
         case codeInProgram
-        /// The word at the index is the text of a program, and the sender of a URL would write a part of the program.
+        /// The word at the index is the text of a program, so the sender of a URL would write part of that program.
         case codeInProgramText(Int)
 
-        /// The error as text that follows the name of the key.
+        /// The error, worded to follow the name of the key.
         public var description: String {
             switch self {
             case .empty: "is empty"
@@ -47,16 +48,16 @@ public struct HandlerCommand: Sendable, Hashable {
         self.words = words
     }
 
-    /// The arguments after the program's name, for a URL.
+    /// Returns the arguments for a URL, which follow the program's name.
     public func arguments(opening url: String) -> [String] {
         words.dropFirst().compactMap { expanded($0, opening: url) }
     }
 }
 
-/// Whether a word without unknown codes has a code that stands for the URL.
+/// Whether a word without unknown codes contains one that stands for the URL.
 private func hasURL(_ word: String) -> Bool { expanded(word, opening: "") != expanded(word, opening: "a:") }
 
-/// The word with the codes replaced; nil for a word with an unknown code.
+/// Returns the word with its codes replaced; nil if one of them is unknown.
 private func expanded(_ word: String, opening url: String) -> String? {
     var result = ""
     var rest = word[...]

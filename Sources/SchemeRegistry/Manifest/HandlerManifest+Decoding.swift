@@ -2,12 +2,12 @@ internal import Desktop
 internal import UserFiles
 
 extension HandlerManifest {
-    /// The number of schemes of one handler.
+    /// Largest number of schemes of one handler.
     private static let maximumSchemes = 1024
 
     /// Decodes a manifest from a property list.
     ///
-    /// All errors are reported, not only the first one, in the order in which the keys are declared.
+    /// It reports all errors, not only the first, in the order in which the keys are declared.
     ///
     /// - Returns: the manifest, or `nil` if there is any problem, so that no handler is registered incompletely.
     static func decode(_ list: PropertyListValue) -> (manifest: HandlerManifest?, problems: [ManifestProblem]) {
@@ -97,14 +97,14 @@ extension HandlerManifest {
 }
 
 extension HandlerManifest {
-    /// Returns the schemes that a manifest names which has errors; none if the file is not a property list.
+    /// Returns the schemes that a manifest with errors names; none if the file is not a property list.
     static func claims(inFile path: String) -> [Scheme] {
         do {
             let bytes = try contents(ofFile: path, limit: ManifestFiles.sizeLimit, followingLinks: true)
             guard case .dictionary(let keys) = try PropertyListValue(bytes: bytes) else { return [] }
             return ManifestReader(keys).dictionaries("CFBundleURLTypes", URLType.decode).flatMap(\.schemes)
         } catch {
-            // The diagnostics of the file say so.
+            // The file's diagnostics say so.
             return []
         }
     }
@@ -134,7 +134,7 @@ extension DocumentType {
         let extensions = reader.list("CFBundleTypeExtensions") { try $0.filenameExtension() } ?? []
         type.filenameExtensions = extensions.compactMap(\.self)
         type.mimeTypes = reader.list("CFBundleTypeMIMETypes") { try $0.mimeType() } ?? []
-        // The asterisk stands for every file.
+        // An asterisk stands for every file.
         if extensions.contains(nil) { type.mimeTypes.append(.octetStream) }
         return type
     }
@@ -181,7 +181,7 @@ extension PropertyListValue {
         return type
     }
 
-    /// Returns the value as an extension; nil for the asterisk, which stands for every file.
+    /// Returns the value as an extension; nil for an asterisk, which stands for every file.
     fileprivate func filenameExtension() throws -> FilenameExtension? {
         let text = try string()
         return text == "*" ? nil : try FilenameExtension(text)

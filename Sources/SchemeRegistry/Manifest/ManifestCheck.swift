@@ -2,18 +2,18 @@ internal import Glibc
 internal import Spelling
 public import UserFiles
 
-/// A check of a manifest, which finds what its reading finds, and also what its reading ignores.
+/// Checks a manifest, and finds not only what reading it finds but also what reading it ignores.
 public enum ManifestCheck {
-    /// The largest number of findings.
+    /// Largest number of findings.
     private static let limit = 100
 
     /// Returns the findings about the contents of a manifest, in the order of their lines.
     ///
-    /// An error keeps the handler from being registered. A warning names a key that is ignored and that is near to a known key,
-    /// stands in the wrong dictionary or begins with `OU`; a key or a background mode of the app programming guide that has no
-    /// effect here; or the handler claims nothing. Other keys may be Apple's.
+    /// An error means that the handler cannot be registered. A warning says one of these: a key is ignored although it
+    /// resembles a known key, stands in the wrong dictionary or begins with `OU`; a key or a background mode of the app
+    /// programming guide has no effect here; the handler claims nothing. Other keys may be Apple's.
     ///
-    /// - Parameter file: the path of the manifest, for the findings alone. The function reads no file.
+    /// - Parameter file: the path of the manifest, used only in the findings. This reads no file.
     public static func findings(in bytes: [UInt8], of file: String) -> [Diagnostic] {
         let list: PropertyListValue
         do throws(PropertyListError) {
@@ -43,10 +43,10 @@ public enum ManifestCheck {
         return findings.sorted { ($0.line ?? 0, $0.key ?? "") < ($1.line ?? 0, $1.key ?? "") }.prefix(limit).map(\.self)
     }
 
-    /// Returns diagnostics about manifests with the lines that the manifests have now. The function reads the manifests, and may
-    /// wait for a file system.
+    /// Adds the lines that the manifests have now to diagnostics about them. This reads the manifests, and may wait for
+    /// a file system.
     ///
-    /// The registry keeps no lines. A diagnostic stays as it is if its manifest cannot be read.
+    /// The registry keeps no lines. If a manifest cannot be read, its diagnostics stay as they are.
     public static func locating(_ diagnostics: [Diagnostic]) -> [Diagnostic] {
         var files: [String: [UInt8]] = [:]
         return diagnostics.map { diagnostic in
@@ -72,7 +72,7 @@ public enum ManifestCheck {
         }
     }
 
-    /// Returns warnings about the program of a handler, which a launch would report. The function may wait for a file system.
+    /// Returns warnings about a handler's program, which a launch would report. This may wait for a file system.
     ///
     /// - Parameter searchPath: the value of `PATH` for a launch; nil for the usual directories.
     public static func findings(onProgramOf handler: Handler, searchPath: String?) -> [Diagnostic] {
@@ -87,7 +87,7 @@ public enum ManifestCheck {
         let path: String
         switch program {
         case .path(let text): path = text
-        // The desktop's entries are not read here.
+        // Desktop entries are not read here.
         case .desktopEntry: return nil
         case .nameOnPath(let name):
             guard let found = programPath(named: name, in: searchPath) else {
@@ -142,7 +142,7 @@ public enum ManifestCheck {
             }
     }
 
-    /// The reason for a warning about a key that has no meaning in a dictionary; nil for a key that may be Apple's.
+    /// Returns the reason to warn about a key that means nothing in a dictionary; nil if the key may be Apple's.
     private static func reason(ofIgnored key: String, in keys: ManifestKeys) -> String? {
         if let advice = keys.withoutEffect[key] { return "has no effect here; \(advice)" }
         if let place = ManifestKeys.place(of: key) {
@@ -155,7 +155,8 @@ public enum ManifestCheck {
 
     // MARK: Modes
 
-    /// The background modes that have no effect. The reading of the manifest reports long texts, and elements that are no strings.
+    /// Finds background modes that have no effect. Reading the manifest already reports long texts, and elements that
+    /// are not strings.
     private static func ignoredModes(of value: PropertyListValue) -> [ManifestProblem] {
         guard case .dictionary(let members) = value, case .array(let modes)? = members["UIBackgroundModes"] else {
             return []
@@ -167,7 +168,7 @@ public enum ManifestCheck {
         }
     }
 
-    /// The reason for a warning about a background mode; nil for a mode that prevents the suspension.
+    /// Returns the reason to warn about a background mode; nil if it prevents suspension.
     private static func reason(ofIgnoredMode text: String) -> String? {
         if let mode = BackgroundMode(rawValue: text) {
             return mode.preventsSuspension
@@ -184,7 +185,7 @@ extension HandlerManifest {
         command != nil ? "OUCommand" : desktopEntry != nil ? "OUDesktopEntry" : "CFBundleExecutable"
     }
 
-    /// The reason for a warning about a type identifier that leads to no file.
+    /// Returns the reason to warn about a type identifier that leads to no file.
     static func reason(ofUnknown type: TypeIdentifier) -> String {
         "is \(type), which is not known here; declare it in UTImportedTypeDeclarations, or name its MIME type"
     }

@@ -1,4 +1,4 @@
-/// The keys that a manifest may have, by the dictionary that they stand in.
+/// The keys that a manifest may have, by the dictionary that contains them.
 package enum ManifestKeys: String, CaseIterable, Sendable {
     /// The manifest itself.
     case manifest = ""
@@ -13,7 +13,7 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
     /// The dictionary `UTTypeTagSpecification` of a declaration.
     case tags = "UTTypeTagSpecification"
 
-    /// The keys that have a meaning here.
+    /// All keys that mean something here.
     package var known: [String] {
         switch self {
         case .manifest:
@@ -38,7 +38,7 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
         }
     }
 
-    /// Apple's keys that have no meaning here and look like keys that have one.
+    /// Apple's keys that mean nothing here but resemble keys that do.
     var foreign: Set<String> {
         switch self {
         case .urlType: ["CFBundleTypeRole", "CFBundleURLIconFile"]
@@ -47,7 +47,7 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
         }
     }
 
-    /// The keys of the app programming guide that have no effect here, each with the reason or the key to use.
+    /// Keys of the app programming guide that have no effect here, each with the reason or the key to use.
     var withoutEffect: [String: String] {
         switch self {
         case .manifest:
@@ -61,7 +61,7 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
         }
     }
 
-    /// The dictionaries within this one whose keys are known.
+    /// Dictionaries within this one whose keys are known.
     var inner: [ManifestKeys] {
         switch self {
         case .manifest: [.urlType, .documentType, .exportedType, .importedType]
@@ -70,7 +70,7 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
         }
     }
 
-    /// The dictionary whose key a text is; nil for a text that is a key of none.
+    /// Returns the dictionary that a key belongs to; nil if it belongs to none.
     static func place(of key: String) -> ManifestKeys? {
         allCases.first { $0.known.contains(key) }
     }

@@ -2,14 +2,14 @@ internal import UserFiles
 
 /// An error in a manifest.
 struct ManifestProblem: Error, Hashable {
-    /// The path of the key, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` if the whole file is invalid.
+    /// Path of the key, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` if the whole file is invalid.
     var key: String?
     var reason: String
 }
 
-/// A reader of the keys of one dictionary, which collects the problems of the values.
+/// Reads the keys of one dictionary, and collects the problems of their values.
 ///
-/// The type is a class because the readers of inner dictionaries add their problems to those of the outermost reader.
+/// It is a class because the readers of inner dictionaries add their problems to those of the outermost reader.
 final class ManifestReader {
     private let keys: [String: PropertyListValue]
     private let path: String
@@ -20,20 +20,19 @@ final class ManifestReader {
         self.path = path
     }
 
-    /// Returns the value of a required key. The result is `nil`, and a problem is recorded, if the value is missing or
-    /// invalid.
+    /// Returns the value of a required key. If it is missing or invalid, returns `nil` and records a problem.
     func required<Value>(_ key: String, _ read: (PropertyListValue) throws -> Value) -> Value? {
         if keys[key] == nil { report(key, "is missing") }
         return optional(key, read)
     }
 
-    /// Returns the value of a key; `nil` if the key is missing. If the value is invalid, the result is `nil` and a
-    /// problem is recorded.
+    /// Returns the value of a key; `nil` if the key is missing. If the value is invalid, returns `nil` and records a
+    /// problem.
     func optional<Value>(_ key: String, _ read: (PropertyListValue) throws -> Value) -> Value? {
         keys[key].flatMap { value($0, of: key, read) }
     }
 
-    /// Returns the valid elements of an array and records a problem for each invalid element; `nil` if the key is
+    /// Returns the valid elements of an array, and records a problem for each of the others; `nil` if the key is
     /// missing.
     func list<Element>(
         _ key: String,
@@ -77,7 +76,7 @@ final class ManifestReader {
         problems += inner.problems
     }
 
-    /// Returns the elements of an array, or the value that stands in the place of an array with this value alone; empty if the
+    /// Returns the elements of an array, or a value that stands alone in its place as the only element; empty if the
     /// key is missing.
     func oneOrMore<Element>(_ key: String, _ read: (PropertyListValue) throws -> Element) -> [Element] {
         guard case .string? = keys[key] else { return list(key, read) ?? [] }
@@ -116,13 +115,13 @@ final class ManifestReader {
         }
     }
 
-    /// Records a problem of a key.
+    /// Records a problem with a key.
     func report(_ key: String, _ reason: String) {
         problems.append(ManifestProblem(key: path + key, reason: reason))
     }
 }
 
-/// The error of a value that is invalid for its key.
+/// Thrown for a value that its key does not allow.
 struct WrongValue: Error, CustomStringConvertible {
     var description: String
 }
@@ -132,8 +131,8 @@ extension PropertyListValue {
     enum AllowedCharacters {
         /// All characters except control characters, at most 1 KiB: for names that are displayed.
         case text
-        /// All characters that fit in a C string, less than the 128 KiB that the kernel passes to a program: for arguments
-        /// and environment variables.
+        /// Any characters that fit in a C string, less than the 128 KiB that the kernel passes to a program: for
+        /// arguments and environment variables.
         case anything
 
         fileprivate var longest: Int { self == .text ? 1024 : (128 << 10) - 1 }
@@ -162,7 +161,7 @@ extension PropertyListValue {
         return value
     }
 
-    /// Returns the value as a duration between a millisecond and a day. No watchdog waits longer than a day.
+    /// Returns the value as a duration between a millisecond and a day, because no watchdog waits longer.
     func seconds() throws -> Duration {
         let seconds: Double
         switch self {
@@ -176,7 +175,7 @@ extension PropertyListValue {
         return .seconds(seconds)
     }
 
-    /// Returns the value as the name of an icon or as the absolute path of an image.
+    /// Returns the value as an icon's name or an image's absolute path.
     func icon() throws -> String {
         let text = try string()
         return isAbsolute(text) ? text : try fileName()

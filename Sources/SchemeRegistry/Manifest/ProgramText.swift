@@ -1,23 +1,23 @@
-/// The words of a command that an interpreter runs as the text of a program, such as the word after `-c` of a shell.
+/// The words of a command that an interpreter runs as a program, such as the word after `-c` of a shell.
 ///
-/// A URL in such a word would let its sender write a part of the program.
+/// If a URL were put into such a word, its sender would write part of the program.
 struct ProgramText {
-    /// The indices of the words, in order.
+    /// Their indices, in order.
     private(set) var indices: [Int] = []
 
     /// The way in which a program takes the text of a program.
     private struct Interpreter {
-        /// The letters of the options before a text.
+        /// Letters of options before a text.
         var letters: Set<Character> = []
-        /// The long options before a text.
+        /// Long options before a text.
         var options: Set<String> = []
-        /// The letters of options with another value, and the long options with one.
+        /// Options that take some other value, by their letters, and the long ones.
         var valued: Set<Character> = []
         var valuedOptions: Set<String> = []
-        /// Whether the first argument that is not an option is the text. An option that has a letter of ``letters`` may stand before
-        /// further options then.
+        /// Whether the text is the first argument that is not an option. Then an option with one of the ``letters`` may
+        /// stand before further options.
         var isFirstArgument = false
-        /// Whether the first argument is the text only after an option with one of ``letters``.
+        /// Whether the first argument is the text only if an option with one of the ``letters`` precedes it.
         var needsLetter = false
     }
 
@@ -63,7 +63,7 @@ struct ProgramText {
     init(in words: [String]) {
         for (index, word) in words.enumerated() {
             let name = word.split(separator: "/").last ?? ""
-            // A version follows some names: python3.13, lua5.4.
+            // Some names end with a version: python3.13, lua5.4.
             let version = name.reversed().prefix { $0.isASCII && ($0.isNumber || $0 == "." || $0 == "-") }
             guard let interpreter = Self.interpreters[String(name.dropLast(version.count))] else { continue }
             add(interpreter, words, after: index)
@@ -93,7 +93,7 @@ struct ProgramText {
                     index += 1
                 }
             } else if interpreter.options.contains("-\(word)") {
-                // Some programs take long options with one hyphen.
+                // Some programs take long options with only one hyphen.
                 indices.append(index + 1)
                 index += 1
             } else {

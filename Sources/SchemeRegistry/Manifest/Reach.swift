@@ -6,16 +6,16 @@ internal import UserFiles
 public enum Reach: String, Sendable, Hashable, CaseIterable {
     /// Every program.
     case everyone
-    /// The user's own programs that are not confined. The handler has no desktop entry, so no browser reaches it.
+    /// The user's own programs, unless they are confined. The handler has no desktop entry, so no browser reaches it.
     case local
-    /// The handlers that `OUAllowedSources` names, and only through the router.
+    /// Only the handlers that `OUAllowedSources` names, and only through the router.
     case listed
 
-    /// The error of a text that is not one of the words.
+    /// Thrown for a text that is not one of the words.
     public struct ParseError: Error, Hashable, CustomStringConvertible {
         let text: String
 
-        /// The error as text that follows the name of the key.
+        /// The error, worded to follow the name of the key.
         public var description: String {
             "is '\(printable(text))'; it has to be everyone, local or listed"
         }

@@ -1,33 +1,33 @@
 internal import UserFiles
 
-/// The reverse-DNS name of a handler, which is also its D-Bus bus name.
+/// A handler's reverse-DNS name, which is also its D-Bus bus name.
 ///
-/// An identifier has at least two elements separated by dots, and at most 255 bytes. Each element consists of
-/// `[A-Za-z0-9_-]` and does not begin with a digit. These are the rules for bus names of the D-Bus specification,
-/// "Valid Names". Identifiers are case-sensitive, as on the bus.
+/// It has at least two elements separated by dots, and at most 255 bytes. Each element consists of `[A-Za-z0-9_-]` and
+/// does not begin with a digit. These are the rules for bus names in the D-Bus specification, "Valid Names". As on the
+/// bus, case matters.
 public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The identifier as written.
     public let rawValue: String
 
-    /// The maximum length of an identifier, in bytes.
+    /// Largest length of an identifier, in bytes.
     public static let maximumLength = 255
 
-    /// The error of a text that is not a bundle identifier.
+    /// Thrown for a text that is not a bundle identifier.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
-        /// The text has more than ``BundleIdentifier/maximumLength`` bytes.
+        /// The text is longer than ``BundleIdentifier/maximumLength``.
         case tooLong(Int)
         /// The text has fewer than two elements.
         case noDot
-        /// The text has an empty element: two dots in a row, or a dot at the beginning or at the end.
+        /// There is an empty element: two dots in a row, or a dot at the beginning or at the end.
         case emptyElement
         /// An element begins with a digit.
         case leadingDigit(element: String)
         /// The text contains a character outside `[A-Za-z0-9_.-]`.
         case forbiddenCharacter(Unicode.Scalar)
-        /// The text is the name of the bus itself or of the router, which no handler can own.
+        /// This is the name of the bus itself or of the router, which no handler can own.
         case reserved
 
-        /// The error as text that follows the name of the key.
+        /// The error, worded to follow the name of the key.
         public var description: String {
             switch self {
             case .tooLong(let length): "has \(length) bytes; a bundle identifier has at most \(maximumLength)"
@@ -41,13 +41,13 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
         }
     }
 
-    /// The bus would refuse both names to a handler. A D-Bus service file for such a handler would also replace the
-    /// router's service file.
+    /// Names that the bus would refuse to a handler. Besides, the handler's D-Bus service file would replace the
+    /// router's.
     private static let reserved: Set<String> = ["org.freedesktop.DBus", routerName]
 
-    /// The beginnings of names that only a handler of the system's directories may have: those of this system's own
-    /// handlers, and those of the services that every desktop relies on. The programs of a vendor need no reservation:
-    /// where they are installed, their service files keep their names.
+    /// Beginnings of names that only a handler in the system's directories may have: those of this system's own
+    /// handlers, and those of the services that every desktop relies on. A vendor's programs need no reservation: where
+    /// they are installed, their service files keep their names.
     static let systemPrefixes = ["org.openurl.", "org.freedesktop."]
 
     /// The router's bus name.
@@ -79,15 +79,15 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
 /// A pattern for the senders of URLs: one bundle identifier, all identifiers below a prefix (`com.acme.*`), or all
 /// (`*`).
 ///
-/// The pattern `com.acme.*` matches `com.acme.todolist` and `com.acme.todolist.helper`, but not `com.acme`.
+/// For example, `com.acme.*` matches `com.acme.todolist` and `com.acme.todolist.helper`, but not `com.acme`.
 public struct SourcePattern: Sendable, Hashable, CustomStringConvertible {
     /// The pattern as written.
     public let rawValue: String
 
-    /// Checks a pattern. The part before a final `.*` follows the rules for the elements of an identifier.
+    /// Checks a pattern. Everything before a final `.*` follows the rules for the elements of an identifier.
     public init(_ text: String) throws(BundleIdentifier.ParseError) {
         if text != "*" {
-            // The prefix may consist of one element (`com.*`), although `com` alone is not an identifier.
+            // The prefix may be a single element (`com.*`), although `com` itself is not an identifier.
             let identifier = text.hasSuffix(".*") ? text.dropLast() + "x" : text[...]
             _ = try BundleIdentifier(String(identifier))
         }

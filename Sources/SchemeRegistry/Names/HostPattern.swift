@@ -2,30 +2,30 @@ internal import UserFiles
 
 /// A pattern for the hosts whose URLs a handler accepts: one host, or every host below a host, written with `*.`.
 ///
-/// The pattern `*.acme.com` matches whole labels: `www.acme.com` and `a.b.acme.com`, but neither `acme.com` nor
-/// `evilacme.com`. The comparison ignores case. A host is a registered name or an IPv4 address as written in the URL:
-/// nothing is decoded, and a trailing dot is not removed.
+/// It matches whole labels: `*.acme.com` matches `www.acme.com` and `a.b.acme.com`, but neither `acme.com` nor
+/// `evilacme.com`. Case does not matter. A host is a registered name or an IPv4 address as written in the URL: nothing
+/// is decoded, and a trailing dot stays.
 public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
     /// The pattern in lower case, including `*.`.
     public let rawValue: String
 
-    /// The maximum length of a pattern in bytes, which is the maximum length of a name in RFC 1035 section 2.3.4.
+    /// Largest length of a pattern in bytes, which is that of a name in RFC 1035 section 2.3.4.
     public static let maximumLength = 253
 
-    /// The error of a text that is not a host pattern.
+    /// Thrown for a text that is not a host pattern.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The text is empty.
         case empty
-        /// The text has more than ``HostPattern/maximumLength`` bytes.
+        /// The text is longer than ``HostPattern/maximumLength``.
         case tooLong(Int)
-        /// The text has an empty label: two dots in a row, or a dot at the beginning or at the end.
+        /// There is an empty label: two dots in a row, or a dot at the beginning or at the end.
         case emptyLabel
-        /// The text contains a `*` that is not the whole first label.
+        /// A `*` in the text is not the whole first label.
         case misplacedWildcard
-        /// The text contains a character that no host contains.
+        /// The text contains a character that cannot be part of a host.
         case forbiddenCharacter(Unicode.Scalar)
 
-        /// The error as text that follows the name of the key.
+        /// The error, worded to follow the name of the key.
         public var description: String {
             switch self {
             case .empty: "is empty"
@@ -59,15 +59,15 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         rawValue = lowercased
     }
 
-    /// Returns whether the pattern matches a host. The comparison ignores case.
+    /// Returns whether the pattern matches a host, ignoring case.
     public func matches(_ host: String) -> Bool {
         Self.matching(host).contains(self)
     }
 
-    /// Returns every pattern that matches a host, in order of decreasing length: the host itself, then `*.` with each
-    /// of its suffixes.
+    /// Returns every pattern that matches a host, the longest first: the host itself, then `*.` with each of its
+    /// suffixes.
     ///
-    /// No pattern is longer than ``maximumLength``, which bounds the work for a very long host. A host with non-ASCII
+    /// Because no pattern is longer than ``maximumLength``, a very long host takes no more work. A host with non-ASCII
     /// characters has no patterns: case folding would change a Kelvin sign to a `k`.
     static func matching(_ host: String) -> [HostPattern] {
         guard host.utf8.allSatisfy({ $0 < 0x80 }) else { return [] }
@@ -77,14 +77,14 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         let start = host.utf8.index(host.endIndex, offsetBy: 1 - maximumLength, limitedBy: host.startIndex)
         var rest = host.utf8[(start ?? host.startIndex)...]
         while let dot = rest.firstIndex(of: UInt8(ascii: ".")) {
-            // The first label must not be empty: `.acme.com` is not below any host.
+            // The first label must not be empty, because `.acme.com` is not below any host.
             if dot > host.startIndex { patterns.append(HostPattern(lowercased: "*" + host[dot...])) }
             rest = rest[rest.index(after: dot)...]
         }
         return patterns
     }
 
-    /// The other patterns that match everything that this pattern matches.
+    /// All other patterns that match everything that this one matches.
     var wider: [HostPattern] {
         let isWildcard = rawValue.hasPrefix("*")
         return Array(Self.matching(isWildcard ? String(rawValue.dropFirst(2)) : rawValue).dropFirst())

@@ -1,31 +1,31 @@
 internal import UserFiles
 
-/// The scheme of a URL, in lower case.
+/// A URL's scheme, in lower case.
 ///
-/// The grammar is `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` of RFC 3986 section 3.1, with at most 64 bytes. Schemes
-/// are compared without case (RFC 1738 section 2.1), so `HTTP` and `http` are the same value.
+/// The grammar is `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` of RFC 3986 section 3.1, with at most 64 bytes. Case
+/// does not matter (RFC 1738 section 2.1), so `HTTP` and `http` are the same value.
 public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The scheme in lower case.
     public let rawValue: String
 
-    /// The maximum length of a scheme that a handler can claim, in bytes.
+    /// Largest length of a scheme that a handler can claim, in bytes.
     public static let maximumLength = 64
 
-    /// The scheme of the answers to the router's calls. No handler can claim the scheme.
+    /// The scheme of answers to the router's calls. No handler can claim it.
     public static let reply = Scheme(checked: "openurl-reply")
 
-    /// The error of a text that is not a scheme.
+    /// Thrown for a text that is not a scheme.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The text is empty.
         case empty
-        /// The text has more than ``Scheme/maximumLength`` bytes.
+        /// The text is longer than ``Scheme/maximumLength``.
         case tooLong(Int)
-        /// The text begins with a character that is not a letter.
+        /// The text does not begin with a letter.
         case startsWith(Unicode.Scalar)
         /// The text contains a character outside `[A-Za-z0-9+.-]`.
         case forbiddenCharacter(Unicode.Scalar)
 
-        /// The error as text that follows the name of the key.
+        /// The error, worded to follow the name of the key.
         public var description: String {
             switch self {
             case .empty: "is empty"
@@ -49,7 +49,7 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
         rawValue = text.lowercased()
     }
 
-    /// Creates a scheme from a valid text in lower case, without checking the text again.
+    /// Creates a scheme from a text that is known to be valid and in lower case.
     init(checked rawValue: String) {
         self.rawValue = rawValue
     }

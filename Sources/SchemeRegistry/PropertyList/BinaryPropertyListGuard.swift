@@ -2,10 +2,9 @@ internal import ByteCoding
 
 /// Checks that a binary property list cannot harm the decoder.
 ///
-/// The check follows every reference from the top object, as the decoder does, but without recursion and within
-/// ``PropertyListLimits``. The check rejects everything that does not have exactly the layout of `CFBinaryPList.c`: the
-/// magic `bplist00`, the objects, a table of their offsets and a trailer of 32 bytes, with all numbers in big-endian
-/// order.
+/// It follows every reference from the top object, as the decoder does, but without recursion and within
+/// ``PropertyListLimits``. It rejects everything that does not have exactly the layout of `CFBinaryPList.c`: the magic
+/// `bplist00`, the objects, a table of their offsets and a trailer of 32 bytes, with all numbers in big-endian order.
 struct BinaryPropertyListGuard {
     static let magic = Array("bplist00".utf8)
 
@@ -29,13 +28,13 @@ struct BinaryPropertyListGuard {
         objectCount = try Self.integer(in: bytes, at: trailer + 8, size: 8)
         topObject = try Self.integer(in: bytes, at: trailer + 16, size: 8)
         offsetTable = try Self.integer(in: bytes, at: trailer + 24, size: 8)
-        // The count is bounded by the file's size first, so that the multiplication cannot overflow.
+        // Bound the count by the file's size first, so that the multiplication cannot overflow.
         guard objectCount > 0, objectCount <= bytes.count, offsetTable > Self.magic.count,
             offsetTable <= trailer - objectCount * offsetSize
         else { throw .corrupt("its table of offsets is not within the file") }
     }
 
-    /// Walks the tree of objects, and throws an error if the tree exceeds a limit or is damaged.
+    /// Walks the tree of objects. Throws an error if the tree exceeds a limit or is damaged.
     func check() throws(PropertyListError) {
         var pending = [topObject]
         var containers = 0
@@ -65,7 +64,7 @@ struct BinaryPropertyListGuard {
     }
 
     private enum Content {
-        /// The number of bytes of the object itself.
+        /// The object's own size in bytes.
         case bytes(Int)
         /// A text in UTF-16, in this range of the file.
         case text(Range<Int>)
@@ -107,7 +106,7 @@ struct BinaryPropertyListGuard {
         return isReferences ? .references(range) : isText ? .text(range) : .bytes(length)
     }
 
-    /// The number of combining marks in a text.
+    /// Counts the combining marks in a text.
     private func marks(in range: Range<Int>) -> Int {
         let units = stride(from: range.lowerBound, to: range.upperBound, by: 2).map { index in
             UInt16(bytes[index]) << 8 | UInt16(bytes[index + 1])
@@ -115,10 +114,9 @@ struct BinaryPropertyListGuard {
         return String(decoding: units, as: UTF16.self).unicodeScalars.count(where: \.isMark)
     }
 
-    /// Reads a number of elements: the low half of the marker, or the integer object that follows if the low half is
-    /// 15.
+    /// Reads a number of elements: the low half of the marker or, if that is 15, the integer object that follows.
     ///
-    /// The result is at most the file's size, so that a multiplication of it cannot overflow.
+    /// It is at most the file's size, so multiplying it cannot overflow.
     private func count(_ low: Int, at next: inout Int) throws(PropertyListError) -> Int {
         guard low == 0x0F else { return low }
         guard next < offsetTable, bytes[next] >> 4 == 0x1, bytes[next] & 0x0F <= 3 else {

@@ -1,6 +1,6 @@
 internal import UserFiles
 
-/// The reason why the registry rejects the bytes of a property list.
+/// Why the registry rejects the bytes of a property list.
 enum PropertyListError: Error, Hashable, CustomStringConvertible {
     /// The bytes begin neither with `bplist00` nor with `<`.
     case unknownFormat
@@ -8,16 +8,15 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
     case notUTF8
     /// The XML contains a NUL byte.
     case containsNUL
-    /// The list has more arrays and dictionaries than ``PropertyListLimits/containers``. Endless nesting also leads to
-    /// this error.
+    /// There are more arrays and dictionaries than ``PropertyListLimits/containers``. Endless nesting also ends here.
     case tooManyContainers
-    /// The list has more values than ``PropertyListLimits/values``, or more text than ``PropertyListLimits/payload``.
+    /// There are more values than ``PropertyListLimits/values``, or more text than ``PropertyListLimits/payload``.
     case tooLarge
-    /// The list has more combining marks than ``PropertyListLimits/marks``.
+    /// There are more combining marks than ``PropertyListLimits/marks``.
     case tooManyMarks
-    /// The structure of a binary property list is damaged in the described way.
+    /// A binary property list is damaged in the described way.
     case corrupt(String)
-    /// The decoder reports an error.
+    /// The decoder failed.
     case malformed(String)
 
     var description: String {
@@ -35,11 +34,11 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The line of an XML property list on which the reading ended with this error, counted from 1; nil for an error of the list
-    /// as a whole, and for a binary list.
+    /// Returns the line of an XML property list where reading failed with this error, counted from 1; nil for an error
+    /// of the list as a whole, and for a binary list.
     ///
-    /// The decoder reads from the front and names no line. The shortest beginning with the same error therefore ends on the line
-    /// of the error. The search decodes the list about 20 times.
+    /// The decoder reads from the front and names no line, so the line of the error is where the shortest beginning
+    /// with the same error ends. Finding it takes about 20 decodings of the list.
     func line(in bytes: [UInt8]) -> Int? {
         guard !bytes.starts(with: BinaryPropertyListGuard.magic) else { return nil }
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
@@ -63,7 +62,7 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
 
     private func isError(of beginning: ArraySlice<UInt8>) -> Bool {
         do throws(PropertyListError) {
-            // The decoder looks ahead for as many bytes as a closing tag has.
+            // The decoder looks ahead as many bytes as a closing tag has.
             _ = try PropertyListValue(bytes: beginning + [UInt8](repeating: UInt8(ascii: "\n"), count: 64))
             return false
         } catch {
@@ -72,23 +71,24 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// The limits on the property lists that reach the decoder.
+/// Limits on the property lists that reach the decoder.
 ///
-/// `PropertyListDecoder` trusts its input. A container that contains itself, or 10,000 nested containers, overflow the
-/// stack. A list of 60 arrays, each with 16 references to the next array, keeps the decoder busy forever. Every level
-/// of dictionaries multiplies the running time. The checks therefore run before the decoder. The limit on containers
-/// also bounds the depth, whatever structure the decoder finds in the text. The limits on values and bytes bound the
-/// effect of shared references.
+/// `PropertyListDecoder` trusts its input. A container that contains itself overflows the stack, and so do 10,000
+/// nested containers. A list of 60 arrays, each with 16 references to the next, keeps the decoder busy forever. Every
+/// level of dictionaries multiplies the running time. That is why the checks run before the decoder. The limit on
+/// containers also bounds the depth, whatever structure the decoder finds in the text. The limits on values and bytes
+/// bound the effect of shared references.
 enum PropertyListLimits {
-    /// The maximum number of arrays and dictionaries. A container counts once for every reference to it.
+    /// Largest number of arrays and dictionaries. A container counts once for every reference to it.
     ///
-    /// The decoder needs less than 1 MiB of stack for this many nested containers.
+    /// With this many nested containers, the decoder needs less than 1 MiB of stack.
     static let containers = 256
-    /// The maximum number of values of any type, counted in the same way.
+    /// Largest number of values of any type, counted in the same way.
     static let values = 65_536
-    /// The maximum number of combining marks in all texts together, counted in the same way. The decoder compares and hashes keys
-    /// many times, in a time that grows with the square of the marks that follow each other in a key.
+    /// Largest number of combining marks in all texts together, counted in the same way. The decoder compares and
+    /// hashes keys many times, which takes a time that grows with the square of the number of consecutive marks in a
+    /// key.
     static let marks = 4096
-    /// The maximum number of bytes in strings and data, counted in the same way.
+    /// Largest number of bytes in strings and data, counted in the same way.
     static let payload = 1 << 20
 }

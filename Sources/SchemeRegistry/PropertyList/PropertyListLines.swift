@@ -1,13 +1,14 @@
-/// The lines of the keys and of the elements of arrays in an XML property list.
+/// The lines of keys and array elements in an XML property list.
 ///
-/// The scan looks at tags alone, so it is for a list that the decoder has accepted: ``PropertyListLimits`` bound the containers.
+/// The scan only looks at tags, so use it for a list that the decoder has accepted: ``PropertyListLimits`` bound its
+/// containers.
 struct PropertyListLines {
     private enum Container {
         case dictionary(path: String, key: String)
         case array(path: String, count: Int)
     }
 
-    /// The longest path that has a line, in bytes. Many elements below a long key would need much memory.
+    /// Longest path that has a line, in bytes. Many elements below a long key would need a lot of memory.
     private static let longestPath = 256
 
     private var lines: [String: Int] = [:]
@@ -39,7 +40,8 @@ struct PropertyListLines {
         }
     }
 
-    /// The line of a key or an element, or of the innermost value around it that is in the list; nil for the list as a whole.
+    /// The line of a key or an element, or of the innermost value around it that is in the list; nil for the list as a
+    /// whole.
     subscript(path: String) -> Int? {
         var path = path[...]
         while true {
@@ -49,7 +51,7 @@ struct PropertyListLines {
         }
     }
 
-    /// The index of the last byte of a tag or a comment.
+    /// Returns the index of the last byte of a tag or a comment.
     private static func end(ofTagAt start: Int, in bytes: [UInt8], isComment: Bool) -> Int? {
         guard isComment else { return bytes[start...].firstIndex(of: UInt8(ascii: ">")) }
         var index = start + 6

@@ -3,8 +3,8 @@ internal import FoundationEssentials
 
 /// A property list as a tree, before its keys are interpreted.
 ///
-/// A manifest is decoded into this tree first and then validated by hand. Every error can therefore be reported with
-/// the path of its key, and decoding does not end at the first error.
+/// A manifest is first decoded into this tree and then validated by hand. So every error can be reported with the path
+/// of its key, and decoding goes on after the first one.
 indirect enum PropertyListValue: Sendable, Hashable {
     case string(String)
     case boolean(Bool)
@@ -14,11 +14,11 @@ indirect enum PropertyListValue: Sendable, Hashable {
     case dictionary([String: PropertyListValue])
     case date
     case data
-    /// A value that has no meaning here or that cannot be read: a set, a UID, a null, or a string with an invalid
-    /// encoding or with too many combining marks in a row.
+    /// A value that means nothing here or cannot be read: a set, a UID, a null, or a string with an invalid encoding or
+    /// too many combining marks in a row.
     case unreadable
 
-    /// The value's type, as shown in messages.
+    /// The value's type, as messages name it.
     var typeName: String {
         switch self {
         case .string: "a string"
@@ -33,7 +33,7 @@ indirect enum PropertyListValue: Sendable, Hashable {
         }
     }
 
-    /// Reads an XML or binary property list, if the list is within the ``PropertyListLimits``.
+    /// Reads an XML or binary property list that is within the ``PropertyListLimits``.
     init(bytes: [UInt8]) throws(PropertyListError) {
         if bytes.starts(with: BinaryPropertyListGuard.magic) {
             try BinaryPropertyListGuard(bytes).check()
@@ -51,9 +51,9 @@ indirect enum PropertyListValue: Sendable, Hashable {
 extension PropertyListValue: Decodable {
     init(from decoder: any Decoder) throws {
         // The decoder reveals a value's type only by trying one. A failed attempt costs about a microsecond, and most
-        // values of a manifest are strings, so strings come first. A boolean comes before the numbers, because an
-        // integer never decodes as a boolean. An integer comes before a real number, because a whole real number
-        // decodes as an integer.
+        // values of a manifest are strings, so try strings first. Booleans come before numbers, because an integer
+        // never decodes as a boolean, and integers before real numbers, because a whole real number decodes as an
+        // integer.
         let container = try decoder.singleValueContainer()
         if let value = decoded(String.self, from: container) {
             self = value.hasTooManyMarks ? .unreadable : .string(value)
@@ -79,7 +79,7 @@ extension PropertyListValue: Decodable {
 
 /// Returns the value if it has this type; otherwise nil.
 ///
-/// The error of a failed attempt contains no further information.
+/// The error of a failed attempt says nothing more.
 private func decoded<Value: Decodable>(_ type: Value.Type, from container: any SingleValueDecodingContainer) -> Value? {
     do {
         return try container.decode(type)
@@ -88,9 +88,10 @@ private func decoded<Value: Decodable>(_ type: Value.Type, from container: any S
     }
 }
 
-/// Returns the innermost reason of a decoding error; the outer errors say only that decoding failed.
+/// Returns the innermost reason of a decoding error; the outer errors only say that decoding failed.
 ///
-/// The decoder says "line 1" about every line, so the reason is without it. ``PropertyListError/line(in:)`` finds the line.
+/// It leaves out the line, because the decoder says "line 1" about every line. ``PropertyListError/line(in:)`` finds
+/// the real one.
 private func reason(of error: any Error) -> String {
     guard case DecodingError.dataCorrupted(let context) = error else { return "\(error)" }
     guard let inner = context.underlyingError as? CocoaError,

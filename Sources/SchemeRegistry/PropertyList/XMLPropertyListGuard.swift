@@ -3,9 +3,9 @@ internal import UserFiles
 
 /// Checks that an XML property list cannot harm the decoder.
 ///
-/// The check counts all opening tags, even in comments. A check that interpreted XML could disagree with the decoder
-/// about the end of a comment; a plain count cannot. Entities are never expanded, because the decoder rejects a
-/// document type with its own declarations.
+/// It counts all opening tags, even in comments. If it interpreted XML, it could disagree with the decoder about the
+/// end of a comment, but a plain count cannot. Entities are never expanded, because the decoder rejects a document type
+/// with its own declarations.
 func checkXMLPropertyList(_ bytes: [UInt8]) throws(PropertyListError) {
     let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(3) : bytes[...]
@@ -29,7 +29,7 @@ func checkXMLPropertyList(_ bytes: [UInt8]) throws(PropertyListError) {
     if values > PropertyListLimits.values { throw .tooLarge }
 }
 
-/// Counts the combining marks, also those that may be written as references to characters.
+/// Counts the combining marks, including those written as character references.
 private func checkMarks(_ text: String) throws(PropertyListError) {
     var marks = 0
     var previous: Unicode.Scalar = " "

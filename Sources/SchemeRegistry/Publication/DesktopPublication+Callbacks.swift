@@ -1,17 +1,17 @@
 internal import Desktop
 internal import UserFiles
 
-/// The entry through which the desktop passes callbacks on to the programs that wait for them.
+/// The entry through which the desktop passes callbacks to the programs that wait for them.
 ///
-/// The entry exists while there are claims, and from the first call until the router ends. It bears the mark of this system, but stands for no handler, so
-/// ``publish(_:)`` removes the entry of a router that could not remove it itself.
+/// It exists while there are claims, from the first call until the router ends. It bears the mark of this system but
+/// stands for no handler. So if a router could not remove its entry, ``publish(_:)`` does.
 extension DesktopPublication {
-    /// The mark of the entry, in the place of a handler's identifier.
+    /// Marks the entry, in the place of a handler's identifier.
     static let callbackMark = "org.openurl.callback"
 
     private static var callbackEntry: DesktopFileID? { DesktopFileID(rawValue: "\(callbackMark).desktop") }
 
-    /// Makes the entry claim exactly some schemes.
+    /// Makes the entry claim exactly these schemes.
     mutating func publish(callbacks schemes: Set<String>) {
         guard let id = Self.callbackEntry, schemes != callbackSchemes else { return }
         let types = { (schemes: Set<String>) in schemes.sorted().map { "x-scheme-handler/\($0)" } }
@@ -45,7 +45,7 @@ extension DesktopPublication {
         }
     }
 
-    /// Whether the entry in the user's directory was written for callbacks.
+    /// Whether the entry in the user's directory is one for callbacks.
     private func isCallbackEntry(_ id: DesktopFileID) -> Bool {
         let location = DesktopFile.Location(id: id, file: "\(applicationDirectory)/\(id)", precedence: 0)
         guard !DesktopEntryFile.isLink(id, in: applicationDirectory),

@@ -3,48 +3,49 @@ public import UserFiles
 
 /// The files through which the desktop and the bus reach the registry's handlers.
 ///
-/// A router publishes in the user's directories. ``init(inDataDirectory:of:command:)`` publishes in a directory of the system,
-/// so that the desktop reaches the handlers of the system before any router has run. A router leaves a handler to its files in
-/// a directory of the system if these files are complete.
+/// A router publishes in the user's directories. ``init(inDataDirectory:of:command:)`` publishes in a directory of the
+/// system, so that the desktop reaches the system's handlers before any router has run. If the files of a handler are
+/// complete there, a router leaves it to them.
 ///
-/// Each handler has an entry `<id>.desktop`, which opens URLs with the `openurl` command. Each handler also has a
-/// service file, so that a call of the handler's bus name makes the router start or wake the handler. Programs that do
-/// not know this system can therefore reach the handlers.
+/// Each handler has an entry `<id>.desktop`, which opens URLs with the `openurl` command, and a service file, so that
+/// calling its bus name makes the router start or wake it. This is how programs that do not know this system reach the
+/// handlers.
 ///
-/// Only files that bear the mark of this system are replaced or removed. An entry or a service of another program with
-/// the same name stays in force. Publishing blocks on files, but does not wait until the disk has stored them: files
-/// that a loss of power has damaged are written again at the next start.
+/// Only files that bear the mark of this system are replaced or removed. If another program has an entry or a service
+/// of the same name, it stays in force. Publishing blocks on files, but does not wait for the disk: if a loss of power
+/// damages files, the next start writes them again.
 public struct DesktopPublication: Sendable {
     let applicationDirectory: String
     private let serviceDirectory: String
-    /// The system's directories of data, in which the desktop and the bus look too.
+    /// The system's data directories, where the desktop and the bus look too.
     private let dataDirectories: [String]
     /// The cache of MIME types; nil if another program makes it.
     private var cache: MimeInfoCache?
-    /// The absolute path of the command.
+    /// Absolute path of the command.
     let command: String
-    /// The schemes for which programs wait for callbacks.
+    /// Schemes for which programs wait for callbacks.
     var callbackSchemes: Set<String> = []
-    /// The directory that takes the place of `/`, or an empty text. The paths in the files do not contain it.
+    /// A directory that takes the place of `/`, or an empty text. Paths in the files do not contain it.
     private let root: String
 
-    /// The problems of publishing, by handler.
+    /// Problems of publishing, by handler.
     private var problems: [BundleIdentifier: [Diagnostic]] = [:]
-    /// The problems that do not belong to a single handler.
+    /// Problems that do not belong to a single handler.
     private var otherProblems: [Diagnostic] = []
-    /// The handlers for which another program's file is used, or whose own files could not be written or removed.
+    /// Handlers that another program's file stands for, or whose own files could not be written or removed.
     private var unpublished: Set<BundleIdentifier> = []
     /// Whether the cache of MIME types differs from the entries.
     private var isCacheBehind = false
 
-    /// The maximum number of changes to the cache of MIME types. With more changes, the whole cache is written again.
+    /// Largest number of changes to the cache of MIME types. If there are more, the whole cache is written again.
     private static let editLimit = 8
 
-    /// The MIME types that an entry claims now, and those that it claimed before; `nil` if those are not known.
+    /// For each entry, the MIME types that it claims now, and those that it claimed before; `nil` if those are not
+    /// known.
     typealias Claims = [DesktopFileID: (now: [String], before: [String]?)]
 
-    /// Creates a publication in the user's directories; `nil` if there are no such directories, or if the path of the
-    /// command is not absolute.
+    /// Creates a publication in the user's directories; `nil` if there are none, or if the path of the command is not
+    /// absolute.
     public init?(in directories: DesktopDirectories, command: String) {
         guard let applications = directories.userApplicationDirectory, let services = directories.userServiceDirectory,
             command.hasPrefix("/")
@@ -61,8 +62,8 @@ public struct DesktopPublication: Sendable {
     ///
     /// - Parameters:
     ///   - directory: the path of the data directory, such as `/usr/share`.
-    ///   - root: the directory that takes the place of `/` while a package is built, or an empty text. A package must not
-    ///     contain the cache of MIME types, so the cache is not made there.
+    ///     - root: the directory that takes the place of `/` while a package is built, or an empty text. A package must
+    ///       not contain the cache of MIME types, so none is made there.
     ///   - command: the absolute path of the command, without the root.
     public init(inDataDirectory directory: String, of root: String = "", command: String) {
         applicationDirectory = "\(root)\(directory)/applications"
@@ -73,13 +74,13 @@ public struct DesktopPublication: Sendable {
         self.root = root
     }
 
-    /// All problems of publishing: failed writes, and the handlers whose entries another program's files replace.
+    /// All problems of publishing: failed writes, and handlers whose entries another program's files replace.
     public var diagnostics: [Diagnostic] { problems.sorted { $0.key < $1.key }.flatMap(\.value) + otherProblems }
 
-    /// Returns the problems of one handler, and the problems that do not belong to a single handler.
+    /// Returns one handler's problems, and those that do not belong to a single handler.
     public func diagnostics(of id: BundleIdentifier) -> [Diagnostic] { problems[id, default: []] + otherProblems }
 
-    /// Makes the published files match a registry, and removes the files of handlers that no longer exist.
+    /// Makes the published files match a registry, and removes those of handlers that no longer exist.
     ///
     /// - Parameter registry: the registry with the current applications of the desktop.
     public mutating func publish(_ registry: Registry) {
@@ -89,7 +90,7 @@ public struct DesktopPublication: Sendable {
         let entries = registry.applications.entries
         let own = (entries.entries.values + entries.ignored).filter { $0.handler != nil && isInPlace($0) }
         let handlers = registry.publishedHandlers
-        // A router that ended after writing an entry and before updating the cache has left the two different.
+        // If a router ended after writing an entry and before updating the cache, the two differ.
         isCacheBehind = false
         if !handlers.isEmpty || !own.isEmpty {
             do throws(FileWriteError) {
@@ -123,7 +124,7 @@ public struct DesktopPublication: Sendable {
         updateCache(claims)
     }
 
-    /// Makes the published files match a changed registry. Only the handlers that differ are considered.
+    /// Makes the published files match a changed registry. Only considers the handlers that differ.
     ///
     /// - Parameters:
     ///   - registry: the new registry. Its applications may be those from before the last publication.
@@ -153,7 +154,8 @@ public struct DesktopPublication: Sendable {
         updateCache(claims)
     }
 
-    /// Returns the handlers whose entries another program has deleted, and those that a system directory publishes now.
+    /// Returns the handlers whose entries another program has deleted, and the ones that a system directory now
+    /// publishes.
     ///
     /// - Parameter registry: the registry with the current applications of the desktop.
     private func changedByOthers(_ registry: Registry) -> [BundleIdentifier] {
@@ -163,7 +165,7 @@ public struct DesktopPublication: Sendable {
             guard let id = handler.desktopFileID, let entry = entries[id] else { return false }
             return isPublishedBySystem(handler, id) && isInPlace(entry)
         }
-        // Each registration leads here, so the entries are only looked for if one is missing.
+        // Every registration leads here, so look for the entries only if one is missing.
         if entries.values.count(where: { $0.handler != nil && $0.handler != Self.callbackMark }) < published.count
             - unpublished.count
         {
@@ -184,9 +186,9 @@ public struct DesktopPublication: Sendable {
         entry.icon = resources.icon.map { $0.hasPrefix("\(root)/") ? String($0.dropFirst(root.utf8.count)) : $0 }
         entry.mimeTypes = handler.mimeTypes
         entry.hasStartupNotification = true
-        // The entry is for choosers of applications and not for menus. KDE's portal hides entries with `NoDisplay` from its
-        // chooser before Plasma 6.6. The menus of other desktops honour `OnlyShowIn`, and KDE's menu leaves out the core
-        // applications that are not KDE's own.
+        // The entry is for choosers of applications and not for menus. Before Plasma 6.6, KDE's portal hides entries
+        // with `NoDisplay` from its chooser. Other desktops' menus honour `OnlyShowIn`, and KDE's menu leaves out the
+        // core applications that are not KDE's own.
         entry.desktops = ["KDE"]
         entry.categories = ["Core"]
         entry.handler = handler.id.rawValue
@@ -205,9 +207,9 @@ public struct DesktopPublication: Sendable {
     /// Returns whether an entry is in the directory of the handlers' entries.
     private func isInPlace(_ entry: DesktopEntry) -> Bool { entry.file == "\(applicationDirectory)/\(entry.id)" }
 
-    /// Removes the entry of a handler of the system that the system's directories publish.
+    /// Removes the entry of a system handler that the system's directories publish.
     ///
-    /// - Returns: whether the handler is such a handler.
+    /// - Returns: whether the handler is one of these.
     private mutating func leavesToSystem(_ handler: Handler, _ id: DesktopFileID, _ claims: inout Claims) -> Bool {
         guard isPublishedBySystem(handler, id) else { return false }
         unpublished.insert(handler.id)
@@ -215,7 +217,7 @@ public struct DesktopPublication: Sendable {
         return true
     }
 
-    /// Returns whether the desktop finds a complete entry of a handler of the system in the system's directories.
+    /// Returns whether the desktop finds a complete entry of a system handler in the system's directories.
     private func isPublishedBySystem(_ handler: Handler, _ id: DesktopFileID) -> Bool {
         guard handler.scope == .system else { return false }
         let directories = dataDirectories.map { "\($0)/applications" }
@@ -228,7 +230,7 @@ public struct DesktopPublication: Sendable {
     /// Writes a handler's entry, unless another program's entry stands for the handler.
     ///
     /// - Parameters:
-    ///   - types: the MIME types that a previous entry claimed, used if that entry no longer exists.
+    ///     - types: the MIME types that a previous entry claimed, in case it no longer exists.
     ///   - existing: the entry that the desktop used for the handler at the last update.
     private mutating func publishEntry(
         of handler: Handler,
@@ -242,7 +244,7 @@ public struct DesktopPublication: Sendable {
         let own = ownEntry(id, of: handler.id)
         if own == nil, let existing, isThere || !isInPlace(existing), !isInPlace(existing) || existing.handler == nil {
             if isComplete(existing, handler) || existing.handler == nil && existing.isOwn {
-                // An entry of a package that starts the command is as good as a written entry.
+                // A package's entry that starts the command is as good as a written one.
                 unpublished.insert(handler.id)
                 return
             }
@@ -268,7 +270,7 @@ public struct DesktopPublication: Sendable {
 
     private mutating func publishService(of handler: Handler) {
         let name = handler.id.rawValue
-        // A command never takes the name.
+        // Commands never take the name.
         guard handler.kind == .native else { return withdrawService(of: handler.id) }
         guard var service = DBusServiceFile(name: name, command: [command, "activate", "--background", name]) else {
             return
@@ -309,9 +311,9 @@ public struct DesktopPublication: Sendable {
         }
     }
 
-    /// Returns the entry in the user's directory, if the entry was written for the handler.
+    /// Returns the entry in the user's directory, if it was written for the handler.
     ///
-    /// The function reads the file, because the registry's applications may be older than the last publication.
+    /// This reads the file, because the registry's applications may be older than the last publication.
     private func ownEntry(_ id: DesktopFileID, of handler: BundleIdentifier) -> DesktopEntry? {
         let location = DesktopFile.Location(id: id, file: "\(applicationDirectory)/\(id)", precedence: 0)
         guard !DesktopEntryFile.isLink(id, in: applicationDirectory),
@@ -324,7 +326,7 @@ public struct DesktopPublication: Sendable {
     mutating func updateCache(_ claims: Claims) {
         guard cache != nil, !claims.isEmpty || isCacheBehind else { return }
         let isKnown = !isCacheBehind && claims.values.allSatisfy { $0.before != nil }
-        // A failed update leaves the flag set, so that the next publication writes the whole cache again.
+        // If the update fails, the flag stays set, so that the next publication writes the whole cache again.
         isCacheBehind = true
         do throws(FileWriteError) {
             if isKnown, claims.count <= Self.editLimit {
@@ -354,19 +356,19 @@ public struct DesktopPublication: Sendable {
 }
 
 extension Registry {
-    /// The handlers that are published to the desktop.
+    /// All handlers that are published to the desktop.
     public var publishedHandlers: [Handler] { handlers.filter(\.isPublished) }
 }
 
 extension Handler {
-    /// Whether the handler is published to the desktop. A system handler uses the desktop's own applications already.
+    /// Whether the handler is published to the desktop. System handlers use the desktop's own applications already.
     var isPublished: Bool { program != nil && !isFixed && !isTemporary }
 
-    /// The MIME types of the handler's schemes and files.
+    /// MIME types of the handler's schemes and files.
     fileprivate var mimeTypes: [String] { schemes.map(\.mimeType) + fileTypes.map(\.rawValue) }
 
-    /// The id of the handler's entry on the desktop; `nil` if the handler opens no scheme and no type of file, or does not want
-    /// to be reached from the desktop.
+    /// Id of the handler's entry on the desktop; `nil` if it opens no scheme and no type of file, or does not want the
+    /// desktop to reach it.
     var desktopFileID: DesktopFileID? {
         schemes.isEmpty && fileTypes.isEmpty || manifest.reach == .local
             ? nil : DesktopFileID(rawValue: "\(id).desktop")

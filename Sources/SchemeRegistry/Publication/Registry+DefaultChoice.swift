@@ -1,14 +1,14 @@
 public import Desktop
 public import UserFiles
 
-/// The URLs or the files for which a user chooses a handler or an application.
+/// The URLs or files for which a user chooses a handler or an application.
 public enum ChosenKind: Sendable, Hashable, CustomStringConvertible {
     /// The URLs of a scheme.
     case scheme(Scheme)
     /// The files of a type.
     case type(MimeType)
 
-    /// Parses a scheme, or a MIME type, which has a slash.
+    /// Parses a scheme, or a MIME type, which you can tell by its slash.
     init(_ text: String) throws(DefaultError) {
         guard !text.contains("/") else {
             guard let type = MimeType(text) else { throw .badType(text) }
@@ -23,7 +23,7 @@ public enum ChosenKind: Sendable, Hashable, CustomStringConvertible {
         if self == .scheme(.reply) { throw .routersOwn(.reply) }
     }
 
-    /// The MIME type by which the desktop knows the choice.
+    /// MIME type by which the desktop knows the choice.
     var mimeType: String {
         switch self {
         case .scheme(let scheme): scheme.mimeType
@@ -40,23 +40,23 @@ public enum ChosenKind: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The reason why a user's choice for a scheme or a type of file was not saved.
+/// Why a user's choice for a scheme or a type of file was not saved.
 public enum DefaultError: Error, Hashable, CustomStringConvertible {
     /// The text is not a scheme.
     case badScheme(String, Scheme.ParseError)
-    /// The URLs of the scheme are for the router alone.
+    /// Only the router gets URLs of this scheme.
     case routersOwn(Scheme)
     /// The text is not a MIME type of files.
     case badType(String)
     /// No handler or application has this name.
     case unknown(String)
-    /// The handler does not claim the scheme or the type, or the handler is a system handler without a program.
+    /// The handler does not claim the scheme or the type, or it is a system handler without a program.
     case notClaimed(BundleIdentifier, ChosenKind)
-    /// The scheme stays with a handler of the system, whose URLs go to an application.
+    /// The scheme stays with a system handler, whose URLs go to an application.
     case fixed(Scheme, owner: BundleIdentifier)
-    /// The application does not claim the scheme or the type, and no file of the desktop assigns them to the application.
+    /// The application does not claim the scheme or the type, and no file of the desktop assigns it.
     case notAssigned(DesktopFileID, ChosenKind)
-    /// The desktop has no entry that stands for the handler.
+    /// No entry on the desktop stands for the handler.
     case notPublished(BundleIdentifier)
     /// There is no directory for the user's configuration: neither `XDG_CONFIG_HOME` nor `HOME` is an absolute path.
     case noConfigurationDirectory
@@ -88,12 +88,12 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
 }
 
 extension Registry {
-    /// Writes the user's choice to `mimeapps.list`, which the desktop and other programs also read.
+    /// Writes the user's choice to `mimeapps.list`, which the desktop and other programs read too.
     ///
-    /// The function blocks while it reads and writes files. Load the applications again afterwards.
+    /// This blocks while it reads and writes files. Load the applications again afterwards.
     ///
     /// - Parameters:
-    ///   - id: the id of a handler, or the name of a desktop file. An empty id removes the choice.
+    ///   - id: the id of a handler, or the name of a desktop file. If it is empty, the choice is removed.
     ///   - kind: a scheme, or the MIME type of files.
     ///   - directories: the desktop's directories.
     public func setDefault(
@@ -132,7 +132,8 @@ extension Registry {
         }
     }
 
-    /// Takes a handler that is no longer registered out of the user's choices, unless another program's entry has its name.
+    /// Takes a handler that is no longer registered out of the user's choices, unless another program's entry has its
+    /// name.
     ///
     /// - Returns: whether the user's file has changed.
     func forgetDefaults(of handler: Handler, in directories: DesktopDirectories) throws(DefaultError) -> Bool {

@@ -1,19 +1,19 @@
 internal import Glibc
 internal import UserFiles
 
-/// The reason why the directory was not changed.
+/// Why the directory was not changed.
 enum LinkDirectoryError: Error, Hashable {
-    /// The entry to be removed is a file or a directory, not a link.
+    /// The entry to remove is a file or a directory, not a link.
     case notALink(entry: String)
     /// A system call failed.
     case file(path: String, FileError)
 }
 
-/// The user's directory of handlers, in which each registration is a symbolic link.
+/// The user's directory of handlers, where each registration is a symbolic link.
 struct LinkDirectory {
     let path: String
 
-    /// Returns whether a path names an entry of this directory, even if the path leads there through links.
+    /// Returns whether a path names an entry of this directory, even if it leads there through links.
     func contains(_ entry: String) throws(LinkDirectoryError) -> Bool {
         let parent = parentDirectory(of: entry)
         guard let directory = try statusIfPresent(path, followingLinks: true),
@@ -22,7 +22,7 @@ struct LinkDirectory {
         return directory.st_dev == other.st_dev && directory.st_ino == other.st_ino
     }
 
-    /// Returns the date of the oldest link; `nil` if there is none.
+    /// Returns the date of the oldest of these links; `nil` if there is none.
     func earliestDate(of names: some Sequence<String>) throws(LinkDirectoryError) -> RegistrationDate? {
         var dates: [RegistrationDate] = []
         for name in names {
@@ -34,8 +34,8 @@ struct LinkDirectory {
 
     /// Returns the links that declare an id, with their targets.
     ///
-    /// The result includes the links that are named after the id, whatever their targets, and the link that the
-    /// registry found under another name.
+    /// This includes links that are named after the id, whatever their targets, and the link that the registry found
+    /// under another name.
     func links(declaring id: BundleIdentifier, previous: Handler?) throws(LinkDirectoryError) -> [String: String] {
         var names: Set<String> = [HandlerForm.bundle.entryName(of: id), HandlerForm.manifest.entryName(of: id)]
         if let previous, previous.entry.hasPrefix("\(path)/") {
@@ -51,10 +51,10 @@ struct LinkDirectory {
         return links
     }
 
-    /// Creates a link or replaces the target of a link, in one step. Then removes other links.
+    /// Creates a link or replaces its target, in one step. Then removes other links.
     ///
-    /// If the directory does not exist, the function creates it with access for the user only. All changes are on the
-    /// disk when the function returns.
+    /// If the directory does not exist, this creates it with access for the user only. All changes are on the disk when
+    /// it returns.
     ///
     /// - Parameter date: the date of the registration that the link replaces; `nil` for the current time.
     func link(
@@ -78,7 +78,7 @@ struct LinkDirectory {
         defer { close(directory) }
         let temporary = try makeTemporaryLink(to: target, in: directory)
         if let time = date?.time {
-            // Only the order of two handlers that claim one scheme depends on the date.
+            // An error does no harm: the date only decides the order of two handlers that claim one scheme.
             _ = unsafe utimensat(directory, temporary, [time, time], AT_SYMLINK_NOFOLLOW)
         }
         guard unsafe renameat(directory, temporary, directory, name) == 0 else {
@@ -89,7 +89,7 @@ struct LinkDirectory {
         try remove(others, from: directory)
     }
 
-    /// Removes the links with the given names.
+    /// Removes the links with these names.
     func remove(_ names: [String]) throws(LinkDirectoryError) {
         let directory = try open()
         defer { close(directory) }
@@ -109,7 +109,7 @@ struct LinkDirectory {
         return descriptor
     }
 
-    /// Creates a link under a name that no handler uses and that a loader of the registry ignores.
+    /// Creates a link under a name that no handler uses and that registry loaders ignore.
     private func makeTemporaryLink(to target: String, in directory: Int32) throws(LinkDirectoryError) -> String {
         while true {
             let name = ".link-\(UInt64.random(in: .min ... .max))"

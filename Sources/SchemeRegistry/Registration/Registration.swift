@@ -4,51 +4,50 @@ public import UserFiles
 public struct Registration: Sendable, Hashable {
     /// The change of the user's directory.
     public enum Change: Sendable, Hashable {
-        /// The id had no handler before.
+        /// No handler had the id before.
         case added
-        /// The id already had this handler; the directory was not changed.
+        /// The handler already had the id, so the directory was not changed.
         case unchanged
-        /// The id had another handler, at this path. The path may be in a system directory, whose files are not
-        /// changed.
+        /// Another handler at this path had the id. The path may be in a system directory, whose files do not change.
         case replaced(path: String)
     }
 
-    /// The handler as it is now registered.
+    /// The handler as it is registered now.
     public let handler: Handler
     /// The change of the user's directory.
     public let change: Change
-    /// The schemes that other handlers claim as well. The registry's rules decide which handler wins, not the order of
-    /// registration alone.
+    /// Schemes that other handlers claim as well. The registry's rules decide which one wins, not only the order of
+    /// registration.
     public let conflicts: [Conflict]
-    /// The requests of the manifest that are not granted, such as a fixed scheme.
+    /// Requests of the manifest that are not granted, such as a fixed scheme.
     public var warnings: [Diagnostic]
 }
 
-/// The reason why a handler was not registered.
+/// Why a handler was not registered.
 ///
 /// The directory is unchanged, unless the disk itself failed.
 public enum RegistrationError: Error, Hashable, CustomStringConvertible {
-    /// The path is relative. Its base, the working directory of the caller, is not known.
+    /// The path is relative, and what it is relative to, the caller's working directory, is not known.
     case relativePath(String)
     /// The path contains a NUL byte.
     case pathHoldsNUL
     /// There is nothing at the path.
     case missing(String)
-    /// The file name ends neither in `.app` nor in `.plist`.
+    /// The file's name ends neither in `.app` nor in `.plist`.
     case notAHandler(String)
     /// The manifest is invalid.
     case invalid([Diagnostic])
-    /// The manifest has changed while it was being registered.
+    /// The manifest changed while it was being registered.
     case changed(String)
     /// The id belongs to a fixed system handler.
     case fixedHandler(BundleIdentifier)
-    /// The id belongs to another handler, and the caller did not ask to replace it.
+    /// Another handler has the id, and the caller did not ask to replace it.
     case registered(BundleIdentifier, by: String, instead: String)
-    /// The id is the bus name of another program.
+    /// The id is another program's bus name.
     case takenName(BundleIdentifier, by: String)
-    /// The user's own file or directory declares the id. Only links are replaced.
+    /// A file or directory of the user's own declares the id. Only links are replaced.
     case occupied(entry: String)
-    /// There is no user's directory: neither `XDG_DATA_HOME` nor `HOME` is an absolute path.
+    /// The user has no directory: neither `XDG_DATA_HOME` nor `HOME` is an absolute path.
     case noUserDirectory
     /// The system refused to change the directory.
     case fileSystem(path: String, reason: String)
@@ -78,7 +77,7 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// The reason why a handler was not unregistered.
+/// Why a handler was not unregistered.
 ///
 /// The directory is unchanged, unless the disk itself failed.
 public enum UnregistrationError: Error, Hashable, CustomStringConvertible {
@@ -86,7 +85,7 @@ public enum UnregistrationError: Error, Hashable, CustomStringConvertible {
     case unknown(BundleIdentifier)
     /// Only a system directory declares the id.
     case systemHandler(BundleIdentifier, entry: String)
-    /// The user's directory declares the id with a file or a directory instead of a link. Only links are removed.
+    /// A file or directory in the user's directory declares the id, not a link. Only links are removed.
     case notALink(entry: String)
     /// The system refused to change the directory.
     case fileSystem(path: String, reason: String)

@@ -2,9 +2,9 @@ public import Desktop
 public import UserFiles
 
 extension RegistryDirectories {
-    /// Returns what a registration of a file and a launch of its handler would find. Changes nothing.
+    /// Returns what registering a file and launching its handler would find. Changes nothing.
     ///
-    /// The function blocks while it reads files.
+    /// This blocks while it reads files.
     ///
     /// - Parameters:
     ///   - path: the absolute path of a `Name.app` or a `Name.plist`, which may be an entry of these directories.
@@ -34,24 +34,24 @@ extension RegistryDirectories {
                 handler = try inspect(path, in: registry, services: services).handler
             }
         } catch .invalid(let diagnostics) {
-            // The reading also says why the file is not a manifest at all.
+            // Reading it also explains why the file is not a manifest at all.
             return (contents.adding(diagnostics), nil)
         }
         var findings = contents + ManifestCheck.findings(onProgramOf: handler, searchPath: searchPath)
         if handler.manifest.isFixed, !handler.isFixed {
             findings.append(RegistryEntry.ignoredFixed(entry.manifestFile))
         }
-        // The fixed schemes of other handlers are all that a registration takes away from a manifest.
+        // Registering takes nothing away from a manifest but the fixed schemes of other handlers.
         let owners = registry.handlers.filter { $0.isFixed && $0.id != handler.id }
         let around = Registry(handlers: owners + [handler])
         findings += around.diagnostics.filter { $0.file == handler.manifestFile }
         return (ManifestCheck.locating(findings), around[handler.id] ?? handler)
     }
 
-    /// Returns the warnings of a registration: the findings about its files, and the warnings that are known already.
+    /// Returns the warnings of a registration: the findings about its files, and the warnings already known.
     func warnings(about handler: Handler, known: [Diagnostic], searchPath: String?) -> [Diagnostic] {
         guard let form = HandlerForm(name: handler.entry) else { return known }
-        // A person knows the file that was registered, and not the link to it.
+        // People know the file that was registered, and not the link to it.
         let registered = RegistryEntry(path: handler.path, form: form)
         let known = known.map { diagnostic in
             var diagnostic = diagnostic
@@ -63,7 +63,7 @@ extension RegistryDirectories {
         return ManifestCheck.locating(findings.filter { $0.severity == .warning }.adding(known))
     }
 
-    /// The path of the entry that declares an id, also if it cannot be read; nil if no directory has one.
+    /// Returns the path of the entry that declares an id, even if it cannot be read; nil if no directory has one.
     public func entry(of id: BundleIdentifier, in registry: Registry) -> String? {
         if let entry = registry[id]?.entry { return entry }
         for (directory, _) in all {
@@ -84,7 +84,7 @@ extension RegistryDirectories {
         }
     }
 
-    /// Returns the findings about the manifest of an entry; none if the manifest cannot be read.
+    /// Returns the findings about an entry's manifest; none if it cannot be read.
     func findings(inManifestOf entry: RegistryEntry) -> [Diagnostic] {
         do throws(FileError) {
             let bytes = try contents(
@@ -94,7 +94,7 @@ extension RegistryDirectories {
             )
             return ManifestCheck.findings(in: bytes, of: entry.manifestFile)
         } catch {
-            // The reading of the handler reports the error.
+            // Reading the handler reports the error.
             return []
         }
     }
@@ -115,7 +115,7 @@ extension RegistryDirectories {
 }
 
 extension [Diagnostic] {
-    /// Returns the diagnostics and those of others that are not among them. The others know no lines.
+    /// Returns these diagnostics, and the others that are not among them. The others have no lines.
     fileprivate func adding(_ others: [Diagnostic]) -> [Diagnostic] {
         others.filter { other in !contains { $0.key == other.key && $0.reason == other.reason } } + self
     }

@@ -5,20 +5,19 @@ extension RegistryDirectories {
     /// Registers a bundle or a bare manifest for the user, by a link in the user's directory that is named after the
     /// handler's id.
     ///
-    /// The manifest and the program are checked first: no other user may be able to change them. The link takes its place
-    /// in one step, so a crash leaves either the old state or the new state. The function blocks while it reads and
-    /// writes files.
+    /// First it checks that no other user can change the manifest or the program. The link takes its place in one step,
+    /// so a crash leaves either the old state or the new one. The function blocks while it reads and writes files.
     ///
-    /// An id that has another handler is refused without `isReplacing`. The new link then takes the date of an earlier
-    /// link, so that a replacement keeps its place among the claimants of a scheme. Only links are replaced.
+    /// If another handler has the id, this fails without `isReplacing`. With it, the new link takes the date of an
+    /// earlier link, so that a replacement keeps its place among the claimants of a scheme. Only links are replaced.
     ///
     /// - Parameters:
-    ///   - path: the absolute path of a `Name.app` or a `Name.plist`. The link leads to this exact path, even if the
-    ///     path goes through other links.
-    ///   - registry: the current registry, used to find conflicts. The registry is not changed: load a new one
-    ///     afterwards.
-    ///   - expected: the handler that the caller has found at the path and has checked; nil if the caller has checked nothing.
-    ///   - isReplacing: whether the handler may replace another handler of the same id.
+    ///   - path: the absolute path of a `Name.app` or a `Name.plist`. The link leads to this exact path, even if it
+    ///     goes through other links.
+    ///   - registry: the current registry, used to find conflicts. It does not change: load a new one afterwards.
+    ///   - expected: the handler that the caller has found at the path and has checked; nil if the caller has checked
+    ///     nothing.
+    ///   - isReplacing: whether the handler may replace another one of the same id.
     ///   - services: the bus names that no handler can have.
     /// - Returns: the handler, the change, and the handlers that claim the same schemes.
     /// - Throws: ``RegistrationError``.
@@ -30,17 +29,17 @@ extension RegistryDirectories {
         services: DBusServiceNames = DBusServiceNames()
     ) throws(RegistrationError) -> Registration {
         let found = try inspect(path, in: registry, services: services)
-        // The file may have changed since the caller's check. From here on, the manifest is not read again.
+        // Since the caller's check, the file may have changed. From here on, the manifest is not read again.
         if let expected, found.handler != expected { throw .changed(path) }
         let (path, form, id) = (found.path, found.form, found.handler.id)
         guard let user else { throw .noUserDirectory }
         let directory = LinkDirectory(path: user)
         let entryName = names(onPath: path).last ?? ""
-        // The directory's loader ignores hidden names, so a hidden name needs a link like any other path.
+        // The directory's loader ignores hidden names, so a file with one needs a link like any other path.
         if entryName.utf8.first != UInt8(ascii: "."),
             try changing({ () throws(LinkDirectoryError) in try directory.contains(path) })
         {
-            // An entry that already stands in the directory needs no link, if its name is right.
+            // If an entry already stands in the directory and has the right name, it needs no link.
             let target = RegistryEntry(path: path, form: form)
             let (handler, warnings) = try read(
                 target,
@@ -96,7 +95,7 @@ extension RegistryDirectories {
         return (path, form, handler)
     }
 
-    /// Checks that there is a file or a directory at a path. Any other fault of the path is left for its reading.
+    /// Checks that there is a file or a directory at a path. Any other fault is left to whatever reads it.
     func checkPresence(of path: String) throws(RegistrationError) {
         do throws(FileError) {
             _ = try status(of: path, followingLinks: false)
@@ -110,7 +109,7 @@ extension RegistryDirectories {
             var trust = TrustedPaths()
             try trust.check(program)
         } catch {
-            // The launch reports a program that does not exist.
+            // If the program does not exist, the launch reports it.
             guard !error.isAbsence else { return }
             let reason = "\(printable(program)) \(error)"
             let problem = Diagnostic(
@@ -123,14 +122,14 @@ extension RegistryDirectories {
         }
     }
 
-    /// Removes the user's registration of a handler: the links that declare the handler, and nothing else.
+    /// Removes the user's registration of a handler: the links that declare it, and nothing else.
     ///
-    /// If a system directory has a handler with the same id, that handler is in force again. The function blocks while
-    /// it reads and writes files.
+    /// If a system directory has a handler with the same id, that one is in force again. The function blocks while it
+    /// reads and writes files.
     ///
     /// - Parameters:
     ///   - id: the handler's id.
-    ///   - registry: the current registry. The registry is not changed: load a new one afterwards.
+    ///   - registry: the current registry. It does not change: load a new one afterwards.
     /// - Throws: ``UnregistrationError``.
     public func unregister(_ id: BundleIdentifier, from registry: Registry) throws(UnregistrationError) {
         let registered = registry[id]
@@ -171,7 +170,7 @@ extension RegistryDirectories {
             var files = ManifestFiles(services: services)
             return try entry.handler(scope: .user, precedence: 0, named: name, saying: manifest, from: &files)
         } catch {
-            // A misspelt key is often the reason.
+            // Often the reason is a misspelt key.
             let ignored = findings(inManifestOf: entry).filter { $0.severity == .warning && $0.key != nil }
             throw .invalid(ManifestCheck.locating(error.diagnostics) + ignored)
         }
@@ -183,7 +182,8 @@ extension RegistryDirectories {
         warnings: [Diagnostic],
         in registry: Registry
     ) -> Registration {
-        // Only this handler and the claimants of its schemes can be part of a conflict, so a small registry is enough.
+        // A small registry is enough, because only this handler and the claimants of its schemes can be part of a
+        // conflict.
         let rivals = Set(handler.schemes.flatMap { registry.handlers(claiming: $0) }).filter { $0.id != handler.id }
         let around = Registry(handlers: rivals + [handler], diagnostics: warnings)
         return Registration(

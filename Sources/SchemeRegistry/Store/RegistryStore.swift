@@ -5,13 +5,13 @@ public import Reactor
 internal import SystemPackage
 package import UserFiles
 
-/// The files of the registry: reads them, writes them, follows their changes, and publishes the handlers to the desktop.
+/// Reads and writes the registry's files, follows their changes, and publishes the handlers to the desktop.
 ///
-/// Reading and writing files blocks. The store therefore has a thread of its own, apart from the router's.
+/// Because reading and writing files blocks, it has a thread of its own, apart from the router's.
 public actor RegistryStore {
-    /// The time without a change after which a burst of changes is read.
+    /// Time without a change after which a burst of changes is read.
     private static let quiet = Duration.milliseconds(100)
-    /// The time after the first change of a burst at which the changes are read in any case.
+    /// Time after the first change of a burst at which it is read in any case.
     private static let limit = Duration.milliseconds(500)
 
     private let directories: RegistryDirectories
@@ -31,7 +31,7 @@ public actor RegistryStore {
     private var problems: Set<String> = []
     private var callbackNumber = 0
     private var following: Following?
-    /// The other files that are watched along with the store's own.
+    /// Other files to watch along with the store's own.
     private var others: (paths: Set<String>, onChange: @Sendable () async -> Void)?
 
     private struct Following {
@@ -43,12 +43,13 @@ public actor RegistryStore {
     /// The store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    /// Creates a store that has not read the directories yet.
+    /// Creates a store that has not read the directories.
     ///
     /// - Parameters:
     ///   - command: the absolute path of `openurl`, which the desktop runs to open URLs; nil publishes nothing.
     ///   - cache: the cache of the manifests; nil for none.
-    ///   - loop: the loop of the store's thread. The store blocks the thread, so only other stores of files may run there.
+    ///   - loop: the loop of the store's thread. Because the store blocks the thread, only other stores of files may
+    ///     run there.
     public init(
         _ directories: RegistryDirectories,
         desktop: DesktopDirectories,
@@ -68,11 +69,12 @@ public actor RegistryStore {
         applications = ApplicationLoader(desktop)
     }
 
-    /// Reads the directories for a router that starts.
+    /// Reads the directories when a router starts.
     public func load() -> Registry {
         usingCache { cache throws(ManifestCacheError) in try loader.restore(from: cache) }
         loader.readServicesAtStart()
-        // The router starts sooner without the entries that an earlier router published: the registry knows their contents.
+        // The router starts sooner without reading the entries that an earlier router published, and the registry knows
+        // their contents anyway.
         _ = update(looking: publication == nil ? .atAll : .pastOwnEntries) { $0.update() }
         return registry
     }
@@ -87,17 +89,17 @@ public actor RegistryStore {
         return loader.update()
     }
 
-    /// Reads the directories again and publishes all handlers, also those that were published before.
+    /// Reads the directories again and publishes all handlers, even those that were published before.
     package func reloadAndPublish() -> RegistrySnapshot {
         let snapshot = reload(publishing: false) { Self.updateAll(&$0) }
         publication?.publish(registry)
         return snapshot
     }
 
-    /// Withdraws what the desktop and the bus know of the handlers if the command is gone, because openurl was removed.
+    /// If the command is gone because openurl was removed, withdraws what the desktop and the bus know of the handlers.
     ///
-    /// `xdg-open` stops at an entry whose program is gone, and does not look for the next application. A later router publishes
-    /// the handlers again.
+    /// `xdg-open` stops at an entry whose program is gone, without looking for the next application. A later router
+    /// publishes the handlers again.
     public func withdrawWithoutCommand() {
         guard let command = publication?.command, unsafe access(command, F_OK) != 0 else { return }
         _ = reload(publishing: false) { Self.updateAll(&$0) }
@@ -105,8 +107,8 @@ public actor RegistryStore {
         publication?.publish(Registry(handlers: [], applications: applications.applications))
     }
 
-    /// Writes the entry through which the desktop passes on callbacks, or removes it if there are no schemes. An earlier call that
-    /// comes late does nothing.
+    /// Writes the entry through which the desktop passes on callbacks, or removes it if there are no schemes. If an
+    /// earlier call arrives late, it does nothing.
     ///
     /// - Parameters:
     ///   - schemes: all schemes for which programs wait.
@@ -171,14 +173,14 @@ public actor RegistryStore {
             ]
             log.info("registry read", metadata: counts.mapValues { "\($0)" })
         }
-        // Watching the paths can follow the answer: the store reads the paths again after it starts to watch them. A
-        // registration changes a directory that is watched already, so the change brings the store here again.
+        // Watch the paths after the answer: the store reads them again once it has started to watch. A registration
+        // changes a directory that is watched already, so the change leads back here.
         if looking != .atNone { loop.execute { self.assumeIsolated { $0.followPaths() } } }
         warn(currentProblems)
         return (handlersChanged, applicationsChanged)
     }
 
-    /// Reads the desktop's files. Applications on a file system that does not answer are left out.
+    /// Reads the desktop's files. If applications are on a file system that does not answer, they are left out.
     ///
     /// - Returns: whether the applications have changed.
     private func updateApplications(assumingEntriesOf handlers: [Handler] = []) -> Bool {
@@ -197,7 +199,8 @@ public actor RegistryStore {
         return update.hasChanged
     }
 
-    /// Runs the part of a registration that reads the handler's files, which may be on a file system that does not answer.
+    /// Runs the part of a registration that reads the handler's files, because they may be on a file system that does
+    /// not answer.
     private func reading<Value: Sendable>(
         _ path: String,
         _ body: @escaping @Sendable (RegistryDirectories, Registry, DBusServiceNames) throws(RegistrationError) -> Value
@@ -214,20 +217,21 @@ public actor RegistryStore {
 
     /// Reads a handler that is about to be registered, and changes nothing.
     ///
-    /// - Returns: the handler, and whether a service file that the bus can read declares the handler's name for the handler.
+    /// - Returns: the handler, and whether a service file that the bus can read declares the handler's name for it.
     package func inspect(_ path: String) throws(RegistrationError) -> (handler: Handler, hasService: Bool) {
         loader.readServices(isQuick: true)
         let handler = try reading(path) { (directories, registry, services) throws(RegistrationError) in
             try directories.inspect(path, in: registry, services: services).handler
         }
         let name = handler.id.rawValue
-        // The services of other programs are refused above, so a file of this name is the handler's.
+        // Services of other programs are refused above, so a file of this name is the handler's.
         let hasService =
             loader.services[name] != nil || desktop.serviceDirectories.contains { DBusServiceFile.exists(name, in: $0) }
         return (handler, hasService)
     }
 
-    /// Describes the handler whose process runs now and has an identifier: as the files declare it, or by its program alone.
+    /// Describes the handler with an identifier whose process is running: as the files declare it, or only by its
+    /// program.
     ///
     /// - Throws: ``RegistrationError`` if the identifier is a fixed handler's, or the bus name of another program.
     package func describe(
@@ -246,7 +250,7 @@ public actor RegistryStore {
         return Handler(id, running: program)
     }
 
-    /// Returns what a registration of a path, or of the entry that declares an id, and a launch of the handler would find.
+    /// Returns what registering a path, or the entry that declares an id, and launching the handler would find.
     ///
     /// - Parameter searchPath: the value of `PATH` for a launch.
     /// - Returns: the findings, and the handler if it can be registered; nil if no directory declares the id.
@@ -261,10 +265,10 @@ public actor RegistryStore {
         }
     }
 
-    /// The path of the entry that declares an id, also if it cannot be read; nil if no directory has one.
+    /// Returns the path of the entry that declares an id, even if it cannot be read; nil if no directory has one.
     package func entry(of id: BundleIdentifier) -> String? { directories.entry(of: id, in: registry) }
 
-    /// Returns the warnings of a registration: those of its files, and the ones that it has already.
+    /// Returns the warnings of a registration: those about its files, and the ones that it already has.
     ///
     /// - Parameter searchPath: the value of `PATH` for a launch.
     package func warnings(of registration: Registration, searchPath: String?) throws(RegistrationError) -> [Diagnostic]
@@ -277,11 +281,11 @@ public actor RegistryStore {
 
     /// Registers a bundle or a manifest, and reads the changes.
     ///
-    /// A scheme that has a claimant already stays with this claimant.
+    /// If a scheme already has a claimant, it stays with that one.
     ///
     /// - Parameters:
     ///   - expected: the handler that ``inspect(_:)`` has returned for the path, and that the caller has checked.
-    ///   - isReplacing: whether the handler may replace another handler of the same id.
+    ///   - isReplacing: whether the handler may replace another one of the same id.
     package func register(
         _ path: String,
         expecting expected: Handler,
@@ -298,7 +302,7 @@ public actor RegistryStore {
             )
         }
         let handler = registration.handler
-        // The new desktop entry is read after the answer, like any other change.
+        // Like any other change, the new desktop entry is read after the answer.
         var snapshot = reload(looking: .atNone) { $0.update(registrationOf: handler) }
         registration.warnings += publication?.diagnostics(of: handler.id) ?? []
         let taken: [(kind: ChosenKind, claimant: Claimant)] =
@@ -313,10 +317,10 @@ public actor RegistryStore {
         return (registration, snapshot)
     }
 
-    /// Makes the claimants of some schemes and types the user's defaults, as the user would who wants to keep them.
+    /// Makes the claimants of some schemes and types the user's defaults, which is what a user would do to keep them.
     private func keep(_ claimants: [(kind: ChosenKind, claimant: Claimant)]) -> [Diagnostic] {
         var problems: [Diagnostic] = []
-        // The entries that were published a moment ago are read here.
+        // This reads the entries that were published a moment ago.
         _ = reload()
         var kinds: [String: [ChosenKind]] = [:]
         for (kind, claimant) in claimants { kinds[claimant.id, default: []].append(kind) }
@@ -336,7 +340,7 @@ public actor RegistryStore {
 
     /// Writes the user's choice for a scheme or a MIME type, and reads the desktop's files again.
     package func setDefault(_ id: String, for kind: String) throws(DefaultError) -> RegistrySnapshot {
-        // The entry of a handler that was registered a moment ago is read here.
+        // This reads the entry of a handler that may have been registered a moment ago.
         let before = reload()
         try registry.setDefault(id, for: kind, in: desktop)
         return reload().adding(before.changed)
@@ -344,12 +348,12 @@ public actor RegistryStore {
 
     /// Removes a registration and the user's choices of the handler, and reads the changes.
     package func unregister(_ id: BundleIdentifier) throws(UnregistrationError) -> RegistrySnapshot {
-        // The entry of a handler that was registered a moment ago is read here.
+        // This reads the entry of a handler that may have been registered a moment ago.
         let earlier = reload().changed
         let before = registry
         try directories.unregister(id, from: before)
         let snapshot = reload(looking: .atNone) { $0.update(unregistrationOf: id) }.adding(earlier)
-        // A handler of a system directory may be in force again, with the same entry.
+        // A system directory's handler may be in force again, with the same entry.
         guard let handler = before[id], registry[id] == nil else { return snapshot }
         do throws(DefaultError) {
             if try before.forgetDefaults(of: handler, in: desktop) { return reload().adding(snapshot.changed) }
@@ -360,7 +364,7 @@ public actor RegistryStore {
         return snapshot
     }
 
-    /// Reads the localised names and the launch images of the handlers that are bundles.
+    /// Reads the localised names and the launch images of all handlers that are bundles.
     package func resources() -> [BundleIdentifier: BundleResources] {
         var resources: [BundleIdentifier: BundleResources] = [:]
         for handler in registry.handlers where handler.isBundle {
@@ -374,7 +378,7 @@ public actor RegistryStore {
     /// Publishes the handlers, and reads the directories again after every change in them or in the files that their
     /// entries lead to.
     ///
-    /// - Parameter onChange: gets the registry that was published first, and each new registry.
+    /// - Parameter onChange: gets the registry that was published first, and each new one.
     package func follow(_ onChange: @escaping @Sendable (RegistrySnapshot) async -> Void) {
         let snapshot = reloadAndPublish()
         Task(executorPreference: loop) { await onChange(snapshot) }
@@ -390,8 +394,8 @@ public actor RegistryStore {
         }
     }
 
-    /// Watches other files too, from ``follow(_:)`` on: a user has few instances of inotify. The closure is also called after
-    /// changes of the store's own files.
+    /// Watches other files too, from ``follow(_:)`` on, because a user has few instances of inotify. The closure is
+    /// also called after changes of the store's own files.
     package func watch(_ paths: Set<String>, _ onChange: @escaping @Sendable () async -> Void) {
         others = (paths, onChange)
     }
@@ -410,11 +414,11 @@ public actor RegistryStore {
         let paths = loader.paths.union(applications.paths).union(others?.paths ?? [])
         guard let following, following.watch.paths != paths else { return }
         following.watch.paths = paths
-        // A path may have changed between the reading and the watching.
+        // Between reading and watching, a path may have changed.
         following.changes.signal()
     }
 
-    /// Uses the cache. A cache that cannot be used is a warning, and the store continues without it.
+    /// Uses the cache. If it cannot be used, warns and goes on without it.
     private func usingCache(_ body: (ManifestCache) throws(ManifestCacheError) -> Void) {
         guard let cache else { return }
         do throws(ManifestCacheError) {
@@ -429,7 +433,7 @@ public actor RegistryStore {
         return diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched)
     }
 
-    /// Logs the problems that are new since the last call.
+    /// Logs the problems that were not there at the last call.
     private func warn(_ current: [String]) {
         for problem in current where !problems.contains(problem) { log.warning("\(problem)") }
         problems = Set(current)
