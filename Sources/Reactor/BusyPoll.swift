@@ -1,29 +1,29 @@
 internal import CLinux
 internal import Glibc
 
-/// The time that a loop which expects input polls without sleeping.
+/// The time for which a loop that expects input polls without sleeping.
 ///
 /// Waking up costs more than a short call: the kernel needs 30 to 60 µs to wake an idle processor of a virtual machine,
-/// on each side of the call. Two processes that exchange 200 bytes over a local socket need 66 µs for a round trip when
-/// they sleep in between, and 6 µs when they poll. A loop that has just sent something therefore polls repeatedly for a
-/// while, and yields the processor between two polls.
+/// on each side of the call. Two processes that exchange 200 bytes over a local socket need 66 µs for a round trip if
+/// they sleep in between, and 6 µs if they poll. So when a loop has just sent something, it polls repeatedly for a
+/// moment, and yields the processor between two polls.
 ///
 /// The kernel does the same for network sockets (`SO_BUSY_POLL` in `socket(7)`), but not for local ones. This type
-/// follows the rule of `guest_halt_poll_ns`, which does the same for the processors of a virtual machine:
+/// follows the rule of `guest_halt_poll_ns`, which is for the processors of a virtual machine:
 ///
-/// - A wait that was longer than the window, but no longer than ``longest``, doubles the window, up to ``longest``.
-/// - A wait that was longer than ``longest`` halves the window, down to nothing.
+/// - If a wait was longer than the window but no longer than ``longest``, the window doubles, up to ``longest``.
+/// - If a wait was longer than ``longest``, the window halves, down to nothing.
 ///
 /// A loop that usually waits longer than ``longest`` therefore stops polling.
 struct BusyPoll {
-    /// The longest window. A URL takes less time from a caller through the router to a handler and back.
+    /// Longest window. A URL takes less time than this from a caller through the router to a handler and back.
     static let longest = Duration.microseconds(500)
     static let shortest = Duration.microseconds(50)
 
-    /// The time to poll before sleeping.
+    /// Time to poll before sleeping.
     private(set) var window = Duration.zero
 
-    /// Adapts the window to the duration of a wait.
+    /// Adapts the window to the length of a wait.
     mutating func waitEnded(after taken: Duration) {
         if taken > Self.longest {
             let half = window / 2

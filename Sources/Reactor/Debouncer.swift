@@ -1,10 +1,10 @@
 /// Turns a burst of events into one action.
 ///
-/// The action runs when no event has arrived for a while. If the burst continues, the action runs when a time limit has
-/// passed. A slow action runs less often: between two runs there are nine times the time that the first one has taken, and at most
+/// The action runs once no event has arrived for some time or, if the burst continues, once a time limit has passed. If
+/// it is slow, it runs less often: between two runs there is nine times the time that the first one took, but at most
 /// ``longestRest``.
 ///
-/// Use a debouncer on the loop's thread only. An idle debouncer costs nothing.
+/// Use a debouncer only on the loop's thread. While idle, it costs nothing.
 public final class Debouncer {
     private weak var loop: EventLoop?
     private let quiet: Duration
@@ -13,10 +13,10 @@ public final class Debouncer {
     private var timer: TimerID?
     private var lastEvent = ContinuousClock.now
     private var deadline = ContinuousClock.now
-    /// The time before which the action does not run again.
+    /// Time before which the action does not run again.
     private var restEnd = ContinuousClock.now
 
-    /// The longest time between two runs of a slow action.
+    /// Longest time between two runs of a slow action.
     public static let longestRest = Duration.seconds(5)
 
     /// Creates a debouncer.
@@ -25,7 +25,7 @@ public final class Debouncer {
     ///   - loop: The event loop that runs the action.
     ///   - quiet: The time without an event before the action runs.
     ///   - limit: The longest time from the first event of a burst to the action.
-    ///   - action: A closure that is called on the loop's thread, once for each burst.
+    ///     - action: Called on the loop's thread, once for each burst.
     public init(on loop: EventLoop, quiet: Duration, limit: Duration, action: @escaping () -> Void) {
         self.loop = loop
         self.quiet = quiet
@@ -33,7 +33,7 @@ public final class Debouncer {
         self.action = action
     }
 
-    /// Records an event. Call this method on the loop's thread.
+    /// Records an event. Call this on the loop's thread.
     public func signal() {
         lastEvent = ContinuousClock.now
         guard timer == nil else { return }
@@ -41,19 +41,19 @@ public final class Debouncer {
         wait()
     }
 
-    /// Forgets the events for which the action has not run yet. Call this method on the loop's thread.
+    /// Forgets all events that the action has not run for yet. Call this on the loop's thread.
     public func cancel() {
         if let timer { loop?.cancelTimer(timer) }
         timer = nil
     }
 
     private func wait() {
-        // One timer serves all events of a burst. When the timer fires, it checks whether later events have arrived.
+        // One timer serves all events of a burst. When it fires, it checks whether later events have arrived.
         let end = self.end
         timer = loop?.schedule(at: end) { self.fire(at: end) }
     }
 
-    /// The time at which the action runs if no other event arrives.
+    /// Time at which the action runs if no other event arrives.
     private var end: ContinuousClock.Instant { max(min(lastEvent + quiet, deadline), restEnd) }
 
     private func fire(at end: ContinuousClock.Instant) {

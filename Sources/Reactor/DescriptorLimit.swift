@@ -4,13 +4,14 @@ internal import Synchronization
 
 /// The number of descriptors that this process may have.
 ///
-/// The usual limit, 1024, is there for programs that use `select(2)`, and is too low for a service of many programs.
+/// The usual limit of 1024 is there for programs that use `select(2)`. It is too low for a service that has many
+/// programs to serve.
 public enum DescriptorLimit {
-    /// The limit before ``raise()``, for the children; 0 if it was not raised.
+    /// The limit before ``raise()``, to be restored in children; 0 if it was not raised.
     private static let usual = Atomic<UInt>(0)
 
-    /// Raises the limit of this process to the hard limit. Children get the limit of before. Call it once, at the start
-    /// of the process.
+    /// Raises this process's limit to the hard limit. Children get the old limit. Call this once, at the start of the
+    /// process.
     public static func raise() {
         var limit = rlimit()
         guard getrlimit(descriptors, &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
@@ -19,7 +20,7 @@ public enum DescriptorLimit {
         if setrlimit(descriptors, &limit) == 0 { usual.store(UInt(before), ordering: .relaxed) }
     }
 
-    /// The number of descriptors that this process may have now.
+    /// Number of descriptors that this process may have now.
     public static var current: Int {
         var limit = rlimit()
         guard getrlimit(descriptors, &limit) == 0 else { return 1024 }

@@ -3,9 +3,9 @@ internal import Glibc
 
 /// The watches of one loop, kept as the array that `poll` takes, with one entry for each descriptor.
 ///
-/// A descriptor may be watched more than once: a connection has one watch for reading and another for writing.
-/// `poll` refuses more entries than the process may have descriptors, so watches of the same descriptor share an entry.
-/// An entry whose watches are all disabled stays in the array with a negative descriptor, which `poll` skips.
+/// You may watch a descriptor more than once: a connection has one watch for reading and another for writing. Because
+/// `poll` refuses more entries than the process may have descriptors, watches of the same descriptor share an entry. If
+/// all of them are disabled, the entry stays in the array with a negative descriptor, which `poll` skips.
 struct DescriptorSet {
     private var entries: [pollfd] = []
     private var watches: [[DescriptorWatch]] = []
@@ -40,8 +40,8 @@ struct DescriptorSet {
         watches.removeLast()
     }
 
-    /// Cancels all watches when the loop ends. A handler may hold its own watch, so the two would otherwise keep each
-    /// other alive.
+    /// Cancels all watches when the loop ends. Otherwise a watch and a handler that holds it would keep each other
+    /// alive.
     func cancelAll() {
         for watch in watches.joined() { watch.cancel() }
     }
@@ -60,11 +60,11 @@ struct DescriptorSet {
 
     /// Waits until a descriptor is ready, a signal arrives, or the time has passed.
     ///
-    /// - Parameter milliseconds: The time to wait; -1 means no limit.
+    /// - Parameter milliseconds: The time to wait; -1 for no limit.
     /// - Returns: The watches that are ready, each with its events.
     mutating func wait(milliseconds: CInt) -> [(DescriptorWatch, DescriptorEvents)] {
         var count = Int(poll(&entries, nfds_t(entries.count), milliseconds))
-        // After a signal (`EINTR`), the loop has to look for jobs and deadlines, so the wait ends without an event.
+        // After a signal (`EINTR`), end the wait without an event, because the loop has to look for jobs and deadlines.
         if count < 0, errno != EINTR { count = pollEach(milliseconds) }
         guard count > 0 else { return [] }
         var ready: [(DescriptorWatch, DescriptorEvents)] = []
@@ -85,8 +85,8 @@ struct DescriptorSet {
 extension DescriptorSet {
     /// Polls each descriptor by itself, after a pause of at most 20 ms.
     ///
-    /// This is the fallback if `poll` refuses all descriptors at once: the process watches more descriptors than its
-    /// limit, which was lowered later (`EINVAL`), or the kernel lacks memory (`ENOMEM`). The pause keeps the loop from
+    /// Use this if `poll` refuses all descriptors at once, because the process watches more descriptors than its limit,
+    /// which was lowered later (`EINVAL`), or because the kernel lacks memory (`ENOMEM`). The pause keeps the loop from
     /// spinning.
     ///
     /// - Returns: The number of descriptors that are ready.

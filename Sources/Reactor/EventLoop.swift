@@ -6,51 +6,51 @@ public import SystemPackage
 /// One thread that waits for descriptors and deadlines, and runs the jobs of every actor that names the loop as its
 /// executor.
 ///
-/// An actor on a loop may use the objects that the loop drives, such as a C library or a descriptor, without a lock.
-/// The callbacks of the loop and the methods of the actor run on the same thread, one at a time, in the order of
-/// arrival. The loop does not wake up without a reason: an idle loop sleeps in `poll`. After ``expectInput()`` the loop
+/// An actor on a loop may use the objects that the loop drives, such as a C library or a descriptor, without a lock:
+/// the callbacks of the loop and the methods of the actor run on the same thread, one at a time, in the order of
+/// arrival. The loop does not wake up without a reason. If it is idle, it sleeps in `poll`; after ``expectInput()`` it
 /// polls without sleeping, for at most 500 µs.
 ///
 /// ### Task executor
 ///
 /// The loop is also a task executor, for `Task(executorPreference:)`. In Swift 6.3 a resumed continuation returns to
-/// its actor by way of the global executor. The detour changes threads twice and loses the order in which several
-/// continuations were resumed. A task that prefers the loop returns to the actor directly.
+/// its actor by way of the global executor. This detour changes threads twice and loses the order in which several
+/// continuations were resumed. If the task prefers the loop, it returns to the actor directly.
 ///
-/// A task that does not prefer the loop passes through the loop's job queue at each `await` of an actor's method, even
-/// if the method does not suspend. Other jobs may run in between. Therefore check the condition that decides whether a
-/// task has to wait in the closure that gets the continuation, and not before.
+/// If it does not, it passes through the loop's job queue at each `await` of an actor's method, even if the method does
+/// not suspend. Other jobs may run in between. So if a condition decides whether a task has to wait, check it in the
+/// closure that gets the continuation, and not before.
 ///
 /// ### Thread
 ///
 /// The thread starts with the first job, and ends only after ``stop()``, when no job is left. A program therefore has
-/// one loop or a few, and shares them. A job that arrives after ``stop()`` starts the thread again, so that no method
+/// one loop or a few, and shares them. If a job arrives after ``stop()``, it starts the thread again, so that no method
 /// of an actor waits for an executor that has ended. If the system cannot start a thread, the process ends, because
 /// everything that waits on the loop would wait forever.
 ///
 /// ### Main thread
 ///
-/// `shareMainThread()` lets the main thread turn the loop and run the main actor's jobs, so that a change between the two is no
-/// change of threads. The loop's own thread stands in while a job of the main actor blocks the main thread for more than some
-/// milliseconds. The loop's thread is then whichever of the two threads turns the loop; they never do so at the same time.
+/// `shareMainThread()` lets the main thread turn the loop and run the main actor's jobs, so that a change between the
+/// two is no change of threads. If a job of the main actor blocks the main thread for more than some milliseconds, the
+/// loop's own thread stands in. So the loop's thread is whichever of the two threads turns the loop; they never do so
+/// at the same time.
 ///
 /// ### Deadlines
 ///
 /// Deadlines are instants of `ContinuousClock`, which keeps running while the system sleeps. `poll` does not count the
-/// time that the system sleeps. A deadline that passes during the sleep fires with the next event, or when the rest of
-/// the wait is over.
+/// time that the system sleeps. If a deadline passes during the sleep, it fires with the next event, or when the rest
+/// of the wait is over.
 ///
-/// The class is unchecked `Sendable` because everything outside `shared` is used on the loop's thread only.
+/// The class is unchecked `Sendable` because everything outside `shared` is used only on the loop's thread.
 /// ``checkIsolated()`` verifies the thread at each entry from outside.
 public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     private struct Shared {
         var jobs: [Job] = []
         var isRunning = false
         var isStopping = false
-        /// Whether the thread waits or is about to wait. Only the wakeup descriptor tells a waiting thread about a new
-        /// job.
+        /// Whether the thread waits or is about to. Only then does a new job need the wakeup descriptor.
         var isWaiting = false
-        /// The part of the main thread, if the loop shares it.
+        /// The main thread's part, if it shares the loop.
         var main: MainThreadShare?
     }
 
@@ -64,10 +64,9 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         case jobs, mainJobs(MainThread, setsAlarm: Bool), wait, handOver(MainThread)
     }
 
-    /// The number of rounds of jobs before descriptors get their turn. The limit keeps jobs that add jobs from starving
-    /// input.
+    /// Number of rounds of jobs before descriptors get their turn, so that jobs that add jobs do not starve input.
     private static let roundsBeforePolling = 16
-    /// The time after which descriptors get their turn although fewer rounds have run.
+    /// Time after which descriptors get their turn even if fewer rounds have run.
     private static let timeBeforePolling = Duration.milliseconds(5)
 
     private let shared = Lock(Shared())
@@ -101,7 +100,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Runs the loop on the calling thread until ``stop()``, for a program whose main thread is the loop.
     ///
-    /// Begin the program's work in `begin`: a job that is added before this call starts a thread of the loop's own.
+    /// Begin the program's work in `begin`, because a job that is added before this call starts a thread of the loop's
+    /// own.
     ///
     /// - Parameter begin: The first job of the loop.
     /// - Returns: False if the loop already runs on another thread. The call then returns at once, and `begin` does not
@@ -117,11 +117,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return mayRun
     }
 
-    /// Ends the loop's thread when the jobs that the loop holds have run. Watches and timers no longer fire, and the timers are
-    /// released.
+    /// Ends the loop's thread once the jobs that it holds have run. Watches and timers no longer fire, and the timers
+    /// are released.
     ///
-    /// Close what the loop carries, such as connections, before this call. An answer that has not arrived by then never
-    /// arrives.
+    /// First close what the loop carries, such as connections. An answer that has not arrived by then never will.
     public func stop() {
         shared.withLock { $0.isStopping = $0.main == nil }
         wake()
@@ -129,7 +128,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Turns the loop until it has been stopped, or until the main thread wants it.
     ///
-    /// - Parameter main: The main thread, if it is the calling thread.
+    /// - Parameter main: The main thread, if it is the calling one.
     /// - Returns: The main thread, which has the loop now; nil if the loop has been stopped.
     @discardableResult
     private func turn(on main: MainThread? = nil) -> MainThread? {
@@ -150,22 +149,22 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
                 defer { timers = TimerQueue() }
                 return timers
             }
-            // A handler may hold its loop, so the timers that no longer fire are released here, outside the lock.
+            // A handler may hold its loop, so release the timers that no longer fire here, outside the lock.
             if ended != nil { return nil }
-            // `wait` returns an array, so a handler may add and cancel watches and timers during the iteration.
+            // Because `wait` returns an array, handlers may add and cancel watches and timers during the iteration.
             for (watch, events) in wait(hasMore: hasMore) where watch.isEnabled {
                 watch.handler?(events)
             }
             if timers.isEmpty { continue }
-            // The due timers are collected before the first handler runs. A timer that a handler adds, even for a past
-            // time, fires after the next look at the descriptors, so timers cannot starve input.
+            // Collect the due timers before the first handler runs. Otherwise timers could starve input: if a handler
+            // adds a timer, even for a past time, it must not fire before the next look at the descriptors.
             let now = ContinuousClock.now
             for timer in timers.popDue(by: now) { timers.takeHandler(timer)?() }
         }
     }
 
-    /// Waits for descriptors. The wait ends at once if there are jobs to run, otherwise when a descriptor is ready or a
-    /// deadline has passed.
+    /// Waits for descriptors. If there are jobs to run, the wait ends at once, otherwise when a descriptor is ready or
+    /// a deadline has passed.
     private func wait(hasMore: Bool) -> [(DescriptorWatch, DescriptorEvents)] {
         if hasMore { return descriptors.wait(milliseconds: 0) }
         if !isExpectingInput { return descriptors.wait(milliseconds: timers.millisecondsToNext()) }
@@ -176,10 +175,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return ready.isEmpty ? descriptors.wait(milliseconds: timers.millisecondsToNext()) : ready
     }
 
-    /// Runs the jobs that have arrived, in order. The main thread runs those of the main actor in between.
+    /// Runs the jobs that have arrived, in order. In between, the main thread runs those of the main actor.
     ///
-    /// - Parameter round: An empty array. The caller reuses it, so that a turn does not allocate memory.
-    /// - Returns: `wait` if no job is left; a job that is left must not wait for a descriptor.
+    /// - Parameter round: An empty array, which the caller reuses so that a turn does not allocate memory.
+    /// - Returns: `wait` if no job is left. In any other case, the loop must not sleep.
     private func runJobs(_ round: inout [Job], on main: MainThread?) -> Step {
         let start = ContinuousClock.now
         var step = Step.wait
@@ -206,7 +205,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return step
     }
 
-    /// Takes all jobs of the loop or all jobs of the main actor; of both by turns, if there are both.
+    /// Takes all jobs of the loop or all jobs of the main actor; if there are both, takes them by turns.
     private func takeJobs(_ round: inout [Job], on main: MainThread?, after last: Step) -> Step {
         shared.withLock { shared in
             if let main {
@@ -227,34 +226,34 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         }
     }
 
-    /// Keeps the memory for the next round, but gives back the memory of a large burst.
+    /// Keeps the memory for the next round, but gives it back after a large burst.
     private func clear(_ round: inout [Job]) {
         round.removeAll(keepingCapacity: round.count <= 4096)
     }
 
     // MARK: The main thread
 
-    /// Lets the main thread of a program turn the loop and run the jobs of the main actor, from the time when the program's
-    /// async `main` first waits, until the process ends.
+    /// Lets the main thread turn the loop and run the main actor's jobs, from the time when the program's async `main`
+    /// first waits until the process ends.
     ///
-    /// Blocks of libdispatch's main queue run too. If the main thread blocks, the loop's own thread turns the loop meanwhile. Signals
-    /// of the process arrive at that thread, so that they do not interrupt the calls of the main actor. After this call, ``stop()``
-    /// does nothing.
+    /// It also runs the blocks of libdispatch's main queue. While it is blocked, the loop's own thread turns the loop.
+    /// Signals of the process arrive at that thread, so they do not interrupt the calls of the main actor. After this
+    /// call, ``stop()`` does nothing.
     ///
-    /// The main thread stays as it is if `main` has waited already, or is not async. Call the method on the main actor, for one loop
-    /// of the process only, and not for a loop that ``runOnCurrentThread(beginning:)`` runs.
+    /// If `main` has waited already, or is not async, the main thread stays as it is. Call this on the main actor, for
+    /// only one loop of the process, and not for a loop that ``runOnCurrentThread(beginning:)`` runs.
     ///
     /// - Throws: The error of `eventfd(2)` or `timerfd_create(2)` if the process has no descriptor left.
     package func shareMainThread() throws(Errno) {
         try MainThread(of: self).replaceMainExecutor()
     }
 
-    /// Shares the loop with the main thread, which may turn the loop from now on.
+    /// Shares the loop with the main thread, which may turn it from now on.
     func share(with main: MainThread) {
         shared.withLock { $0.main = MainThreadShare(thread: main) }
     }
 
-    /// Turns the loop on the calling thread, which is the main thread, until the process ends.
+    /// Turns the loop on the calling thread, which is the main one, until the process ends.
     func run(on main: MainThread) {
         let isRunning = shared.withLock { shared in
             defer { shared.isRunning = true }
@@ -266,7 +265,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         turn(on: main)
     }
 
-    /// Runs the jobs of the main actor. The own thread may turn the loop meanwhile.
+    /// Runs the jobs of the main actor. Meanwhile the loop's own thread may turn the loop.
     private func runMainJobs(_ round: inout [Job], on main: MainThread, setsAlarm: Bool) {
         if setsAlarm { main.setAlarm() }
         for job in round {
@@ -291,7 +290,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         thread.store(UInt(pthread_self()), ordering: .relaxed)
     }
 
-    /// Turns the loop each time that a job of the main actor blocks the main thread.
+    /// Turns the loop whenever a job of the main actor blocks the main thread.
     private func standIn(for main: MainThread) {
         main.receiveSignals()
         while true {
@@ -306,10 +305,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         }
     }
 
-    /// Whether the main thread turns the loop now.
+    /// Whether it is the main thread that turns the loop.
     var isTurnedByMainThread: Bool { shared.withLock { $0.main?.turner == .main } }
 
-    /// Adds a job of the main actor, for the main thread.
+    /// Adds a job of the main actor, which the main thread will run.
     func addMain(_ job: Job) {
         let onLoop = isOnThread
         let mustWake = shared.withLock { shared in
@@ -346,8 +345,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return try result.get()
     }
 
-    /// Tells ThreadSanitizer that the work of one thread happens before the work of another. ThreadSanitizer does not
-    /// see this order for a continuation that is resumed before its task waits.
+    /// Shows ThreadSanitizer that the work of one thread happens before that of another. It does not see this order if
+    /// a continuation is resumed before its task waits.
     private func synchronize() {
         shared.withLock { _ in }
     }
@@ -381,7 +380,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     private func startThread(_ body: @escaping @Sendable () -> Void) {
         if let failure = Reactor.startThread("event loop", body) {
-            // Everything that waits on the loop would wait forever, and no caller is there to get an error.
+            // Give up: everything that waits on the loop would wait forever, and there is no caller to get an error.
             fatalError("the event loop's thread cannot be started: \(failure)")
         }
     }
@@ -403,8 +402,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// Calls `handler` on the loop's thread each time the descriptor is ready for `events`, until the watch is
     /// cancelled.
     ///
-    /// The caller keeps the descriptor, and must cancel the watch before closing the descriptor. Call this method on
-    /// the loop's thread.
+    /// You keep the descriptor, and must cancel the watch before you close it. Call this on the loop's thread.
     public func watch(
         _ descriptor: CInt,
         for events: DescriptorEvents,
@@ -428,24 +426,25 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Makes the loop poll for input, for at most 500 µs, before it sleeps the next time.
     ///
-    /// Call this method on the loop's thread after sending a message whose answer usually arrives sooner than a sleep
-    /// ends. The loop adapts the time to the duration of earlier waits, and yields the processor between two polls.
+    /// Call this on the loop's thread after sending a message, if the answer usually arrives before the thread could
+    /// fall asleep and wake up. The loop adapts the time to the length of earlier waits, and yields the processor
+    /// between two polls.
     public func expectInput() {
         checkIsolated()
         isExpectingInput = true
     }
 
-    /// Calls `handler` once, on the loop's thread, when `deadline` has passed. Call this method on the loop's thread.
+    /// Calls `handler` once, on the loop's thread, when `deadline` has passed. Call this on the loop's thread.
     ///
-    /// - Returns: The timer's name, for ``cancelTimer(_:)``. A timer that has fired or was cancelled keeps nothing
-    ///   alive.
+    /// - Returns: The timer's name, for ``cancelTimer(_:)``. Once the timer has fired or was cancelled, it keeps
+    ///   nothing alive.
     @discardableResult
     public func schedule(at deadline: ContinuousClock.Instant, _ handler: @escaping () -> Void) -> TimerID {
         checkIsolated()
         return timers.add(deadline, handler)
     }
 
-    /// Cancels a timer. A timer that has already fired is ignored. Call this method on the loop's thread.
+    /// Cancels a timer, unless it has already fired. Call this on the loop's thread.
     public func cancelTimer(_ id: TimerID) {
         checkIsolated()
         timers.cancel(id)

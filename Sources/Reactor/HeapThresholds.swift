@@ -1,10 +1,11 @@
 internal import CLinux
 
-/// The sizes from which the C library gives the memory of a block back to the system (mallopt(3)).
+/// The block sizes from which the C library gives memory back to the system (mallopt(3)).
 public enum HeapThresholds {
-    /// Makes the C library give back each block of 128 KiB or more when the block is freed, and a free end of the heap of 4 MiB.
+    /// Makes the C library give back each block of 128 KiB or more when it is freed, and a free end of the heap of 4
+    /// MiB.
     ///
-    /// Otherwise the C library raises both sizes after a large block, up to 32 MiB, and a process keeps the memory of its largest
+    /// Otherwise it raises both sizes after a large block, up to 32 MiB, and a process keeps the memory of its largest
     /// message for good.
     public static func fix() {
         mallopt(M_MMAP_THRESHOLD, 128 << 10)

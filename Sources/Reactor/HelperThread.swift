@@ -2,18 +2,19 @@ internal import CLinux
 internal import Glibc
 public import SystemPackage
 
-/// A thread for one piece of work that may block for any time, such as a call of a file system that does not answer.
+/// A thread for one piece of work that may block for any length of time, such as a call to a file system that does not
+/// answer.
 public enum HelperThread {
-    /// Runs work in a thread of its own and waits for its result, but not for longer than a time limit.
+    /// Runs work in a thread of its own and waits for its result, but no longer than a time limit.
     ///
-    /// The work cannot be cancelled: after the time limit, its thread stays until the work ends. The caller limits the
-    /// number of such threads. Call this function on the loop's thread.
+    /// The work cannot be cancelled: after the time limit, its thread stays until the work ends. Limit the number of
+    /// such threads yourself. Call this on the loop's thread.
     ///
     /// - Parameters:
     ///   - limit: The time limit.
     ///   - loop: The event loop to which the result returns.
     ///   - work: The work.
-    ///   - late: A closure that gets a result after the time limit, on the loop's thread.
+    ///   - late: Gets a result that arrives after the time limit, on the loop's thread.
     /// - Returns: The result; nil after the time limit.
     /// - Throws: The error of `pthread_create(3)`. The work does not run then.
     public static func run<Result: Sendable>(
@@ -36,12 +37,12 @@ public enum HelperThread {
 
     /// Runs work in a thread of its own, and blocks the calling thread until the work ends or makes no progress.
     ///
-    /// A thread that computes makes progress: on a busy machine, a short computation may take long.
+    /// Computing counts as progress, because even a short computation may take long on a busy machine.
     ///
     /// - Parameters:
-    ///   - patience: The time within which the work has to end, to tell progress, or to use the processor.
-    ///   - work: The work. It gets a closure that tells progress.
-    ///   - late: A closure that is called on the work's thread when the work ends after all.
+    ///   - patience: The time within which the work has to end, report progress, or use the processor.
+    ///   - work: The work. It gets a closure that reports progress.
+    ///   - late: Called on the work's thread if the work ends after all.
     /// - Returns: The result; nil if the work makes no progress.
     /// - Throws: The error of `pthread_create(3)`. The work does not run then.
     public static func wait<Result: Sendable>(
@@ -55,7 +56,7 @@ public enum HelperThread {
                 var clock = clockid_t()
                 if pthread_getcpuclockid(pthread_self(), &clock) == 0 { state.clock = clock }
             }
-            // Nobody is woken for a step: the thread that waits looks at the steps when its patience is over.
+            // A step wakes no thread: the one that waits looks at the steps when its patience is over.
             let result = work { meeting.change { $0.steps += 1 } }
             var isLate = false
             meeting.change {
@@ -69,18 +70,19 @@ public enum HelperThread {
         return meeting.wait(patience)
     }
 
-    /// The place where a thread that waits meets the thread of the work.
+    /// The place where a waiting thread meets the thread of the work.
     ///
-    /// The class is unchecked `Sendable` because the state is used only while the mutex is held.
+    /// It is unchecked `Sendable` because its state is used only while the mutex is held.
     private final class Meeting<Result: Sendable>: @unchecked Sendable {
         struct State {
             var steps = 0
             var result: Result?
             var isOver = false
-            /// The clock of the processor time that the work's thread has used. The thread exists as long as there is no result.
+            /// Clock of the processor time that the work's thread has used. The thread exists as long as there is no
+            /// result.
             var clock: clockid_t?
 
-            /// The processor time of the work, in nanoseconds.
+            /// Processor time of the work, in nanoseconds.
             var used: Int {
                 var time = timespec()
                 guard result == nil, let clock, clock_gettime(clock, &time) == 0 else { return 0 }
@@ -147,7 +149,7 @@ public enum HelperThread {
         }
     }
 
-    /// The caller, as long as it waits. Everything is used on the loop's thread only.
+    /// The caller, as long as it waits. Used only on the loop's thread.
     private final class Waiter<Result: Sendable>: @unchecked Sendable {
         var timer: TimerID?
         private var continuation: CheckedContinuation<Swift.Result<Result?, Errno>, Never>?

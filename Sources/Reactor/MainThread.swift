@@ -3,18 +3,18 @@ internal import Glibc
 internal import Synchronization
 internal import SystemPackage
 
-/// The main thread of a program, as the executor of the main actor, while it also turns a loop.
+/// A program's main thread, as the executor of the main actor, while it also turns a loop.
 ///
-/// The concurrency runtime asks for the executor of the main actor at each change to it, so the executor can be replaced while the
-/// program runs. Swift 6.3 has no stable interface for it: `ExecutorFactory` is not public.
+/// The concurrency runtime asks for the executor of the main actor at each change to it, so it can be replaced while
+/// the program runs. Swift 6.3 has no stable interface for this: `ExecutorFactory` is not public.
 final class MainThread: SerialExecutor {
-    /// The time for which a job of the main actor may block the main thread before the loop's own thread turns the loop: at least
-    /// once, and less than twice.
+    /// Time for which a job of the main actor may block the main thread before the loop's own thread turns the loop: at
+    /// least once, and less than twice this long.
     private static let patience = 2_000_000  // ns
 
     private let loop: EventLoop
     private let id = Atomic<UInt>(0)
-    /// The timer that wakes the loop's own thread.
+    /// Wakes the loop's own thread.
     private let alarm: CInt
     /// The event that gives the loop back to the main thread.
     private let handover: CInt
@@ -32,9 +32,9 @@ final class MainThread: SerialExecutor {
         loop.share(with: self)
     }
 
-    /// Makes this object the executor of the main actor when the main thread of the program has nothing else to do.
+    /// Makes this object the executor of the main actor once the program's main thread has nothing else to do.
     func replaceMainExecutor() {
-        // The runtime keeps the object from now on.
+        // From now on the runtime keeps the object.
         _ = Unmanaged.passRetained(self)
         let executor = unsafeBitCast(asUnownedSerialExecutor(), to: swift_executor.self)
         replace_main_executor(executor) { identity in
@@ -55,7 +55,7 @@ final class MainThread: SerialExecutor {
                 loop.addMain(.closure(drain))
             }
         }
-        // The jobs of the main actor up to now are in the queue.
+        // All earlier jobs of the main actor are in the queue by now.
         loop.addMain(.closure(drain))
     }
 
@@ -82,7 +82,7 @@ final class MainThread: SerialExecutor {
 
     // MARK: The change between the two threads
 
-    /// Wakes the loop's own thread after a time.
+    /// Wakes the loop's own thread after the ``patience``.
     func setAlarm() {
         var time = itimerspec()
         time.it_value.tv_nsec = Self.patience
@@ -105,8 +105,8 @@ final class MainThread: SerialExecutor {
 
     // MARK: Signals
 
-    /// Leaves signals to the loop's own thread, except those that the calling thread causes itself. A signal would end a call of the
-    /// main actor such as `sleep`.
+    /// Leaves signals to the loop's own thread, except those that the calling thread causes itself. A signal would cut
+    /// short a call of the main actor such as `sleep`.
     private func blockSignals() {
         var set = sigset_t()
         sigfillset(&set)
@@ -124,25 +124,26 @@ final class MainThread: SerialExecutor {
 /// The thread that turns a loop.
 enum Turner { case own, main }
 
-/// The part of the main thread in a loop, which the loop's lock guards.
+/// The main thread's part in a loop, guarded by the loop's lock.
 struct MainThreadShare {
     let thread: MainThread
-    /// The jobs of the main actor.
+    /// Jobs of the main actor.
     var jobs: [EventLoop.Job] = []
-    /// The thread that turns the loop; nil while the main thread runs jobs of the main actor and the own thread sleeps.
+    /// The thread that turns the loop; nil while the main thread runs jobs of the main actor and the loop's own thread
+    /// sleeps.
     var turner: Turner? = .own
-    /// Whether the main thread waits for the loop.
+    /// Whether the main thread is waiting for the loop.
     private var isWanted = false
-    /// The number of times that the main thread has begun to run jobs of the main actor.
+    /// Number of times that the main thread has begun to run jobs of the main actor.
     private var batch: UInt = 0
-    /// The batch during which the alarm was set; nil if no alarm is set.
+    /// Batch during which the alarm was set; nil if it is not set.
     private var watchedBatch: UInt?
 
     init(thread: MainThread) {
         self.thread = thread
     }
 
-    /// Gives the loop to the main thread, if the main thread wants it.
+    /// Gives the loop to the main thread, if it wants the loop.
     mutating func handOver() -> Bool {
         guard isWanted else { return false }
         isWanted = false
@@ -150,9 +151,10 @@ struct MainThreadShare {
         return true
     }
 
-    /// Takes the jobs of the main actor for the main thread, which gives the loop up.
+    /// Takes the main actor's jobs for the main thread, which gives up the loop.
     ///
-    /// An alarm is not cleared when the jobs have run. The next jobs usually run before it, and need no alarm of their own.
+    /// An alarm is not cleared when the jobs have run. Usually the next jobs run before it goes off, and need none of
+    /// their own.
     ///
     /// - Parameter jobs: An empty array, which gets the jobs.
     /// - Returns: Whether the alarm has to be set; nil if there are no jobs.
@@ -166,17 +168,18 @@ struct MainThreadShare {
         return true
     }
 
-    /// Gives the loop to the main thread; if that is not possible at once, when the own thread hands it over.
+    /// Gives the loop to the main thread, either at once or, if that is not possible, when the loop's own thread hands
+    /// it over.
     mutating func takeBack() -> Bool {
         isWanted = turner != nil
         if !isWanted { turner = .main }
         return !isWanted
     }
 
-    /// The duty of the own thread after an alarm.
+    /// The next duty of the loop's own thread after an alarm.
     enum Duty {
         case sleep
-        /// To set the alarm again.
+        /// Set the alarm again.
         case wait
         case standIn
     }

@@ -2,15 +2,14 @@ internal import CLinux
 internal import Glibc
 public import SystemPackage
 
-/// The reason why a path, or one step on the way to the path, is not watched. All steps that can be watched still
-/// are.
+/// Why a path, or one step on the way to it, is not watched. All steps that can be watched still are.
 public struct UnwatchedPath: Error, Sendable, Hashable, CustomStringConvertible {
     /// The path, as given in ``PathWatch/paths``.
     public let path: String
     /// The system's error.
     ///
-    /// Examples are `.noSpace` if the user has no watches left, `.permissionDenied` for a directory that the user
-    /// may not read, and `.tooManySymbolicLinkLevels` for links in a circle.
+    /// For example, it is `.noSpace` if the user has no watches left, `.permissionDenied` if the user may not read the
+    /// directory, and `.tooManySymbolicLinkLevels` if links form a circle.
     public let error: Errno
 
     /// The path and the error.
@@ -20,27 +19,27 @@ public struct UnwatchedPath: Error, Sendable, Hashable, CustomStringConvertible 
 /// Reports changes at a set of paths: in a directory, of a file, or on the way there.
 ///
 /// A path need not exist. Until it does, the nearest existing directory above it is watched. Each step on the way is
-/// also watched, including symbolic links themselves. A path that is moved away, deleted, replaced or led elsewhere by
-/// a link is therefore noticed, and then followed to its new place. The contents of a subdirectory are not watched; add
-/// the subdirectory as a path.
+/// watched too, including symbolic links themselves. So if a path is moved away, deleted, replaced or led elsewhere by
+/// a link, this is noticed, and the path is followed to its new place. The contents of a subdirectory are not watched;
+/// add it as a path of its own.
 ///
-/// The kernel reports changes (`inotify(7)`), so nothing is polled and nothing blocks. The kernel does not report
-/// writes through memory maps, changes by other machines on a network file system, or a file system that is mounted
-/// over a directory.
+/// The kernel reports changes (`inotify(7)`), so nothing is polled and nothing blocks. It does not report writes
+/// through memory maps, changes by other machines on a network file system, or a file system that is mounted over a
+/// directory.
 ///
-/// Use a path watch on the loop's thread only. The loop keeps the watch alive until ``cancel()``.
+/// Use a path watch only on the loop's thread. The loop keeps it alive until ``cancel()``.
 public final class PathWatch {
     let descriptor: CInt
     private let onChange: () -> Void
     private var descriptorWatch: DescriptorWatch?
     private var watched = WatchedPaths()
 
-    /// Creates a watch that has no paths yet. Call this initializer on the loop's thread.
+    /// Creates a watch that has no paths yet. Call this on the loop's thread.
     ///
     /// - Parameters:
     ///   - loop: The event loop that calls `onChange`.
-    ///   - onChange: A closure that is called on the loop's thread, once for the changes that the kernel has reported
-    ///     by then. Very many changes are told in several calls, so that the loop's other work gets its turn.
+    ///   - onChange: Called on the loop's thread, once for the changes that the kernel has reported by then. If there
+    ///     are very many, they are reported in several calls, so that the loop's other work gets its turn.
     /// - Throws: `.tooManyOpenFiles` if the process has no descriptor left or the user has no inotify instance left.
     public init(on loop: EventLoop, onChange: @escaping () -> Void) throws(Errno) {
         descriptor = inotify_init1(CInt(IN_NONBLOCK | IN_CLOEXEC))
@@ -53,10 +52,10 @@ public final class PathWatch {
         close(descriptor)
     }
 
-    /// The watched directories and files, as absolute paths.
+    /// Directories and files to watch, as absolute paths.
     ///
-    /// Set the paths before reading the files: a change that happens before the end of the assignment may not be
-    /// reported. The cost grows with the number of paths that are added, or with that of all paths if one is removed.
+    /// Set the paths before you read the files: a change that happens before the end of the assignment may not be
+    /// reported. The cost grows with the number of added paths, or with that of all paths if one is removed.
     public var paths: Set<String> = [] {
         didSet {
             guard paths != oldValue, descriptorWatch != nil else { return }
@@ -65,10 +64,10 @@ public final class PathWatch {
         }
     }
 
-    /// The paths that cannot be watched, as of the last change or assignment.
+    /// Paths that cannot be watched, as of the last change or assignment.
     public private(set) var failures: [UnwatchedPath] = []
 
-    /// Ends the watch. No change is reported any longer, and the kernel keeps no watches.
+    /// Ends the watch. No further changes are reported, and the kernel keeps no watches.
     public func cancel() {
         guard let descriptorWatch else { return }
         self.descriptorWatch = nil
@@ -86,8 +85,8 @@ public final class PathWatch {
         var hasChanged = false
         var mustFollow = false
         withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
-            // One read in each turn of the loop: a program that writes without a pause must not keep the loop here. An error
-            // means that nothing is left to read, because the buffer has room for an event.
+            // Read once in each turn of the loop, so that a program that writes without a pause cannot keep the loop
+            // here. An error means that nothing is left to read, because the buffer has room for an event.
             let count = read(descriptor, buffer.baseAddress, buffer.count)
             guard count > 0 else { return }
             var rest = UnsafeRawBufferPointer(buffer)[..<count]
@@ -102,14 +101,13 @@ public final class PathWatch {
     }
 }
 
-/// One event of inotify. The event refers to the bytes of the read buffer, and is valid only as long as the buffer.
+/// An event of inotify. It refers to the bytes of the read buffer, and is valid only as long as the buffer.
 struct WatchEvent {
     let watch: CInt
     let mask: UInt32
     private let nameBytes: Slice<UnsafeRawBufferPointer>
 
-    /// Whether the event is about an entry of the watched directory, and not about the watched file or directory
-    /// itself.
+    /// Whether the event is about an entry of the watched directory, not about the watched file or directory itself.
     var isAboutEntry: Bool { !nameBytes.isEmpty }
 
     /// The entry of the watched directory that the event is about.

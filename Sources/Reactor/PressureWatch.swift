@@ -2,13 +2,13 @@ internal import CLinux
 internal import Glibc
 public import SystemPackage
 
-/// Notifications that programs have to wait for memory, from the kernel's "Pressure Stall Information"
+/// Reports that programs have to wait for memory, by the kernel's "Pressure Stall Information"
 /// (`/proc/pressure/memory`).
 public enum PressureWatch {
     /// Calls `handler` on the loop's thread each time programs have waited for memory for 150 ms within 2 s.
     ///
-    /// The handler is called at most once in 2 s. The watch lasts as long as the loop, or until the kernel withdraws it. Call this method on the loop's
-    /// thread.
+    /// This happens at most once in 2 s. The watch lasts as long as the loop, or until the kernel withdraws it. Call
+    /// this on the loop's thread.
     ///
     /// - Throws: The kernel's error.
     ///   - `.noSuchFileOrDirectory` if the kernel does not measure memory pressure.
@@ -17,9 +17,9 @@ public enum PressureWatch {
     public static func start(on loop: EventLoop, _ handler: @escaping () -> Void) throws(Errno) {
         let descriptor = open("/proc/pressure/memory", O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
-        // An unprivileged process may use only windows that are multiples of 2 s.
+        // Without privileges, a process may only use windows that are multiples of 2 s.
         let trigger = "some 150000 2000000"
-        // The kernel expects the terminating NUL as a part of the text.
+        // The kernel expects the terminating NUL as part of the text.
         guard write(descriptor, trigger, trigger.utf8.count + 1) >= 0 else {
             let error = Errno(rawValue: errno)
             close(descriptor)
@@ -27,7 +27,7 @@ public enum PressureWatch {
         }
         var watch: DescriptorWatch?
         watch = loop.watch(descriptor, for: .priority) { events in
-            // The kernel has withdrawn the trigger. The descriptor would always be ready.
+            // The kernel has withdrawn the trigger, so the descriptor would always be ready.
             guard !events.contains(.error) else {
                 watch?.cancel()
                 close(descriptor)

@@ -4,11 +4,11 @@ public import SystemPackage
 
 /// The way in which a process ended.
 public enum ProcessExit: Sendable, Hashable, CustomStringConvertible {
-    /// The process returned from `main` or called `exit`.
+    /// It returned from `main` or called `exit`.
     case exited(status: CInt)
-    /// A signal ended the process.
+    /// A signal ended it.
     case signalled(CInt)
-    /// The process ended, but only its parent, which is not this process, learns how.
+    /// It ended, but only its parent learns how, and that is not this process.
     case unknown
 
     /// The end in words, such as `exited with status 3` or `was ended by signal 9 (Killed)`.
@@ -24,30 +24,30 @@ public enum ProcessExit: Sendable, Hashable, CustomStringConvertible {
 
 /// A process that is watched through a pidfd.
 ///
-/// A pidfd always stands for the same process. Signals therefore reach that process and no other, even when the kernel
-/// reuses its number, and the end of the process is noticed at once.
+/// Because a pidfd always stands for the same process, signals reach only that one, even if the kernel reuses its
+/// number, and its end is noticed at once.
 ///
-/// Use a handle on the loop's thread only.
+/// Use a handle only on the loop's thread.
 public final class ProcessHandle {
-    /// The process's number. Use it for messages only, because the kernel reuses the number when the process is gone.
+    /// The process's number. Use it only in messages, because the kernel reuses it when the process is gone.
     public let pid: CInt
-    /// The way in which the process ended; nil while the process runs.
+    /// The way in which the process ended; nil while it is running.
     public private(set) var exit: ProcessExit?
     private let descriptor: CInt
-    /// Whether this process started the watched process, and therefore collects its exit status.
+    /// Whether this process started the watched one, and therefore collects its exit status.
     public let isChild: Bool
-    /// The caller's closure; nil once it has been called or is no longer needed. A closure may hold its own handle, so
-    /// the two would otherwise keep each other alive.
+    /// The caller's closure; nil once it has been called or is no longer needed. Otherwise a handle and a closure that
+    /// holds it would keep each other alive.
     private var onExit: ((ProcessExit) -> Void)?
     private var watch: DescriptorWatch?
 
-    /// Watches a process that this process did not start.
+    /// Watches a process that this one did not start.
     ///
     /// - Parameters:
     ///   - pid: The number of the process.
-    ///   - loop: The event loop on whose thread the call is made.
-    ///   - onExit: A closure that is called once, on the loop's thread, when the process has ended. The exit status is
-    ///     unknown, because only the parent of a process learns it.
+    ///   - loop: The event loop on whose thread you make this call.
+    ///   - onExit: Called once, on the loop's thread, when the process has ended. The exit status is unknown, because
+    ///     only a process's parent learns it.
     /// - Throws: `.noSuchProcess` if the process is gone, `.tooManyOpenFiles` if no descriptor is left.
     public convenience init(
         pid: CInt,
@@ -68,8 +68,8 @@ public final class ProcessHandle {
         self.pid = pid
         self.isChild = isChild
         self.onExit = onExit
-        // The closure keeps the handle alive until the process has ended. Otherwise a child would stay a zombie,
-        // because nothing would collect its exit status.
+        // This closure keeps the handle alive until the process has ended. Otherwise a child would stay a zombie,
+        // because its exit status would not be collected.
         watch = loop.watch(descriptor, for: .readable) { _ in self.collect() }
     }
 
@@ -77,17 +77,17 @@ public final class ProcessHandle {
         close(descriptor)
     }
 
-    /// Sends a signal. A process that has ended ignores the signal.
+    /// Sends a signal. Does nothing if the process has ended.
     public func send(signal: CInt) {
         if exit == nil { _ = pidfd_send_signal(descriptor, signal, nil, 0) }
     }
 
-    /// Ends the process at once. The corresponding C constant is `SIGKILL`.
+    /// Ends the process at once. In C, this is `SIGKILL`.
     public func kill() {
         send(signal: SIGKILL)
     }
 
-    /// Stops watching a process that this process did not start. A child is watched until it has ended.
+    /// Stops watching a process that this one did not start. A child is watched until it has ended.
     public func release() {
         if !isChild { endWatch() }
     }
@@ -118,7 +118,7 @@ public final class ProcessHandle {
     }
 
     /// Starts a program and watches it, see ``start(_:arguments:environment:directory:output:)`` and
-    /// ``init(child:on:onExit:)``. Call this method on the loop's thread.
+    /// ``init(child:on:onExit:)``. Call this on the loop's thread.
     public static func spawn(
         _ path: String,
         arguments: [String],
@@ -132,27 +132,27 @@ public final class ProcessHandle {
         return try ProcessHandle(child: pid, on: loop, onExit: onExit)
     }
 
-    /// Starts a program in a new session. The call returns when the program's file has been loaded, which a file system
-    /// that does not answer delays for any time. The call may be made on any thread.
+    /// Starts a program in a new session. Returns when the program's file has been loaded, which can take any length of
+    /// time if its file system does not answer. You may call this on any thread.
     ///
-    /// No shell is involved. The program inherits the descriptors 1 and 2 only; its standard input is empty. No signal
+    /// No shell is involved. The program inherits only the descriptors 1 and 2; its standard input is empty. No signal
     /// is blocked, all signals have their default actions, and the environment is the one given.
     ///
-    /// A program that writes to an `output` is an exception. The reader of `output` may end first, so `SIGPIPE` stays
-    /// ignored if this process ignores it. A write then fails with `EPIPE` and does not end the program, as in a
-    /// service of systemd (`IgnoreSIGPIPE=` in systemd.exec(5)).
+    /// There is one exception, for a program that writes to an `output`. Because the reader of `output` may end first,
+    /// `SIGPIPE` stays ignored if this process ignores it. A write then fails with `EPIPE` and does not end the
+    /// program, as in a service of systemd (`IgnoreSIGPIPE=` in systemd.exec(5)).
     ///
     /// - Parameters:
     ///   - path: The executable's path. `PATH` is not searched, and a relative path starts at `directory`.
     ///   - arguments: All of `argv`, with the program's name first.
     ///   - environment: The environment variables, each as `NAME=value`.
     ///   - directory: The working directory.
-    ///   - output: The descriptor that becomes standard output and standard error. The caller keeps it. Nil means those
-    ///     of this process.
+    ///   - output: The descriptor that becomes standard output and standard error, which you keep. Nil means those of
+    ///     this process.
     /// - Returns: The number of the child, for ``init(child:on:onExit:)`` or ``end(child:)``.
     /// - Throws: The reason why the program could not be started, such as `.noSuchFileOrDirectory` or
     ///   `.permissionDenied`.
-    ///   - `.invalidArgument` if a string holds a NUL, which would cut the string short.
+    ///   - `.invalidArgument` if a string contains a NUL, which would cut it short.
     ///   - `.noChildProcess` if this process ignores `SIGCHLD`, because the kernel then discards the exit statuses of
     ///     children.
     public static func start(
@@ -170,7 +170,7 @@ public final class ProcessHandle {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         if let output {
-            // These actions come first, because `output` may be one of the descriptors that the next actions replace.
+            // Do this first, because `output` may be one of the descriptors that the next actions replace.
             posix_spawn_file_actions_adddup2(&actions, output, 1)
             posix_spawn_file_actions_adddup2(&actions, output, 2)
         }
@@ -199,7 +199,7 @@ public final class ProcessHandle {
         var pid: CInt = 0
         let status = posix_spawn(&pid, path, &actions, &attributes, argv, envp)
         guard status == 0 else { throw Errno(rawValue: status) }
-        // posix_spawn(3) sets no limits.
+        // posix_spawn(3) cannot set limits.
         DescriptorLimit.restore(inChild: pid)
         return pid
     }
@@ -208,9 +208,9 @@ public final class ProcessHandle {
     ///
     /// - Parameters:
     ///   - pid: The number of the child.
-    ///   - loop: The event loop on whose thread the call is made.
-    ///   - onExit: A closure that is called once, on the loop's thread, when the program has ended and its exit status
-    ///     has been collected.
+    ///     - loop: The event loop on whose thread you make this call.
+    ///   - onExit: Called once, on the loop's thread, when the program has ended and its exit status has been
+    ///     collected.
     /// - Throws: `.noSuchProcess` if the program has ended and another part of this process, which waits for any child,
     ///   has already collected its exit status; `.tooManyOpenFiles` if no descriptor is left. The program has then been
     ///   ended.
@@ -222,10 +222,9 @@ public final class ProcessHandle {
         do throws(Errno) {
             try self.init(pid: pid, isChild: true, on: loop, onExit: onExit)
         } catch {
-            // Without a pidfd, nothing would notice the end of the child. The number still belongs to the child,
-            // because its exit status has not been collected, so killing by number is safe. The exception is
-            // `.noSuchProcess`: another part of this process has then collected the child, and the number may already
-            // belong to another process.
+            // Without a pidfd, the child's end would go unnoticed. Its number still belongs to it, because its exit
+            // status has not been collected, so killing by number is safe. The exception is `.noSuchProcess`: another
+            // part of this process has then collected the child, and the number may already belong to another process.
             if error != .noSuchProcess { Self.end(child: pid) }
             throw error
         }
@@ -242,7 +241,7 @@ public final class ProcessHandle {
 private func ignoresEndOfChildren() -> Bool {
     var action = sigaction()
     guard sigaction(SIGCHLD, nil, &action) == 0 else { return false }
-    // The corresponding C constant, `SIG_IGN`, is a function pointer with the value 1.
+    // `SIG_IGN` of C is a function pointer with the value 1.
     return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
         || action.sa_flags & SA_NOCLDWAIT != 0
 }

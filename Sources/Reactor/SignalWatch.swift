@@ -3,15 +3,15 @@ internal import Glibc
 internal import Synchronization
 public import SystemPackage
 
-/// Delivers signals of the process as events of a loop.
+/// Delivers signals to the process as events of a loop.
 ///
-/// A signal handler may call only a few functions, so it writes the number of the signal into a pipe, which the loop
-/// reads. The pipe works for every thread that receives the signal. `signalfd(2)` would require that all threads block
-/// the signals, but the main thread of a Swift program with `async` code unblocks all signals in the end.
+/// A signal handler may call only a few functions, so it writes the signal's number into a pipe, which the loop reads.
+/// This works for every thread that receives the signal. For `signalfd(2)`, all threads would have to block the
+/// signals, but in the end the main thread of a Swift program with `async` code unblocks all signals.
 public enum SignalWatch {
     /// Calls `handler` on the loop's thread for each of the signals that arrives, until the process ends.
     ///
-    /// Call this method on the loop's thread, and only once in a process.
+    /// Call this on the loop's thread, and only once in a process.
     ///
     /// - Throws: The error of `pipe2(2)` if the process has no descriptor left; `.alreadyInProcess` for a second call.
     public static func start(_ signals: [CInt], on loop: EventLoop, _ handler: @escaping (CInt) -> Void) throws(Errno) {
@@ -35,13 +35,13 @@ public enum SignalWatch {
             action.sa_flags = SA_RESTART
             sigaction(signal, &action, nil)
         }
-        // A process inherits blocked signals from the process that started it, and those may include these signals. One
-        // thread that receives them is enough, and the main thread leaves them to the loop's own.
+        // A process inherits blocked signals from the one that started it, and these may be among them. It is enough if
+        // one thread receives them, and the main thread leaves them to the loop's own.
         if !loop.isTurnedByMainThread { pthread_sigmask(SIG_UNBLOCK, &set, nil) }
     }
 }
 
-/// The end of the pipe into which the signal handler writes; -1 until ``SignalWatch/start(_:on:_:)``.
+/// The end of the pipe that the signal handler writes to; -1 until ``SignalWatch/start(_:on:_:)``.
 private let writingEnd = Atomic<CInt>(-1)
 
 private let passOn: @convention(c) (CInt) -> Void = { signal in

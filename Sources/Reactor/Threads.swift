@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// The closure of a thread, as a pointer carries it.
+/// A thread's closure, in a form that a pointer can carry.
 private final class ThreadBody: Sendable {
     let name: String
     let run: @Sendable () -> Void
@@ -13,9 +13,10 @@ private final class ThreadBody: Sendable {
     }
 }
 
-/// Starts a thread that nobody waits for.
+/// Starts a thread that runs by itself, without anything waiting for it.
 ///
-/// The stack is large because property lists may be nested deeply, and are read by recursion. Only the pages in use take memory.
+/// Its stack is large because property lists may be nested deeply, and are read by recursion. Only the pages in use
+/// take memory.
 ///
 /// - Parameter name: at most 15 bytes, for debuggers.
 /// - Returns: the error of `pthread_create(3)`; nil if the thread runs.

@@ -1,15 +1,15 @@
 internal import HeapModule
 
-/// The name of one timer of an ``EventLoop``.
+/// Names one timer of an ``EventLoop``.
 public struct TimerID: Hashable, Sendable {
     fileprivate let number: UInt64
 }
 
-/// The deadlines of one loop, the nearest first.
+/// One loop's deadlines, the nearest first.
 ///
-/// Most timers guard a call that ends long before its deadline. Cancelling a timer therefore removes only its handler,
-/// and leaves the entry in the heap. When more than half of the heap consists of cancelled entries, the heap is
-/// rebuilt. Cancelling takes constant time on average.
+/// Most timers guard a call that ends long before its deadline. So cancelling a timer only removes its handler, and
+/// leaves the entry in the heap. Once more than half of the heap consists of cancelled entries, it is rebuilt. On
+/// average, cancelling takes constant time.
 struct TimerQueue {
     private struct Entry: Comparable {
         let deadline: ContinuousClock.Instant
@@ -39,7 +39,7 @@ struct TimerQueue {
         }
     }
 
-    /// The milliseconds until the nearest deadline, rounded up; -1 if there is no deadline.
+    /// Returns the milliseconds until the nearest deadline, rounded up; -1 if there is no deadline.
     mutating func millisecondsToNext() -> CInt {
         dropCancelled()
         guard let next = heap.min else { return -1 }
@@ -53,10 +53,10 @@ struct TimerQueue {
     /// Whether no timer is waiting.
     var isEmpty: Bool { handlers.isEmpty }
 
-    /// Removes the deadlines that have passed by `now` from the queue and returns their timers, the earliest first.
+    /// Removes the deadlines that have passed by `now` and returns their timers, the earliest first.
     ///
-    /// The caller gets each handler with ``takeHandler(_:)`` only when its turn comes, because an earlier handler may
-    /// cancel a later timer.
+    /// Get each handler with ``takeHandler(_:)`` only when its turn comes, because an earlier handler may cancel a
+    /// later timer.
     mutating func popDue(by now: ContinuousClock.Instant) -> [TimerID] {
         var due: [TimerID] = []
         while let next = heap.min, next.deadline <= now {
@@ -66,7 +66,7 @@ struct TimerQueue {
         return due
     }
 
-    /// Removes and returns the handler of a timer that is due; nil if the timer has been cancelled.
+    /// Removes and returns the handler of a timer that is due; nil if it has been cancelled.
     mutating func takeHandler(_ id: TimerID) -> (() -> Void)? {
         handlers.removeValue(forKey: id)
     }

@@ -4,20 +4,20 @@ internal import SystemPackage
 
 /// The inotify watches for a set of paths.
 ///
-/// Each path is walked from the root, and links are followed step by step. At each step the entry is first watched and
-/// then inspected, so that no change between the two is lost.
+/// Each path is walked from the root, following links step by step. At each step the entry is first watched and then
+/// inspected, so that no change between the two is lost.
 ///
-/// An entry reports its own removal or replacement. Directories on the way are therefore not watched for changes of
-/// their entries, which would be many in a home directory or `/tmp`. Three cases do need the directory of an entry:
+/// An entry reports its own removal or replacement. So the directories on the way are not watched for changes of their
+/// entries, which would be many in a home directory or `/tmp`. Three cases do need the directory of an entry:
 ///
 /// - An entry that does not exist yet.
 /// - An entry that this user may not read.
-/// - A directory that is removed while another process has it open. Such a directory reports nothing itself. A
-///   directory can be removed only when it is empty, so only the directory above the end of the walk has to be watched.
+/// - A directory that is removed while another process has it open, because it reports nothing itself. Since only an
+///   empty directory can be removed, it is enough to watch the directory above the end of the walk.
 struct WatchedPaths {
     /// The meaning of a change.
     enum Effect {
-        /// The change does not matter.
+        /// It does not matter.
         case none
         /// The content at a path has changed.
         case content
@@ -28,7 +28,7 @@ struct WatchedPaths {
     private struct Watch {
         /// Whether a path ends here.
         var isEnd = false
-        /// The entries whose creation, removal or replacement matters.
+        /// Entries whose creation, removal or replacement matters.
         var names: Set<FilePath.Component> = []
         var mask: UInt32 = 0
     }
@@ -49,21 +49,20 @@ struct WatchedPaths {
     private static let removing = itself | IN_DELETE
     private static let unreadable = itself | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO
 
-    /// The number of links that one path may lead through, the same as for the kernel.
+    /// Number of links that one path may lead through, the same as for the kernel.
     private static let maximumLinks = 40
-    /// The number of times that a path which keeps changing is walked. After the last attempt, the events of the
-    /// changes lead to another walk.
+    /// Number of times to walk a path that keeps changing. After the last attempt, the events of the changes lead to
+    /// another walk.
     private static let maximumAttempts = 3
 
-    /// Watches the given paths, and removes the watches that are no longer needed.
+    /// Watches these paths, and removes the watches that are no longer needed.
     ///
     /// - Returns: The paths that cannot be watched.
     mutating func follow(_ paths: Set<String>, with inotify: CInt) -> [UnwatchedPath] {
         let before = watches
         watches = [:]
         let failures = walk(paths, with: inotify)
-        // The kernel has already removed the watch of a deleted file. Removing such a watch again fails, which does no
-        // harm.
+        // The kernel has already removed the watch of a deleted file. Removing it again fails, which does no harm.
         for descriptor in before.keys where watches[descriptor] == nil { inotify_rm_watch(inotify, descriptor) }
         return failures
     }
@@ -112,7 +111,7 @@ struct WatchedPaths {
         return watch.isEnd ? .content : .none
     }
 
-    /// Watches each step of a path, as far as the path exists.
+    /// Watches each step of a path, as far as it exists.
     ///
     /// - Returns: Whether the path stayed the same during the walk.
     private mutating func walk(_ path: FilePath, with inotify: CInt) throws(Errno) -> Bool {
@@ -138,7 +137,7 @@ struct WatchedPaths {
                 rest += target.components.reversed()
             case .missing:
                 guard try watchEnd(current, Self.appearing, name: component, with: inotify) else { return false }
-                // The entry may have been created before its directory was watched, so the cached result is not
+                // Before its directory was watched, the entry may have been created, so the cached result is not
                 // reliable.
                 entries[next] = nil
                 guard case .missing = try look(at: next, with: inotify) else { return false }
@@ -162,7 +161,7 @@ struct WatchedPaths {
                 let parent = path.removingLastComponent()
                 guard try add(parent, Self.removing, name: last, with: inotify) != nil else { return false }
             } catch .permissionDenied {
-                // The directory above cannot be watched. The removal is then noticed unless another process has the
+                // If the directory above cannot be watched, the removal is still noticed unless another process has the
                 // entry open.
             }
         }
@@ -187,12 +186,12 @@ struct WatchedPaths {
         return entry
     }
 
-    /// Watches the directory of an entry, because the entry itself may not be read.
+    /// Watches an entry's directory, because the entry itself may not be read.
     private mutating func watchUnreadable(_ path: FilePath, with inotify: CInt) throws(Errno) {
         do throws(Errno) {
             _ = try add(path.removingLastComponent(), Self.unreadable, name: path.lastComponent, with: inotify)
         } catch .permissionDenied {
-            // The replacement of an entry is not noticed if neither the entry nor its directory may be read.
+            // If neither the entry nor its directory may be read, a replacement of the entry goes unnoticed.
         }
     }
 
@@ -202,14 +201,14 @@ struct WatchedPaths {
         let count = path.withPlatformString { readlink($0, &buffer, buffer.count - 1) }
         if count >= 0 { return .link(FilePath(platformString: buffer)) }
         switch Errno(rawValue: errno) {
-        // readlink fails with this error for everything that is not a link.
+        // This error means that the path is anything but a link.
         case .invalidArgument: return .other
         case .noSuchFileOrDirectory, .notDirectory: return .missing
         case let error: throw error
         }
     }
 
-    /// Adds events to the watch at a path. A link is watched itself, not its target.
+    /// Adds events to the watch at a path. If the path is a link, this watches the link and not its target.
     ///
     /// - Returns: The watch descriptor; nil if nothing exists at the path.
     private mutating func add(
