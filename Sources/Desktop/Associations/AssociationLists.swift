@@ -11,7 +11,7 @@ struct AssociationLists {
     static let addedGroup = "Added Associations"
     static let removedGroup = "Removed Associations"
 
-    /// Reads a file. The result is `nil` if the file does not exist.
+    /// Reads a file. Returns `nil` if it does not exist.
     init?(reading place: AssociationFile) throws(FileError) {
         let bytes: [UInt8]
         do throws(FileError) {

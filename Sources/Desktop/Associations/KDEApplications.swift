@@ -2,29 +2,29 @@ internal import UserFiles
 
 /// The applications among which KDE chooses the one that opens a MIME type.
 ///
-/// KDE does not follow MIME Applications Associations to the letter. The rules are those of KService 6, in
+/// KDE does not follow MIME Applications Associations to the letter. These are the rules of KService 6, in
 /// `KBuildServiceFactory::populateServiceTypes` and `KMimeAssociations`:
 ///
-/// - Each entry that claims the type is an offer with the preference 1, unless its menu keys keep the entry out of KDE.
-/// - The files of associations are read from the last to the first. Each file begins 50 above the one before, from 1000 on.
-///   Its added associations become offers, and its defaults become offers 25 higher, each one less than the one before in its
-///   line. Its removed associations end the offers that are there so far.
-/// - The offer with the greatest preference opens the type. Among equal ones, chance decides: their order is that of a hash
-///   table.
+/// - Each entry that claims the type is an offer with the preference 1, unless its menu keys keep it out of KDE.
+/// - The files of associations are read from the last to the first. Each begins 50 above the one before, from 1000 on.
+///   Its added associations become offers, and its defaults become offers 25 higher, each one less than the one before
+///   in its line. Its removed associations end the offers that exist so far.
+/// - The offer with the greatest preference opens the type. Among equal ones, chance decides, because their order is
+///   that of a hash table.
 public struct KDEApplications: Sendable {
     private let entries: DesktopEntries
-    /// The content of the files that exist, in order of precedence.
+    /// Contents of the files that exist, in order of precedence.
     private let lists: [AssociationLists]
 
     private static let desktop = "KDE"
 
     /// Reads the files of associations that KDE reads, in a session of KDE.
     ///
-    /// A file that cannot be read has no effect.
+    /// If a file cannot be read, it has no effect.
     ///
     /// - Parameters:
-    ///   - environment: the variables of the session.
-    ///   - entries: the applications that are installed.
+    ///   - environment: the session's variables.
+    ///   - entries: the installed applications.
     public init(environment: [String: String], entries: DesktopEntries) {
         self.entries = entries
         let directories = DesktopDirectories(

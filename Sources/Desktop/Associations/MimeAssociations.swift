@@ -1,37 +1,37 @@
 public import UserFiles
 
-/// The applications that open MIME types, as chosen by the user and the system: the content of all `mimeapps.list`
+/// The applications that open MIME types, as chosen by the user and the system: the contents of all `mimeapps.list`
 /// files, in order of precedence.
 ///
 /// The rules are those of MIME Applications Associations 1.0.1. In two points, this type follows GLib instead, because
 /// `gio open`, file managers and portals use GLib:
 ///
-/// - A default application need not be associated with the type. The line that makes the application the default is
-///   enough, even if another line removes the association.
-/// - An entry that cannot be used does not hide an entry of the same ID in a later directory.
+/// - A default application need not be associated with the type. The line that makes it the default is enough, even if
+///   another line removes the association.
+/// - If an entry cannot be used, it does not hide an entry of the same ID in a later directory.
 ///
-/// This type follows the specification where GLib is simply wrong. An entry that is `Hidden` is never a default. The
-/// file of a directory also removes associations that the entries of the same directory claim.
+/// Where GLib is simply wrong, this type follows the specification. A `Hidden` entry is never a default. And the file
+/// of a directory also removes associations that the entries of the same directory claim.
 ///
-/// Types are compared without case (RFC 2045 section 5.1). Aliases and parents of MIME types do not count, because the
-/// types of URL schemes have neither.
+/// Case does not matter in comparisons of types (RFC 2045 section 5.1). Aliases and parents of MIME types do not count,
+/// because the types of URL schemes have neither.
 public struct MimeAssociations: Sendable, Hashable {
-    /// The problems in the files. An unusable line has no effect, and the other lines still count.
+    /// Problems in the files. If a line is unusable, it has no effect, and the other lines still count.
     public let diagnostics: [Diagnostic]
 
-    /// The associations that the files of one directory add and remove.
+    /// Associations that the files of one directory add and remove.
     private struct Directory: Sendable, Hashable {
-        /// The index of the directory among the directories of entries; `nil` for a directory of configuration.
+        /// Index of the directory among the directories of entries; `nil` for a directory of configuration.
         var precedence: Int?
         var added: [String: [DesktopFileID]] = [:]
         var removed: [String: [DesktopFileID]] = [:]
     }
 
     private let defaults: [String: [DesktopFileID]]
-    /// The directories with files that add or remove associations, in order of precedence.
+    /// Directories with files that add or remove associations, in order of precedence.
     private let directories: [Directory]
 
-    /// The size limit of a file of associations, in bytes.
+    /// Largest size of a file of associations, in bytes.
     public static let limit = 16 << 20
 
     /// Creates associations without any content.
@@ -41,7 +41,7 @@ public struct MimeAssociations: Sendable, Hashable {
         directories = []
     }
 
-    /// Reads all files in one pass, and blocks until the files are read. A missing file has no effect.
+    /// Reads all files in one pass, and blocks meanwhile. A missing file has no effect.
     public init(loading directories: DesktopDirectories) {
         var defaults: [String: [DesktopFileID]] = [:]
         var associations: [Directory] = []
@@ -58,7 +58,7 @@ public struct MimeAssociations: Sendable, Hashable {
             diagnostics += file.diagnostics
             if defaults.isEmpty { defaults = file.defaults } else { defaults.merge(file.defaults) { $0 + $1 } }
             guard !file.added.isEmpty || !file.removed.isEmpty else { continue }
-            // Only `mimeapps.list` adds or removes associations, so each directory gets at most one element.
+            // There is at most one element per directory, because only `mimeapps.list` adds or removes associations.
             associations.append(Directory(precedence: place.precedence, added: file.added, removed: file.removed))
         }
         self.defaults = defaults
@@ -66,7 +66,7 @@ public struct MimeAssociations: Sendable, Hashable {
         self.diagnostics = diagnostics
     }
 
-    /// The schemes that appear in any of the files, in lower case.
+    /// All schemes that appear in any of the files, in lower case.
     public var urlSchemes: Set<String> {
         var types = Set(defaults.keys)
         for directory in directories {
@@ -77,8 +77,8 @@ public struct MimeAssociations: Sendable, Hashable {
         return Set(schemes.map { String($0.dropFirst(schemeHandlerPrefix.count)) })
     }
 
-    /// Returns the IDs that the files name as defaults, in order of precedence. An ID may belong to no installed
-    /// application.
+    /// Returns the IDs that the files name as defaults, in order of precedence. No installed application may have such
+    /// an ID.
     public func defaults(for mimeType: String) -> [DesktopFileID] {
         var seen: Set<DesktopFileID> = []
         return defaults[asciiLowercased(mimeType), default: []].filter { seen.insert($0).inserted }
@@ -89,24 +89,23 @@ public struct MimeAssociations: Sendable, Hashable {
         candidates(for: mimeType, in: entries).first
     }
 
-    /// Returns every application that may open a type, best first: the installed defaults, then all other applications
-    /// of ``associated(with:in:)``.
+    /// Returns every application that may open a type, the best first: the installed defaults, then all others from
+    /// ``associated(with:in:)``.
     public func candidates(for mimeType: String, in entries: DesktopEntries) -> [DesktopEntry] {
         let defaults = defaults(for: mimeType).compactMap { entries.entries[$0] }
         let ids = Set(defaults.map(\.id))
         return defaults + associated(with: mimeType, in: entries).filter { !ids.contains($0.id) }
     }
 
-    /// Returns the applications that are associated with a type, best first. GLib calls this list the recommended
+    /// Returns the applications that are associated with a type, the best first. GLib calls them the recommended
     /// applications.
     ///
-    /// The directories contribute in order of precedence. Each directory contributes the applications that its file
-    /// adds, and then the applications whose entries in the directory claim the type. An application is left out in
-    /// these cases ("Adding/removing associations"):
+    /// Directories contribute in order of precedence: each the applications that its file adds, then those whose
+    /// entries in it claim the type. An application is left out in these cases ("Adding/removing associations"):
     ///
-    /// - The file of the same directory removes the application, and does not add the application.
-    /// - The file of an earlier directory removes the application.
-    /// - An earlier directory has an entry of the same ID, which hides the later entry.
+    /// - The same directory's file removes it, and does not add it.
+    /// - An earlier directory's file removes it.
+    /// - An earlier directory has an entry of the same ID, which hides the later one.
     public func associated(with mimeType: String, in entries: DesktopEntries) -> [DesktopEntry] {
         let type = asciiLowercased(mimeType)
         return associations(with: type, claims: entries.claims(of: type), in: entries).compactMap {
@@ -114,12 +113,12 @@ public struct MimeAssociations: Sendable, Hashable {
         }
     }
 
-    /// Returns the associations with a type in lower case in the order of ``associated(with:in:)``, also those of programs
-    /// that are not installed.
+    /// Returns the associations with a type in lower case in the order of ``associated(with:in:)``, including those of
+    /// programs that are not installed.
     ///
     /// - Parameters:
     ///   - claims: the claims on the type, ordered by precedence, then by ID.
-    ///   - entries: the entries that decide whether an entry hides an entry of a later directory.
+    ///   - entries: the entries that decide whether an entry hides one in a later directory.
     package func associations(
         with type: String,
         claims: [DesktopEntries.Claim],
@@ -159,8 +158,8 @@ public struct MimeAssociations: Sendable, Hashable {
 
     /// Returns whether the files remove an entry's claim on a type.
     ///
-    /// The first file that adds or removes the association decides. If this file does both, the association stays. Only
-    /// files in directories of configuration, in the entry's directory and in earlier directories count.
+    /// The first file that adds or removes the association decides. If it does both, the association stays. Only files
+    /// in directories of configuration, in the entry's directory and in earlier directories count.
     ///
     /// - Parameter precedence: The index of the entry's directory; `nil` takes all files into account.
     public func isRemoved(_ id: DesktopFileID, from mimeType: String, declaredIn precedence: Int? = nil) -> Bool {

@@ -4,13 +4,13 @@ public import UserFiles
 /// file.
 ///
 /// Every change reads the file, changes only the lines concerned, and replaces the file in one step. All other lines
-/// stay as they are, including comments and malformed lines. The desktop specifies no lock for the file. If two
-/// programs change the file at the same moment, one program can therefore undo the change of the other program.
+/// stay as they are, including comments and malformed lines. The desktop specifies no lock for the file, so if two
+/// programs change it at the same moment, one can undo the change of the other.
 public struct MimeAssociationsFile: Sendable, Hashable {
     /// The path of the file.
     public let path: String
 
-    /// Creates a value for the file that the directories select for writing; `nil` without a directory for
+    /// Creates a value for the file that the directories select for writing; `nil` if there is no directory for
     /// configuration.
     public init?(in directories: DesktopDirectories) {
         guard let path = directories.writtenAssociationFile else { return nil }
@@ -19,8 +19,8 @@ public struct MimeAssociationsFile: Sendable, Hashable {
 
     /// Makes an application the default for types, and changes nothing else.
     ///
-    /// The application also becomes associated with the types, and is no longer listed as removed, as in GLib. The
-    /// specification allows only an associated application as the default.
+    /// As in GLib, the application also becomes associated with the types, and is no longer listed as removed, because
+    /// the specification allows only an associated application as the default.
     public func setDefault(_ id: DesktopFileID, for mimeTypes: [String]) throws(FileWriteError) {
         var editor = KeyFileEditor(try contents(ofChangedFile: path, limit: MimeAssociations.limit) ?? [])
         for mimeType in mimeTypes {
@@ -53,7 +53,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
 
     /// Takes an application out of the user's defaults and added associations for types, and changes nothing else.
     ///
-    /// - Returns: whether the file named the application.
+    /// - Returns: whether the file named it.
     public func remove(_ id: DesktopFileID, for mimeTypes: [String]) throws(FileWriteError) -> Bool {
         guard let bytes = try contents(ofChangedFile: path, limit: MimeAssociations.limit) else { return false }
         var editor = KeyFileEditor(bytes)
@@ -67,7 +67,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         return true
     }
 
-    /// Removes applications from one of a type's lists, and removes the list if no applications are left.
+    /// Removes applications from one of a type's lists, and removes the list if none are left.
     private func remove(
         _ ids: [String],
         from group: String,

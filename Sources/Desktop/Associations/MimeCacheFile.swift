@@ -4,19 +4,19 @@ internal import UserFiles
 
 /// An open `mimeinfo.cache` file, which can be copied with some lines changed.
 ///
-/// `update-desktop-database` writes a heading and then one line for each type, in the byte order of the types. A binary
-/// search finds the line of a type, and the copy is made in pieces. In a file of several megabytes with 100,000 types,
-/// the search therefore reads only a few kilobytes. The copy holds only one piece in memory, because new memory for the
-/// whole file would take more time than the copying.
+/// `update-desktop-database` writes a heading and then one line for each type, in the byte order of the types. So a
+/// binary search can find a type's line, reading only a few kilobytes of a file that may have several megabytes and
+/// 100,000 types. The copy is made in pieces, and only one of them is in memory, because new memory for the whole file
+/// would take more time than the copying.
 ///
-/// The methods accept any file. In a file that is not in order, the search may miss the line of a type.
+/// Any file will do. But if it is not in order, the search may miss the line of a type.
 final class MimeCacheFile {
-    /// The identity and the state of the file when it was opened.
+    /// Identity and state of the file when it was opened.
     let version: FileVersion
 
-    /// A change of the file: `line` takes the place of the bytes in `range`.
+    /// A change of the file: `line` replaces the bytes in `range`.
     ///
-    /// An empty range inserts the line, and an empty line removes the bytes.
+    /// If the range is empty, this inserts the line; if the line is empty, it removes the bytes.
     struct Edit {
         let range: Range<Int>
         let line: [UInt8]
@@ -49,7 +49,7 @@ final class MimeCacheFile {
 
     /// Throws an error if the contents have changed since the file was opened.
     ///
-    /// Most programs replace the file, but a program may also write to the file in place.
+    /// Most programs replace the file, but one may also write to it in place.
     private func checkVersion() throws(FileError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw FileError(code: errno) }
@@ -58,7 +58,7 @@ final class MimeCacheFile {
 
     private static let changed = FileError("was changed while it was read")
 
-    /// Returns whether the contents have the form that `update-desktop-database` writes, down to the last line.
+    /// Returns whether the contents look as `update-desktop-database` writes them, down to the last line.
     static func areOrdered(_ contents: [UInt8]) -> Bool {
         guard contents.starts(with: heading) else { return false }
         return contents.withUnsafeBytes { bytes in
@@ -81,15 +81,15 @@ final class MimeCacheFile {
         }
     }
 
-    /// Returns whether contents list exactly the types that each entry claims, and name only files that exist.
+    /// Returns whether the contents list exactly the types that each entry claims, and name only files that exist.
     ///
-    /// The contents must be in order. An ID with an escape sequence is not checked for its file.
+    /// They must be in order. If an ID has an escape sequence, its file is not checked.
     static func agree(
         _ contents: [UInt8],
         with entries: [DesktopEntry],
         isThere: (DesktopFileID) -> Bool
     ) -> Bool {
-        // The types of each entry in the order of the lines, and the number of types already found.
+        // For each entry, its types in the order of the lines, and the number of types found so far.
         let claims = entries.map { $0.mimeTypes.sorted() }
         var counts = [Int](repeating: 0, count: entries.count)
         var positions: [String: Int] = [:]
@@ -119,7 +119,7 @@ final class MimeCacheFile {
         return zip(claims, counts).allSatisfy { $0.count == $1 }
     }
 
-    /// Returns the changes to make after the claims of an entry have changed, in the order of the file.
+    /// Returns the changes to make when the claims of an entry have changed, in the order of the file.
     func edits(
         noting id: DesktopFileID,
         claims types: Set<String>,
@@ -154,7 +154,7 @@ final class MimeCacheFile {
         var pieces = Pieces(output: output)
         var position = 0
         for edit in edits {
-            // Lines that were found in one state of the file are in order. If not, the file has changed during the
+            // Lines found in one state of the file are in order. If these are not, the file has changed during the
             // search.
             guard position <= edit.range.lowerBound else { throw Self.changed }
             try pieces.append(position..<edit.range.lowerBound, of: self)
@@ -166,13 +166,13 @@ final class MimeCacheFile {
         try checkVersion()
     }
 
-    /// A buffer that collects the output and writes the output in pieces of equal size.
+    /// Collects the output and writes it in pieces of equal size.
     ///
     /// Every piece except the last starts and ends at a multiple of its size, because the page cache can keep such a
     /// piece as one unit.
     private struct Pieces {
         let output: Int32
-        /// A buffer of this size stays in a processor's cache between reading and writing.
+        /// At this size, the buffer stays in the processor's cache between reading and writing.
         private var buffer = [UInt8](repeating: 0, count: 256 << 10)
         private var count = 0
 
@@ -212,7 +212,7 @@ final class MimeCacheFile {
         }
     }
 
-    /// Returns the line of a type. If there is no such line, returns no bytes and the place where the line would be.
+    /// Returns the line of a type. If there is none, returns no bytes and the place where it would be.
     private func line(of type: [UInt8]) throws(FileError) -> (range: Range<Int>, bytes: ArraySlice<UInt8>) {
         var bounds = min(Self.heading.count, size)..<size
         while !bounds.isEmpty {
@@ -226,7 +226,7 @@ final class MimeCacheFile {
         return (bounds, [])
     }
 
-    /// Returns the line that contains the byte at `position`. The range `bounds` starts and ends at a line boundary.
+    /// Returns the line around the byte at `position`. The range `bounds` has to start and end at line boundaries.
     private func line(
         at position: Int,
         in bounds: Range<Int>

@@ -1,22 +1,21 @@
 public import UserFiles
 
-/// The `mimeinfo.cache` file of one directory of entries. GLib looks up types in this file instead of reading the
-/// entries.
+/// The `mimeinfo.cache` file of one directory of entries, where GLib looks up types instead of reading the entries.
 ///
-/// For GLib, an entry claims nothing until the cache lists the entry. A change looks only at the lines concerned, so a
-/// change takes milliseconds in a cache of 100,000 types. A change replaces the file in one step. If the cache is
-/// missing, or does not have the form that `update-desktop-database` writes, a change makes the cache again from all
-/// entries in the directory, as `update-desktop-database` does.
+/// For GLib, an entry claims nothing until the cache lists it. A change only looks at the lines concerned, so it takes
+/// milliseconds in a cache of 100,000 types, and replaces the file in one step. If the cache is missing, or does not
+/// look as `update-desktop-database` writes it, a change makes it again from all entries in the directory, as
+/// `update-desktop-database` does.
 public struct MimeInfoCache: Sendable {
-    /// The directory that contains the entries and the cache.
+    /// The directory with the entries and the cache.
     public let directory: String
     /// The path of the cache.
     public var path: String { "\(directory)/mimeinfo.cache" }
 
-    /// The size limit of a cache that is changed, in bytes.
+    /// Largest size of a cache that is changed, in bytes.
     public static let limit = 64 << 20
 
-    /// The version of the file whose lines are known to be in order, so that a binary search can find a line.
+    /// Version of the file whose lines are known to be in order, so that a binary search can find a line.
     private var ordered: FileVersion?
 
     /// Creates a value for the cache of a directory of entries.
@@ -26,8 +25,9 @@ public struct MimeInfoCache: Sendable {
 
     /// Records that an entry claims other types than before.
     ///
-    /// The entry is added to the lines of `types`, and removed from the lines of all types that are only in `before`.
-    /// Types are written in lower case. Text that is not a MIME type is left out, as it is when an entry is read.
+    /// This adds the entry to the lines of `types`, and removes it from the lines of all types that are only in
+    /// `before`. Types are written in lower case. Text that is not a MIME type is left out, as it is when an entry is
+    /// read.
     public mutating func update(
         _ id: DesktopFileID,
         claims types: some Sequence<String>,
@@ -36,7 +36,7 @@ public struct MimeInfoCache: Sendable {
         let types = Set(types.compactMap(validMimeType))
         let before = Set(before.compactMap(validMimeType))
         guard let file = try orderedFile() else {
-            // The entry's file may not be written or deleted yet, so the new claims come from the arguments.
+            // The entry's file may not have been written or deleted yet, so take the new claims from the arguments.
             return try rebuild(with: [id: Array(types)])
         }
         let edits = try attempt { () throws(FileError) in
@@ -55,8 +55,8 @@ public struct MimeInfoCache: Sendable {
 
     /// Returns whether the cache lists exactly the types that some entries claim, and names only files that exist.
     ///
-    /// After a loss of power or the end of a process, the cache may be out of date, contain zeros, or be missing. The
-    /// result is then `false`.
+    /// If power was lost or a process ended, the cache may be out of date, contain zeros, or be missing. The result is
+    /// then `false`.
     ///
     /// - Parameters:
     ///   - entries: The entries to compare with the cache.
@@ -72,7 +72,7 @@ public struct MimeInfoCache: Sendable {
         return MimeCacheFile.agree(contents, with: entries, isThere: isThere)
     }
 
-    /// Returns the open cache, or `nil` if the cache is missing or not in order.
+    /// Opens the cache; returns `nil` if it is missing or not in order.
     private mutating func orderedFile() throws(FileWriteError) -> MimeCacheFile? {
         guard let file = try openFile() else { return nil }
         if file.version == ordered { return file }
@@ -99,15 +99,15 @@ public struct MimeInfoCache: Sendable {
         }
     }
 
-    /// Makes the cache again from the claims of the entries in the directory. The claims in `changes` replace the
-    /// claims of the same IDs.
+    /// Makes the cache again from the claims of the directory's entries. For the same IDs, the claims in `changes`
+    /// count instead.
     private mutating func rebuild(with changes: [DesktopFileID: [String]]) throws(FileWriteError) {
         var listing = DesktopFileListing(precedence: 0)
         listing.list(directory)
         var claims: [DesktopFileID: [String]] = [:]
         for location in listing.locations.values {
             guard case .application(let entry) = DesktopFile(reading: location, languages: []).content else { continue }
-            // The line of another program keeps its spelling, as `update-desktop-database` writes it.
+            // Another program's line keeps its spelling, as `update-desktop-database` writes it.
             claims[entry.id] = entry.handler == nil ? entry.spelledMimeTypes : entry.mimeTypes
         }
         claims.merge(changes) { $1 }

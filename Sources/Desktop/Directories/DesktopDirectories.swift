@@ -1,9 +1,9 @@
 internal import UserFiles
 
-/// The directories and files of the desktop, in order of precedence.
+/// The desktop's directories and files, in order of precedence.
 ///
-/// The directories are those of the XDG Base Directory Specification. By this specification, an empty variable counts
-/// as unset, and a relative path is ignored. A directory that is named twice counts only at its first place.
+/// They are those of the XDG Base Directory Specification. According to it, an empty variable counts as unset, and a
+/// relative path is ignored. If a directory is named twice, only its first place counts.
 public struct DesktopDirectories: Sendable, Hashable {
     /// `$XDG_CONFIG_HOME` or `$HOME/.config`; `nil` if the environment gives neither.
     public let configurationHome: String?
@@ -15,18 +15,18 @@ public struct DesktopDirectories: Sendable, Hashable {
     public let dataDirectories: [String]
     /// The names in `XDG_CURRENT_DESKTOP`, in lower case and in order.
     ///
-    /// Each name becomes part of a file name, so a name with a character other than a letter, a digit, `-` or `_` is
+    /// Because each becomes part of a file name, a name with a character other than a letter, a digit, `-` or `_` is
     /// left out.
     public let currentDesktop: [String]
-    /// The suffixes of localised keys for the user's languages, best first: `de_DE@euro`, `de_DE`, `de@euro`, `de`.
+    /// Suffixes of localised keys for the user's languages, the best first: `de_DE@euro`, `de_DE`, `de@euro`, `de`.
     public let languages: [String]
-    /// The absolute directories in `PATH`, in order.
+    /// All absolute directories in `PATH`, in order.
     public let searchPath: [String]
-    /// The directories of service files that a session bus reads, the user's directory first (dbus-daemon(1),
+    /// Directories of service files that a session bus reads, the user's first (dbus-daemon(1),
     /// `standard_session_servicedirs`).
     public let serviceDirectories: [String]
 
-    /// Creates the directories that an environment names. The environment must be the session's, never a caller's.
+    /// Creates the directories that an environment names. It must be the session's, never a caller's.
     public init(environment: [String: String]) {
         let base = BaseDirectories(environment: environment)
         configurationHome = base.configurationHome
@@ -42,7 +42,7 @@ public struct DesktopDirectories: Sendable, Hashable {
         serviceDirectories = (homes + base.dataDirectories).map { "\($0)/\(Self.serviceSubdirectory)" }
     }
 
-    /// Creates the directories of a data directory alone, such as `/usr/share`, in the place of the user's.
+    /// Creates the directories of only one data directory, such as `/usr/share`, in the place of the user's.
     public init(dataDirectory: String) {
         configurationHome = nil
         configurationDirectories = []
@@ -56,14 +56,14 @@ public struct DesktopDirectories: Sendable, Hashable {
 
     private static let serviceSubdirectory = "dbus-1/services"
 
-    /// The directories of desktop entries: `applications` in each data directory, the user's directory first.
+    /// Directories of desktop entries: `applications` in each data directory, the user's first.
     ///
     /// ``DesktopEntry/precedence`` is an index into this list.
     public var applicationDirectories: [String] {
         ([dataHome].compactMap { $0 } + dataDirectories).map { "\($0)/applications" }
     }
 
-    /// The caches of the shared MIME database, in order of precedence (Shared MIME-info Specification, "Directory layout").
+    /// Caches of the shared MIME database, in order of precedence (Shared MIME-info Specification, "Directory layout").
     public var mimeCacheFiles: [String] {
         ([dataHome].compactMap { $0 } + dataDirectories).map { "\($0)/mime/mime.cache" }
     }
@@ -78,8 +78,7 @@ public struct DesktopDirectories: Sendable, Hashable {
     /// All files of associations, in order of precedence (MIME Applications Associations, "File name and location").
     ///
     /// In each directory, `$desktop-mimeapps.list` comes before `mimeapps.list`. No specification mentions
-    /// `defaults.list` in the directories of entries, but GLib still reads this file, and distributions still install
-    /// it.
+    /// `defaults.list` in the directories of entries, but GLib still reads it, and distributions still install it.
     public var associationFiles: [AssociationFile] {
         let desktops = currentDesktop.map { ("\($0)-mimeapps.list", true) }
         let configuration = [configurationHome].compactMap { $0 } + configurationDirectories
@@ -95,15 +94,15 @@ public struct DesktopDirectories: Sendable, Hashable {
             }
     }
 
-    /// The file for the choices of the user: `mimeapps.list` in ``configurationHome``.
+    /// The file for the user's choices: `mimeapps.list` in ``configurationHome``.
     public var writtenAssociationFile: String? { configurationHome.map { "\($0)/mimeapps.list" } }
 }
 
 /// A file that associates MIME types with applications.
 public struct AssociationFile: Sendable, Hashable {
-    /// The path of the file, which need not exist.
+    /// Path of the file, which need not exist.
     public let path: String
-    /// The index of the file's directory in ``DesktopDirectories/applicationDirectories``; `nil` for a directory of
+    /// Index of the file's directory in ``DesktopDirectories/applicationDirectories``; `nil` for a directory of
     /// configuration.
     public let precedence: Int?
     /// Whether only the group `[Default Applications]` counts, because a file for one desktop can neither add nor
@@ -111,18 +110,18 @@ public struct AssociationFile: Sendable, Hashable {
     public let onlyDefaults: Bool
 }
 
-/// Returns the suffixes to look up localised keys with, best first (Desktop Entry Specification, "Localized values for
-/// keys").
+/// Returns the suffixes to look up localised keys with, the best first (Desktop Entry Specification, "Localized values
+/// for keys").
 ///
 /// The locale of messages comes from `LC_ALL`, `LC_MESSAGES` or `LANG`. The list in `LANGUAGE`, an addition of gettext,
-/// has precedence unless the locale turns translation off.
+/// takes precedence unless the locale turns translation off.
 private func localeSuffixes(_ environment: [String: String]) -> [String] {
     let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty }
     guard let locale, locale != "C", locale != "POSIX", !locale.hasPrefix("C.") else { return [] }
     let list = environment["LANGUAGE"].flatMap { $0.isEmpty ? nil : $0 }
     var seen: Set<String> = []
     return (list.map { $0.split(separator: ":") } ?? [locale[...]]).flatMap { locale in
-        // The format is `lang_COUNTRY.ENCODING@MODIFIER`, where only the language is mandatory.
+        // The format is `lang_COUNTRY.ENCODING@MODIFIER`. Only the language is mandatory.
         let (rest, modifier) = locale.cut(at: "@")
         let (language, country) = rest.cut(at: ".").before.cut(at: "_")
         let full = country.map { "\(language)_\($0)" }
@@ -134,7 +133,7 @@ private func localeSuffixes(_ environment: [String: String]) -> [String] {
 }
 
 extension Substring {
-    /// Returns the text before and the text after the first occurrence of a character.
+    /// Returns the text before and after the first occurrence of a character.
     fileprivate func cut(at character: Character) -> (before: Substring, after: Substring?) {
         guard let index = firstIndex(of: character) else { return (self, nil) }
         return (self[..<index], self[self.index(after: index)...])

@@ -1,9 +1,9 @@
 internal import UserFiles
 
-/// The bus names that service files declare for programs other than the handlers of this system.
+/// The bus names that service files declare for programs other than this system's handlers.
 ///
-/// A service file may have any name: its key `Name` counts for the bus. A file that bears the mark of this system
-/// (``DBusServiceFile/handler``) belongs to a handler, and is left out.
+/// A service file may have any name, because only its key `Name` counts for the bus. If it bears the mark of this
+/// system (``DBusServiceFile/handler``), it belongs to a handler, and is left out.
 public struct DBusServiceNames: Sendable {
     /// A service file of another program.
     public struct Service: Sendable, Hashable {
@@ -16,7 +16,7 @@ public struct DBusServiceNames: Sendable {
     fileprivate struct Directory {
         let path: String
         var version: FileVersion?
-        /// The declarations by the names of the files; `nil` for a file that declares nothing of another program.
+        /// Declarations by the names of the files; `nil` for a file that declares nothing of another program.
         var files: [String: Declaration?] = [:]
     }
 
@@ -29,9 +29,9 @@ public struct DBusServiceNames: Sendable {
     private var services: [String: Service] = [:]
     fileprivate static let group = "D-BUS Service"
 
-    /// Creates the names of some directories, which are not read yet.
+    /// Creates the names of some directories, without reading them.
     ///
-    /// - Parameter directories: the paths, in the order of their precedence; the user's own directory comes first.
+    /// - Parameter directories: the paths, in order of precedence; the user's own directory comes first.
     public init(in directories: [String] = []) {
         self.directories = directories.map { Directory(path: $0) }
     }
@@ -39,12 +39,12 @@ public struct DBusServiceNames: Sendable {
     /// The service of another program that has a bus name; `nil` if there is none.
     public subscript(name: String) -> Service? { services[name] }
 
-    /// Reads the directories that have changed, and in them the files that are new. Blocks while it reads.
+    /// Reads the directories that have changed, and in them only the new files. Blocks while it reads.
     ///
     /// - Parameters:
-    ///   - isQuick: whether the user's own directory is left out, which holds a file for each handler.
-    ///   - isHandler: whether a name is that of a handler. In the user's own directory, the file of such a name is taken for the
-    ///     handler's and is not read. The next update reads the file.
+    ///   - isQuick: whether to leave out the user's own directory, which has a file for each handler.
+    ///   - isHandler: whether a name is that of a handler. If a file of such a name is in the user's own directory, it
+    ///     is taken for the handler's without reading it. The next update reads it.
     /// - Returns: whether a name has another service than before.
     public mutating func update(isQuick: Bool = false, assuming isHandler: (String) -> Bool = { _ in false }) -> Bool {
         let now = currentTime()
@@ -80,7 +80,7 @@ extension DBusServiceNames.Directory {
             }
             files = next
         } catch {
-            // A directory that cannot be read gives the bus no services either.
+            // If a directory cannot be read, the bus gets no services from it either.
             version = nil
             files = [:]
         }
@@ -89,7 +89,7 @@ extension DBusServiceNames.Directory {
 }
 
 extension DBusServiceNames.Declaration {
-    /// Reads a service file; `nil` if the file is not one, or belongs to a handler.
+    /// Reads a service file; `nil` if it is not one, or belongs to a handler.
     fileprivate init?(ofFile path: String) {
         let group = DBusServiceNames.group
         do {

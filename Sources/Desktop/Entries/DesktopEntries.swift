@@ -1,30 +1,30 @@
 internal import Glibc
 public import UserFiles
 
-/// The applications that the desktop entries of a machine declare, as found in one pass over the directories.
+/// The applications that a machine's desktop entries declare, as found in one pass over the directories.
 public struct DesktopEntries: Sendable, Hashable {
-    /// The installed applications, by ID.
+    /// All installed applications, by ID.
     ///
     /// If several files have the same ID, the first valid entry whose programs are installed counts, in order of
-    /// precedence. An entry that is `Hidden` ends the search: there is no application if such an entry comes first. As
-    /// in GLib, an unusable entry does not hide a later entry.
+    /// precedence. A `Hidden` entry ends the search: if it comes first, there is no application. As in GLib, an
+    /// unusable entry does not hide a later one.
     public let entries: [DesktopFileID: DesktopEntry]
-    /// The valid entries that are left out because their programs are not installed.
+    /// Valid entries that are left out because their programs are not installed.
     public let ignored: [DesktopEntry]
-    /// The problems with files, and with entries that exist but cannot be used.
+    /// Problems with files, and with entries that exist but cannot be used.
     public let diagnostics: [Diagnostic]
 
-    /// The index of the directory with the first file of each ID. Even an unusable file hides the claims of all later
-    /// files with its ID.
+    /// Index of the directory with the first file of each ID. Even if that file is unusable, it hides the claims of all
+    /// later files with its ID.
     private let firstDirectory: [DesktopFileID: Int]
-    /// The claims on each MIME type, ordered by precedence, then by ID.
+    /// Claims on each MIME type, ordered by precedence, then by ID.
     ///
-    /// Only the first file of an ID has claims, even if the entry in use comes from another file. The entries that were
-    /// written for handlers of the registry are left out, because the registry knows the claims of its handlers best,
-    /// and there may be very many of them.
+    /// Only the first file of an ID has claims, even if the entry in use comes from another file. Entries written for
+    /// the registry's handlers are left out, because the registry knows their claims best, and there may be very many
+    /// of them.
     private let claims: [String: [Claim]]
 
-    /// A claim of an application on a MIME type, made by an entry in one directory.
+    /// An application's claim on a MIME type, made by an entry in one directory.
     package struct Claim: Sendable, Hashable {
         package var precedence: Int
         package var id: DesktopFileID
@@ -44,7 +44,7 @@ public struct DesktopEntries: Sendable, Hashable {
         claims = [:]
     }
 
-    /// Loads all entries in one pass, and blocks until the files are read.
+    /// Loads all entries in one pass, and blocks meanwhile.
     public init(loading directories: DesktopDirectories) {
         let (locations, diagnostics) = Self.locations(in: directories)
         let files = locations.map { DesktopFile(reading: $0, languages: directories.languages) }
@@ -53,7 +53,7 @@ public struct DesktopEntries: Sendable, Hashable {
 
     /// Combines the contents of files, which must be in the order of ``locations(in:)``.
     ///
-    /// The file system is accessed only to find out whether programs are installed.
+    /// This accesses the file system only to find out whether programs are installed.
     ///
     /// - Parameters:
     ///   - silent: the programs whose file system does not answer. They count as not installed.
@@ -103,8 +103,7 @@ public struct DesktopEntries: Sendable, Hashable {
 
     /// Returns the applications whose entries claim a MIME type, ordered by precedence, then by ID.
     ///
-    /// The caches of `update-desktop-database` have the same order. The entries of the registry's handlers are left
-    /// out.
+    /// The caches of `update-desktop-database` have the same order. Entries of the registry's handlers are left out.
     public func claimants(of mimeType: String) -> [DesktopEntry] {
         claims(of: asciiLowercased(mimeType)).compactMap { entries[$0.id] }
     }
@@ -112,7 +111,7 @@ public struct DesktopEntries: Sendable, Hashable {
     /// Returns the claims on a MIME type in lower case, ordered by precedence, then by ID.
     package func claims(of type: String) -> [Claim] { claims[type, default: []] }
 
-    /// Returns whether a file with this ID exists, whether or not the file is usable.
+    /// Returns whether there is a file with this ID, usable or not.
     package func hasFile(of id: DesktopFileID) -> Bool { firstDirectory[id] != nil }
 
     /// Returns whether the first file with this ID is in the directory with this index.
@@ -120,7 +119,7 @@ public struct DesktopEntries: Sendable, Hashable {
 
     /// Returns whether an earlier directory has a file of the same ID.
     ///
-    /// Such a file hides the claims and the associations of the ID in this directory.
+    /// Such a file hides the ID's claims and associations in this directory.
     func isShadowed(_ id: DesktopFileID, in precedence: Int) -> Bool {
         firstDirectory[id].map { $0 < precedence } ?? false
     }
@@ -129,9 +128,9 @@ public struct DesktopEntries: Sendable, Hashable {
 extension DesktopEntries {
     /// Finds the entry files in all directories, ordered by precedence, then by ID.
     ///
-    /// If two files of one directory have the same ID, the result contains only the file that is nested less deeply.
-    /// Names that start with a dot are left out. A missing directory contributes nothing. A directory that is
-    /// unreadable, or nested deeper than ``depthLimit``, gives a diagnostic.
+    /// If two files of one directory have the same ID, only the less deeply nested one is in the result. Names that
+    /// start with a dot are left out. A missing directory contributes nothing. If a directory is unreadable, or nested
+    /// deeper than ``depthLimit``, it gives a diagnostic.
     public static func locations(
         in directories: DesktopDirectories
     ) -> (locations: [DesktopFile.Location], diagnostics: [Diagnostic]) {
@@ -146,7 +145,7 @@ extension DesktopEntries {
         return (locations, diagnostics)
     }
 
-    /// The maximum depth of the directories that are searched. The limit also ends cycles of links.
+    /// Greatest depth of the directories that are searched. This also ends cycles of links.
     public static let depthLimit = 8
 }
 
@@ -221,7 +220,7 @@ struct DesktopFileListing {
     }
 }
 
-/// The identity of a file, which does not depend on the file's name.
+/// Identifies a file, whatever its name.
 private struct FileIdentity: Hashable {
     let device: dev_t
     let inode: ino_t
@@ -232,7 +231,7 @@ private struct FileIdentity: Hashable {
     }
 }
 
-/// A search for programs, which looks for each program only once.
+/// Searches for programs, for each only once.
 private struct ProgramSearch {
     private let directories: [String]
     private let silent: Set<String>
@@ -243,11 +242,11 @@ private struct ProgramSearch {
         self.silent = silent
     }
 
-    /// Returns the problem that makes an application unusable, or `nil`.
+    /// Returns the problem that makes an application unusable; `nil` if there is none.
     ///
-    /// The specification says about `TryExec`: "If the file is not present or if it is not executable, the entry may be
-    /// ignored". GLib also ignores an entry if the program of `Exec` is missing, even if the application is activated
-    /// over D-Bus.
+    /// About `TryExec`, the specification says: "If the file is not present or if it is not executable, the entry may
+    /// be ignored". GLib also ignores an entry if the program of `Exec` is missing, even if the application is
+    /// activated over D-Bus.
     mutating func problem(of entry: DesktopEntry, _ progress: (String) -> Void) -> Diagnostic? {
         for (key, program) in [("TryExec", entry.tryProgram), ("Exec", entry.command?.program)] {
             if let program, !isInstalled(program, progress) {

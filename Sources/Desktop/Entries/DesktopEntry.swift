@@ -2,14 +2,14 @@ internal import UserFiles
 
 /// An application, as its desktop entry declares it.
 ///
-/// The keys `OnlyShowIn` and `NotShowIn` are not read: they select the desktops whose menus show an entry, and an
-/// application that is not shown can still open URLs.
+/// `OnlyShowIn` and `NotShowIn` are not read: they select the desktops whose menus show an entry, and an application
+/// that is not shown can still open URLs.
 public struct DesktopEntry: Sendable, Hashable {
     /// The name by which the desktop knows the application.
     public let id: DesktopFileID
     /// The path of the entry's file.
     public let file: String
-    /// The index of the entry's directory in ``DesktopDirectories/applicationDirectories``.
+    /// Index of the entry's directory in ``DesktopDirectories/applicationDirectories``.
     public let precedence: Int
     /// The application's localised name, from the key `Name`.
     public let name: String
@@ -17,9 +17,9 @@ public struct DesktopEntry: Sendable, Hashable {
     public let command: ExecCommand?
     /// The program without which the application counts as not installed, from the key `TryExec`.
     public let tryProgram: String?
-    /// The bus name for the activation of the application; `nil` unless the key `DBusActivatable` is true.
+    /// The bus name that activates the application; `nil` unless the key `DBusActivatable` is true.
     ///
-    /// The bus name is the name of the entry's file without `.desktop`.
+    /// It is the name of the entry's file without `.desktop`.
     public let busName: String?
     /// Whether the program runs in a terminal, from the key `Terminal`.
     public let runsInTerminal: Bool
@@ -27,39 +27,38 @@ public struct DesktopEntry: Sendable, Hashable {
     public let workingDirectory: String?
     /// The localised name or the path of an icon, from the key `Icon`.
     public let icon: String?
-    /// Whether menus leave the application out, from the key `NoDisplay`. Such an application still opens its MIME
-    /// types.
+    /// Whether menus leave the application out, from the key `NoDisplay`. It still opens its MIME types.
     public let isHiddenFromMenus: Bool
-    /// The MIME types that the application claims to open, from the key `MimeType`.
+    /// MIME types that the application claims to open, from the key `MimeType`.
     ///
-    /// The types are in lower case, without repetitions and without invalid types.
+    /// They are in lower case, without repetitions and without invalid types.
     public let mimeTypes: [String]
-    /// The claimed MIME types as the entry spells them, without repetitions and without invalid types.
+    /// MIME types as the entry spells them, without repetitions and without invalid types.
     let spelledMimeTypes: [String]
     /// The handler of this system for which the entry was written, from the key `X-OpenURL-Handler`.
     public let handler: String?
-    /// The hash of the file's contents, valid in this process only; `nil` for an entry without a handler.
+    /// Hash of the file's contents, valid only in this process; `nil` for an entry without a handler.
     package let contentsHash: Int?
 
-    /// Whether the application is activated over D-Bus, and ``command`` is not used.
+    /// Whether the application is activated over D-Bus, so that ``command`` is not used.
     public var isDBusActivatable: Bool { busName != nil }
 
-    /// The path of the object that exports `org.freedesktop.Application`: the bus name with `/` for `.` and `_` for `-`
+    /// Path of the object that exports `org.freedesktop.Application`: the bus name with `/` for `.` and `_` for `-`
     /// (Desktop Entry Specification, "D-Bus Activation").
     public var objectPath: String? {
         busName.map { "/" + $0.replacing(["."], "/").replacing(["-"], "_") }
     }
 
-    /// The schemes that the application claims as `x-scheme-handler/<scheme>`, in lower case.
+    /// All schemes that the application claims as `x-scheme-handler/<scheme>`, in lower case.
     public var urlSchemes: [String] {
         mimeTypes.filter { $0.hasPrefix(schemeHandlerPrefix) }.map { String($0.dropFirst(schemeHandlerPrefix.count)) }
     }
 
-    /// The key that names the handler for which an entry was written.
+    /// Names the handler for which an entry was written.
     public static let handlerKey = "X-OpenURL-Handler"
 }
 
-/// The prefix of the MIME types of URL schemes (Shared MIME-info, "URI scheme handlers").
+/// Prefix of the MIME types of URL schemes (Shared MIME-info, "URI scheme handlers").
 let schemeHandlerPrefix = "x-scheme-handler/"
 
 /// Returns the MIME type by which desktops associate a scheme with applications.
@@ -81,7 +80,7 @@ func isBusName(_ name: some StringProtocol) -> Bool {
         }
 }
 
-/// Returns a MIME type in lower case, or `nil` if the text is not a MIME type that an application can claim.
+/// Returns a MIME type in lower case; `nil` if an application cannot claim the text as one.
 ///
 /// The type and the subtype are restricted names of RFC 6838 section 4.2. After `x-scheme-handler/`, the subtype must
 /// be a scheme of RFC 3986 section 3.1 with at most 64 bytes.

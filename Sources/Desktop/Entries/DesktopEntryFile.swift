@@ -3,19 +3,19 @@ public import UserFiles
 
 /// A desktop entry that can be written to a file.
 public struct DesktopEntryFile: Sendable, Hashable {
-    /// The way in which a program takes URLs.
+    /// The form in which a program takes URLs.
     public enum URLCode: String, Sendable, Hashable {
-        /// The program gets one URL, and each URL starts a process.
+        /// One URL, so that each starts a process of its own.
         case one = "%u"
-        /// The program gets all URLs, in one process.
+        /// All URLs, in one process.
         case several = "%U"
     }
 
     /// The application's name, written as `Name`.
     public var name: String
-    /// The application's name in other languages, by the suffix of the key: `de`, `pt_BR`.
+    /// The name in other languages, by the suffix of the key: `de`, `pt_BR`.
     public var localizedNames: [String: String] = [:]
-    /// The name or the path of an icon, written as `Icon`.
+    /// An icon's name or path, written as `Icon`.
     public var icon: String?
     /// The MIME types that the application claims, written as `MimeType`.
     public var mimeTypes: [String] = []
@@ -23,13 +23,13 @@ public struct DesktopEntryFile: Sendable, Hashable {
     public var isDBusActivatable = false
     /// Whether menus leave the application out, written as `NoDisplay`.
     public var isHiddenFromMenus = false
-    /// The desktops whose menus may show the application, written as `OnlyShowIn`; empty for all desktops.
+    /// Desktops whose menus may show the application, written as `OnlyShowIn`; empty for all.
     public var desktops: [String] = []
-    /// The places of the application in menus, written as `Categories`.
+    /// Places of the application in menus, written as `Categories`.
     public var categories: [String] = []
     /// Whether the program runs in a terminal, written as `Terminal`.
     public var runsInTerminal = false
-    /// Whether the desktop asks for a token with which the program takes the focus, written as `StartupNotify`.
+    /// Whether the desktop asks for a token with which the program gets the focus, written as `StartupNotify`.
     public var hasStartupNotification = false
     /// The handler of this system for which the entry is written, written as `X-OpenURL-Handler`.
     public var handler: String?
@@ -42,7 +42,7 @@ public struct DesktopEntryFile: Sendable, Hashable {
     ///   - name: The application's name.
     ///   - command: The program and its arguments before the URLs. The program is an absolute path or a name to look up
     ///     in `PATH`. Neither field codes nor a shell change any of these strings.
-    ///   - urls: The way in which the program takes URLs; `nil` if the program takes no URLs.
+    ///   - urls: The form in which the program takes URLs; `nil` if it takes none.
     /// - Throws: An error if the command could not be read back unchanged, because there is no program, or because the
     ///   program is a relative path or contains `=`.
     public init(
@@ -60,7 +60,7 @@ public struct DesktopEntryFile: Sendable, Hashable {
 
     /// The text of the file.
     ///
-    /// The text names version 1.1 of the specification, which is the first version with all keys in the text.
+    /// It names version 1.1 of the specification, which is the first version with all keys in the text.
     public var text: String {
         var lines = ["[Desktop Entry]", "Type=Application", "Version=1.1"]
         lines.append("Name=\(KeyFileText.string(name))")
@@ -81,23 +81,22 @@ public struct DesktopEntryFile: Sendable, Hashable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The hash of the text, equal to ``DesktopEntry/contentsHash`` of a file with the same text.
+    /// Hash of the text, equal to ``DesktopEntry/contentsHash`` of a file with the same text.
     package var contentsHash: Int { Array(text.utf8).hashValue }
 
     /// Writes the entry into a directory of entries, in one step.
     ///
-    /// The cache of the directory does not list the entry until ``MimeInfoCache/update(_:claims:insteadOf:)`` is
-    /// called.
+    /// The directory's cache does not list the entry until you call ``MimeInfoCache/update(_:claims:insteadOf:)``.
     ///
     /// - Parameters:
     ///   - id: The ID, which is also the name of the file.
     ///   - directory: The path of the directory.
-    ///   - isDurable: Whether the method waits until the file is on the disk.
+    ///   - isDurable: Whether to wait until the file is on the disk.
     public func write(as id: DesktopFileID, in directory: String, isDurable: Bool = true) throws(FileWriteError) {
         try replaceFile("\(directory)/\(id)", with: Array(text.utf8), isDurable: isDurable)
     }
 
-    /// Returns whether an entry that was not written durably was lost in a loss of power.
+    /// Returns whether a loss of power destroyed an entry that was not written durably.
     public static func isLost(_ id: DesktopFileID, in directory: String) -> Bool {
         isLostToPower("\(directory)/\(id)")
     }
@@ -107,27 +106,26 @@ public struct DesktopEntryFile: Sendable, Hashable {
         access("\(directory)/\(id)", F_OK) == 0
     }
 
-    /// Returns whether a link is in the place of an entry. No program of this system makes such a link.
+    /// Returns whether a link is in the place of an entry. No program of this system makes such links.
     public static func isLink(_ id: DesktopFileID, in directory: String) -> Bool {
         UserFiles.isLink("\(directory)/\(id)")
     }
 
-    /// Deletes an entry from a directory, if the entry exists. A link stays.
+    /// Deletes an entry from a directory, if it exists and is not a link.
     public static func remove(_ id: DesktopFileID, in directory: String) throws(FileWriteError) {
         guard !isLink(id, in: directory) else { return }
         try removeFile("\(directory)/\(id)")
     }
 }
 
-/// A D-Bus service file that can be written. The file tells the session bus how to start the owner of a bus name (D-Bus
+/// A D-Bus service file that can be written. It says how the session bus starts the owner of a bus name (D-Bus
 /// Specification, "Message Bus Starting Services").
 public struct DBusServiceFile: Sendable, Hashable {
     /// The bus name.
     public let name: String
     /// The unit that systemd starts instead of the command.
     public let systemdUnit: String?
-    /// The handler of this system for which the file is written, written as `X-OpenURL-Handler`. The key marks the
-    /// file.
+    /// The handler of this system for which the file is written, written as `X-OpenURL-Handler`, which marks the file.
     public var handler: String?
 
     private let command: String
@@ -154,16 +152,16 @@ public struct DBusServiceFile: Sendable, Hashable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Writes the file into a directory of services, in one step. The name of the file is the bus name with `.service`.
+    /// Writes the file into a directory of services, in one step. Its name is the bus name with `.service`.
     ///
     /// - Parameters:
     ///   - directory: The path of the directory.
-    ///   - isDurable: Whether the method waits until the file is on the disk.
+    ///   - isDurable: Whether to wait until the file is on the disk.
     public func write(in directory: String, isDurable: Bool = true) throws(FileWriteError) {
         try replaceFile("\(directory)/\(name).service", with: Array(text.utf8), isDurable: isDurable)
     }
 
-    /// Returns whether the file of a bus name was not written durably and was lost in a loss of power.
+    /// Returns whether a loss of power destroyed the file of a bus name that was not written durably.
     public static func isLost(_ name: String, in directory: String) -> Bool {
         isLostToPower("\(directory)/\(name).service")
     }
@@ -173,8 +171,8 @@ public struct DBusServiceFile: Sendable, Hashable {
         access("\(directory)/\(name).service", F_OK) == 0
     }
 
-    /// Returns whether the file of a bus name was written for the handler of that name; `nil` if the file does not
-    /// exist. A link was not.
+    /// Returns whether a bus name's file was written for the handler of that name; `nil` if it does not exist. A link
+    /// never was.
     public static func isMarked(_ name: String, in directory: String) throws(FileWriteError) -> Bool? {
         guard !UserFiles.isLink("\(directory)/\(name).service") else { return false }
         guard let bytes = try contents(ofChangedFile: "\(directory)/\(name).service", limit: DesktopFile.limit) else {
@@ -200,22 +198,22 @@ public struct DBusServiceFile: Sendable, Hashable {
             do throws(FileWriteError) {
                 if try isMarked(busName, in: directory) == true { marked.append(busName) }
             } catch {
-                // A file that cannot be read was not written for a handler.
+                // If a file cannot be read, it was not written for a handler.
                 continue
             }
         }
         return marked
     }
 
-    /// Deletes the file of a bus name from a directory, if the file exists.
+    /// Deletes a bus name's file from a directory, if it exists.
     public static func remove(_ name: String, in directory: String) throws(FileWriteError) {
         guard isBusName(name) else { return }
         try removeFile("\(directory)/\(name).service")
     }
 }
 
-/// Returns whether a file ends in zeros, as a loss of power leaves a file whose blocks were reserved before the contents
-/// were written; false if the file does not exist or cannot be read.
+/// Returns whether a file ends in zeros. This is how a loss of power leaves a file if its blocks were reserved before
+/// the contents were written. False if the file does not exist or cannot be read.
 private func isLostToPower(_ path: String) -> Bool {
     do throws(FileError) {
         let bytes = try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true)
@@ -226,8 +224,8 @@ private func isLostToPower(_ path: String) -> Bool {
     }
 }
 
-/// Returns an argument as `Exec` requires it, in double quotes if the argument is empty or contains a reserved
-/// character ("The Exec key").
+/// Returns an argument as `Exec` requires it, in double quotes if it is empty or contains a reserved character ("The
+/// Exec key").
 private func quotedArgument(_ argument: String) -> String {
     let reserved = " \t\n\"'\\><~|&;$*?#()`".unicodeScalars
     if !argument.isEmpty, !argument.unicodeScalars.contains(where: reserved.contains) { return argument }

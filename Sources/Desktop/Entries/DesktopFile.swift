@@ -1,16 +1,16 @@
 internal import ByteCoding
 public import UserFiles
 
-/// The content of one desktop entry file.
+/// The contents of one desktop entry file.
 ///
-/// The content depends on nothing but the bytes of the file. A cache can therefore keep the values by path, size and
-/// time of modification, and combine them with `DesktopEntries`.
+/// They depend only on the bytes of the file. So a cache can keep the values by path, size and time of modification,
+/// and combine them with `DesktopEntries`.
 public struct DesktopFile: Sendable, Hashable {
     /// The declaration in a file.
     public enum Content: Sendable, Hashable {
-        /// An application, whose programs may or may not be installed.
+        /// An application. Its programs may or may not be installed.
         case application(DesktopEntry)
-        /// An entry with a true `Hidden` key, which has the same effect as if no directory had an entry with this ID.
+        /// An entry whose `Hidden` key is true. It has the same effect as if no directory had an entry with this ID.
         case hidden
         /// An entry that cannot open anything, such as `Type=Link`.
         case other
@@ -18,13 +18,13 @@ public struct DesktopFile: Sendable, Hashable {
         case invalid
     }
 
-    /// The path of a file, its ID and the index of its directory.
+    /// A file's path, its ID and the index of its directory.
     public struct Location: Sendable, Hashable {
         /// The name by which the desktop knows the entry.
         public let id: DesktopFileID
         /// The file's path.
         public let file: String
-        /// The index of the file's directory in ``DesktopDirectories/applicationDirectories``.
+        /// Index of the file's directory in ``DesktopDirectories/applicationDirectories``.
         public let precedence: Int
 
         /// Creates the location of a file that is known to exist.
@@ -39,10 +39,10 @@ public struct DesktopFile: Sendable, Hashable {
     public let location: Location
     /// The declaration in the file.
     public let content: Content
-    /// The problems with the file.
+    /// Problems with the file.
     public let diagnostics: [Diagnostic]
 
-    /// The size limit of an entry, in bytes.
+    /// Largest size of an entry, in bytes.
     public static let limit = 1 << 20
 
     /// Creates the content of a file that was written for a handler, without reading the file. The entry claims no
@@ -75,7 +75,7 @@ public struct DesktopFile: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - location: The location of the file.
-    ///   - languages: The suffixes of localised keys, best first.
+    ///   - languages: The suffixes of localised keys, the best first.
     public init(reading location: Location, languages: [String]) {
         self.location = location
         do {
@@ -90,7 +90,7 @@ public struct DesktopFile: Sendable, Hashable {
     }
 }
 
-/// A reader for the keys of one entry.
+/// Reads the keys of one entry.
 private struct DesktopFileReader {
     private let location: DesktopFile.Location
     private let languages: [String]
@@ -98,12 +98,12 @@ private struct DesktopFileReader {
     private let file: KeyFile
     private(set) var problems: Problems
 
-    /// An error that ends the reading of an entry. The problem is already in `problems`.
+    /// Ends the reading of an entry. The problem is already in `problems`.
     private struct Unusable: Error {}
 
     fileprivate static let groupName = "Desktop Entry"
 
-    /// The number of MIME types of one entry. The largest entries of media players have about 300.
+    /// Largest number of MIME types of one entry. Even the largest entries of media players have only about 300.
     private static let maximumTypes = 4096
 
     init(_ bytes: [UInt8], _ location: DesktopFile.Location, _ languages: [String]) {
@@ -116,7 +116,7 @@ private struct DesktopFileReader {
 
     mutating func content() -> DesktopFile.Content {
         do {
-            // One malformed line makes the whole file invalid, as in GLib.
+            // As in GLib, one malformed line makes the whole file invalid.
             if let problem = file.malformed.first {
                 return invalid(problem.key, problem.reason)
             }
@@ -128,8 +128,8 @@ private struct DesktopFileReader {
             }
             for problem in file.repeated { problems.add(.warning, problem.key, problem.reason) }
 
-            // The specification calls a hidden entry "equivalent to the .desktop file not existing at all", so no other
-            // key counts.
+            // No other key counts, because the specification calls a hidden entry "equivalent to the .desktop file not
+            // existing at all".
             if try boolean("Hidden") { return .hidden }
             guard let type = try string("Type") else { return invalid("Type", "is missing") }
             // Desktop Entry Specification: "Implementations should ignore desktop entries with an unknown or missing
@@ -144,7 +144,7 @@ private struct DesktopFileReader {
     private mutating func application() throws(Unusable) -> DesktopEntry {
         let busName = try busName()
         let command = try command(isNeeded: busName == nil)
-        // `Name` is only shown to people, so an entry without `Name` is still usable, as in GLib.
+        // An entry without `Name` is still usable, as in GLib, because people are the only ones to see it.
         let name = try localized("Name") ?? String(location.id.rawValue.dropLast(DesktopFileID.suffix.utf8.count))
         var directory = try string("Path")
         if let path = directory, !path.hasPrefix("/") {
@@ -175,7 +175,7 @@ private struct DesktopFileReader {
     /// Returns the bus name of an entry that is activated over D-Bus.
     ///
     /// "The name of the desktop file must be the well-known bus name." Here the name is the last component of the path,
-    /// also for a file in a subdirectory.
+    /// even if the file is in a subdirectory.
     private mutating func busName() throws(Unusable) -> String? {
         guard try boolean("DBusActivatable") else { return nil }
         let fileName = location.file.split(separator: "/").last ?? ""
@@ -218,7 +218,7 @@ private struct DesktopFileReader {
         }
     }
 
-    /// Returns texts in their order, without repetitions.
+    /// Returns texts without repetitions, in their order.
     private func unique(_ texts: [String]) -> [String] {
         var seen: Set<String> = []
         return texts.filter { seen.insert($0).inserted }
@@ -265,7 +265,7 @@ private struct DesktopFileReader {
 }
 
 extension DesktopFile {
-    /// Returns the value of a key as the file has it, also of an entry that cannot be used; nil without the key.
+    /// Returns the value of a key as the file has it, even if the entry cannot be used; nil without the key.
     package static func writtenValue(of key: String, inFile path: String) -> String? {
         let group = DesktopFileReader.groupName
         do throws(FileError) {

@@ -2,19 +2,19 @@ internal import UserFiles
 
 /// A desktop file ID: the name by which the desktop knows an application, such as `org.gnome.Maps.desktop`.
 ///
-/// The ID is the path of the entry below its `applications` directory, with `-` for `/` (Desktop Entry Specification,
-/// "Desktop File ID"). Upper and lower case differ. IDs are ordered by their bytes, as desktops order entries that
-/// nothing else distinguishes.
+/// It is the path of the entry below its `applications` directory, with `-` for `/` (Desktop Entry Specification,
+/// "Desktop File ID"). Case matters. IDs are ordered by their bytes, as desktops order entries that nothing else
+/// distinguishes.
 public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvertible, RawRepresentable {
     /// The text of the ID, which ends in `.desktop`.
     public let rawValue: String
 
-    /// The maximum length of an ID, in bytes.
+    /// Largest length of an ID, in bytes.
     public static let limit = 1024
 
     package static let suffix = ".desktop"
 
-    /// Creates an ID; `nil` unless the text ends in `.desktop`, has more before this suffix, is short enough, and
+    /// Creates an ID; `nil` unless the text ends in `.desktop`, has something before this suffix, is short enough, and
     /// contains neither `/` nor control characters.
     public init?(rawValue: String) {
         guard rawValue.hasSuffix(Self.suffix), rawValue.utf8.count > Self.suffix.utf8.count,
@@ -32,7 +32,7 @@ public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvert
     /// The text of the ID.
     public var description: String { rawValue }
 
-    /// Returns whether the left ID comes first in the order of bytes.
+    /// Compares by byte order.
     public static func < (left: Self, right: Self) -> Bool {
         left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
     }

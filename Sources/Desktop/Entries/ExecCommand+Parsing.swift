@@ -1,9 +1,9 @@
 internal import UserFiles
 
 extension ExecCommand {
-    /// The reason why a command line cannot be run. A message puts the reason after the name of the key.
+    /// Why a command line cannot be run. Messages put this after the name of the key.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
-        /// The command line is empty, or has nothing before a comment.
+        /// The command line is empty, or there is nothing before a comment.
         case empty
         /// A quotation has no end.
         case unterminatedQuote(Character)
@@ -13,11 +13,11 @@ extension ExecCommand {
         case trailingPercent
         /// The specification does not define this field code.
         case unknownFieldCode(Character)
-        /// A field code stands within quotes, where its expansion is undefined.
+        /// A field code is in quotes, where its expansion is undefined.
         case quotedFieldCode(Character)
-        /// A field code is the second of `%f`, `%u`, `%F` and `%U`.
+        /// There is more than one of the field codes `%f`, `%u`, `%F` and `%U`.
         case secondURLCode(Character)
-        /// A field code that stands for several arguments is only a part of an argument.
+        /// A field code that stands for several arguments is only part of an argument.
         case embeddedFieldCode(Character)
         /// The program is a field code, contains `=`, or is a relative path.
         case program(String)
@@ -38,7 +38,7 @@ extension ExecCommand {
         }
     }
 
-    /// Parses the value of an `Exec` key, whose escape sequences as a string are already decoded.
+    /// Parses the value of an `Exec` key. The escape sequences of the string have to be decoded already.
     public init(parsing text: String) throws(ParseError) {
         var parser = ExecParser(text)
         try parser.parse()
@@ -66,7 +66,7 @@ private func printable(_ character: Character) -> String {
     character.unicodeScalars.map { printable($0) }.joined(separator: " ")
 }
 
-/// A parser that splits a command line into arguments, as `g_shell_parse_argv` does, and finds the field codes.
+/// Splits a command line into arguments, as `g_shell_parse_argv` does, and finds the field codes.
 private struct ExecParser {
     private(set) var arguments: [ExecCommand.Argument] = []
 
@@ -74,9 +74,9 @@ private struct ExecParser {
     private var previous: Unicode.Scalar?
     private var pieces: [ExecCommand.Piece] = []
     private var text = ""
-    /// Whether an argument has begun, which may be an empty one in quotes.
+    /// Whether an argument has begun. It may be an empty one in quotes.
     private var isArgument = false
-    /// The field code that makes up the whole argument and stands for several arguments.
+    /// A field code that is the whole argument and stands for several.
     private var list: (code: Character, argument: ExecCommand.Argument)?
     private var hasURLCode = false
 
@@ -105,7 +105,7 @@ private struct ExecParser {
                 try doubleQuoted()
             case "\\":
                 guard let escaped = next() else { throw .trailingBackslash }
-                // A backslash before the end of a line continues the line.
+                // A backslash at the end of a line continues the line.
                 if escaped != "\n" { append(escaped) }
             case "#" where before == nil || before == " " || before == "\n":
                 while let skipped = next(), skipped != "\n" {}
@@ -166,7 +166,7 @@ private struct ExecParser {
         case "F": try become(.files, isURL: true, code)
         case "U": try become(.urls, isURL: true, code)
         case "i": try become(.icon, isURL: false, code)
-        // The specification says about these deprecated codes: "should be removed from the command line and ignored".
+        // About these deprecated codes, the specification says: "should be removed from the command line and ignored".
         case "d", "D", "n", "N", "v", "m": break
         default: throw .unknownFieldCode(Character(code))
         }

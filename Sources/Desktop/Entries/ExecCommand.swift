@@ -1,10 +1,8 @@
-/// The command of an `Exec` key: a program and its arguments, parsed once and expanded for every opening without a
-/// shell.
+/// The command of an `Exec` key: a program and its arguments, parsed once and expanded each time without a shell.
 ///
 /// The syntax is that of the Desktop Entry Specification, "The Exec key". Quoting follows GLib, which accepts more than
 /// the specification: single quotes, quotes within an argument, and backslashes outside quotes work as in a shell.
-/// Existing entries need these additions. Field codes follow the specification strictly: an invalid or undefined use is
-/// an error.
+/// Existing entries need this. Field codes follow the specification strictly: an invalid or undefined use is an error.
 public struct ExecCommand: Sendable, Hashable {
     /// The program: an absolute path, or a name to look up in `PATH`.
     public let program: String
@@ -37,7 +35,7 @@ public struct ExecCommand: Sendable, Hashable {
     /// Whether one process takes all URLs, because the command has `%U` or `%F`.
     public var takesSeveralURLs: Bool { arguments.contains(.urls) || arguments.contains(.files) }
 
-    /// Whether a field code stands for the URL. GLib starts any other command without the URL.
+    /// Whether a field code stands for the URL. If none does, GLib starts the command without the URL.
     public var hasURLCode: Bool {
         takesSeveralURLs
             || arguments.contains { argument in
@@ -48,11 +46,11 @@ public struct ExecCommand: Sendable, Hashable {
 
     /// Replaces the field codes, and returns the arguments of each process to start. The first argument is the program.
     ///
-    /// A command with `%U` or `%F` gives one process for all URLs. Any other command gives one process for each URL, in
-    /// order, or one process without a URL if `urls` is empty. A command without a field code for URLs gets the URL as
-    /// its last argument, in the form of `%f`.
+    /// If the command has `%U` or `%F`, there is one process for all URLs. Otherwise there is one process for each URL,
+    /// in order, or one without a URL if `urls` is empty. A command without a field code for URLs gets the URL as its
+    /// last argument, in the form of `%f`.
     ///
-    /// The codes `%f` and `%F` give the path of a local `file` URL, and any other URL unchanged. `xdg-open` does the
+    /// For a local `file` URL, `%f` and `%F` give its path, and any other URL they leave unchanged. `xdg-open` does the
     /// same. GLib drops such a URL, so the application never receives it.
     ///
     /// - Parameters:
@@ -88,7 +86,7 @@ public struct ExecCommand: Sendable, Hashable {
             case .pieces(let pieces):
                 if pieces.contains(.url) || pieces.contains(.file) {
                     isTaken = true
-                    // Without a URL, an argument that is only `%u` or `%f` disappears.
+                    // If there is no URL, an argument that is only `%u` or `%f` disappears.
                     if pieces.count == 1, urls.isEmpty { continue }
                 }
                 result.append(
@@ -108,7 +106,7 @@ public struct ExecCommand: Sendable, Hashable {
     }
 }
 
-/// Returns the path of a `file` URL of this machine, or the URL itself if it is any other URL.
+/// Returns the path of a `file` URL on this machine, and any other URL unchanged.
 private func localPath(_ url: String) -> String {
     localFilePath(ofURL: url).flatMap { String(validating: $0, as: UTF8.self) } ?? url
 }

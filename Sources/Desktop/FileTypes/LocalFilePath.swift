@@ -1,6 +1,6 @@
-/// Returns the path of a `file` URL of this machine as bytes (RFC 8089); `nil` for any other URL.
+/// Returns the path of a `file` URL on this machine as bytes (RFC 8089); `nil` for any other URL.
 ///
-/// A path cannot express a query or a fragment, so a URL with one has no path.
+/// If the URL has a query or a fragment, it has no path, which could not express them.
 package func localFilePath(ofURL url: String) -> [UInt8]? {
     let bytes = Array(url.utf8)
     guard url.prefix(5).lowercased() == "file:" else { return nil }
@@ -27,7 +27,7 @@ package func localFilePath(ofURL url: String) -> [UInt8]? {
     return path
 }
 
-/// Returns the `file` URL of an absolute path. Every byte but the unreserved ones is escaped (RFC 3986 section 2.3).
+/// Returns the `file` URL of an absolute path. Every byte that is not unreserved is escaped (RFC 3986 section 2.3).
 package func fileURL(ofPath path: String) -> String {
     var text = "file://"
     for byte in path.utf8 {

@@ -1,21 +1,21 @@
 internal import Glibc
 package import UserFiles
 
-/// The types of the files of this machine, by the shared MIME database as it was read last.
+/// The types of files on this machine, by the shared MIME database as of its last reading.
 ///
-/// Every method blocks: on the files of the database, and on the file whose type is asked for.
+/// Every method blocks on the files of the database, and on the file whose type you ask for.
 public struct LocalFileTypes: Sendable {
     private let directories: DesktopDirectories
     private var versions: [FileVersion?] = []
-    /// The database as it was read last.
+    /// The database as of its last reading.
     public private(set) var database = SharedMimeDatabase()
 
-    /// Creates a value that has not read the database yet.
+    /// Creates a value that has not read the database.
     public init(_ directories: DesktopDirectories) {
         self.directories = directories
     }
 
-    /// Reads the database, if its files have changed since it was read last.
+    /// Reads the database, if its files have changed since the last time.
     public mutating func update() {
         let current = directories.mimeCacheFiles.map { path -> FileVersion? in
             do throws(FileError) {
@@ -31,11 +31,11 @@ public struct LocalFileTypes: Sendable {
 
     /// Returns the type of a file.
     ///
-    /// Links are followed. Nothing but a regular file is opened, so the method does not wait for a FIFO and does not touch a
-    /// device. A file that cannot be read has the type of its name.
+    /// Links are followed. Only a regular file is opened, so this does not wait for a FIFO and does not touch a device.
+    /// If a file cannot be read, its name decides.
     ///
     /// - Parameter path: the absolute path as bytes.
-    /// - Throws: the error of the file's status, such as the absence of the file.
+    /// - Throws: the error of the file's status, for example if there is no such file.
     package func type(ofFile path: [UInt8]) throws(FileError) -> FileTypeGuess {
         let terminated = path.map(CChar.init(bitPattern:)) + [0]
         var status = stat()
@@ -44,7 +44,7 @@ public struct LocalFileTypes: Sendable {
         return database.guess(name: Self.name(of: path)) { Self.beginning(of: terminated, atMost: database.extent) }
     }
 
-    /// Returns the type of a file by its name alone. The file need not exist.
+    /// Returns the type of a file, only by its name. The file need not exist.
     public func type(ofName path: [UInt8]) -> FileTypeGuess {
         if path.last == UInt8(ascii: "/") { return FileTypeGuess(type: .directory, isByName: false) }
         return database.guess(name: Self.name(of: path)) { [0] }
@@ -54,9 +54,9 @@ public struct LocalFileTypes: Sendable {
         path.split(separator: UInt8(ascii: "/")).last.map(Array.init) ?? []
     }
 
-    /// Returns the first bytes of a regular file; fewer if the file is shorter, and none if the file cannot be read.
+    /// Returns the first bytes of a regular file; fewer if it is shorter, and none if it cannot be read.
     private static func beginning(of path: [CChar], atMost count: Int) -> [UInt8] {
-        // Without O_NONBLOCK, a FIFO in the place of the file would block the call.
+        // Without O_NONBLOCK, the call would block if a FIFO has taken the file's place.
         let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { return [0] }
         defer { close(descriptor) }

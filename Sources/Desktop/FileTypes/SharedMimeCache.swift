@@ -1,10 +1,11 @@
 internal import Glibc
 
-/// The content of a file `mime.cache`: the types of one directory of the shared MIME database.
+/// The contents of a file `mime.cache`: the types of one directory of the shared MIME database.
 ///
-/// `update-mime-database` writes the file, and the Shared MIME-info Specification documents the format ("The mime.cache
-/// files"). Numbers have 32 bits, the most significant byte first, and refer to each other by offsets. An offset outside the
-/// file reads as 0, which stands for an empty list and an empty text, so a damaged file only knows fewer types.
+/// `update-mime-database` writes it, and the Shared MIME-info Specification documents the format ("The mime.cache
+/// files"). Numbers have 32 bits, the most significant byte first, and refer to each other by offsets. If an offset is
+/// outside the file, it reads as 0, which stands for an empty list and an empty text. So a damaged file only knows
+/// fewer types.
 struct SharedMimeCache: Sendable {
     /// A match of a file's name.
     struct NameMatch {
@@ -14,10 +15,10 @@ struct SharedMimeCache: Sendable {
 
     private let bytes: [UInt8]
 
-    /// The size limit of a file, in bytes. The database of a full desktop has 0.2 MB.
+    /// Largest size of a file, in bytes. A full desktop's database has 0.2 MB.
     static let limit = 16 << 20
 
-    /// The positions in the header at which the offsets of the lists stand.
+    /// Places in the header where the offsets of the lists are.
     private enum List: Int {
         case aliases = 4
         case parents = 8
@@ -27,7 +28,7 @@ struct SharedMimeCache: Sendable {
         case magic = 24
     }
 
-    /// Takes the content of a file; `nil` if the content is not a cache of a version that is known.
+    /// Takes the contents of a file; `nil` if they are not a cache of a known version.
     init?(_ bytes: [UInt8]) {
         self.bytes = bytes
         guard bytes.count >= 40, bytes[0] == 0, bytes[1] == 1, bytes[2] == 0, bytes[3] <= 2 else { return nil }
@@ -48,7 +49,7 @@ struct SharedMimeCache: Sendable {
         }
     }
 
-    /// Returns the types that a type is a special case of, as the database lists them.
+    /// Returns the types that a type is a special case of, as listed in the database.
     func parents(of type: MimeType) -> [MimeType] {
         guard let record = find(type, in: records(in: .parents, size: 8)) else { return [] }
         return records(at: number(at: record + 4), size: 4).compactMap { self.type(at: number(at: $0)) }
@@ -56,7 +57,7 @@ struct SharedMimeCache: Sendable {
 
     // MARK: Names
 
-    /// Returns the types of the files with exactly this name.
+    /// Returns the types of files with exactly this name.
     func types(ofLiteral name: [UInt8], matchingCase: Bool) -> [NameMatch] {
         records(in: .literals, size: 12).compactMap { record in
             guard let match = match(at: record + 4, matchingCase: matchingCase, isExact: true) else { return nil }
@@ -64,7 +65,7 @@ struct SharedMimeCache: Sendable {
         }
     }
 
-    /// Returns the types of the files whose names end like this name, by the longest end that the database knows.
+    /// Returns the types of files that end like this name, by the longest end in the database.
     func types(ofSuffix name: [UInt8], matchingCase: Bool) -> [NameMatch] {
         let tree = number(at: number(at: List.suffixes.rawValue) + 4)
         let count = number(at: number(at: List.suffixes.rawValue))
@@ -76,11 +77,11 @@ struct SharedMimeCache: Sendable {
         let children = records(at: number(at: node + 8), count: number(at: node + 4), size: 12)
         let longer = types(below: children, name.dropLast(), matchingCase: matchingCase)
         guard longer.isEmpty else { return longer }
-        // The ends of suffixes come first among the children, and have no character.
+        // Among the children, the ends of suffixes come first, and have no character.
         return children.prefix { number(at: $0) == 0 }.compactMap { match(at: $0 + 4, matchingCase: matchingCase) }
     }
 
-    /// Returns the types of the files whose names match a pattern that is not just an end.
+    /// Returns the types of files whose names match a pattern that is not just an end.
     func types(ofPattern name: [UInt8], matchingCase: Bool) -> [NameMatch] {
         let name = name.map(CChar.init(bitPattern:)) + [0]
         return records(in: .globs, size: 12).compactMap { record in
@@ -93,9 +94,8 @@ struct SharedMimeCache: Sendable {
     /// Reads the type and the weight of a match.
     ///
     /// - Parameters:
-    ///   - matchingCase: whether the name is compared as written. A match that distinguishes upper and lower case counts only
-    ///     then.
-    ///   - isExact: whether a match that does not distinguish upper and lower case is left out if `matchingCase` is set.
+    ///   - matchingCase: whether the name is compared as written. Only then does a case-sensitive match count.
+    ///   - isExact: whether to leave out a match that ignores case if `matchingCase` is set.
     private func match(at offset: Int, matchingCase: Bool, isExact: Bool = false) -> NameMatch? {
         let flags = number(at: offset + 4)
         let distinguishesCase = flags & 0x100 != 0
@@ -105,7 +105,7 @@ struct SharedMimeCache: Sendable {
 
     // MARK: Contents
 
-    /// The number of bytes at the beginning of a file that decide about its type.
+    /// Number of bytes at the beginning of a file that decide about its type.
     var magicExtent: Int { number(at: number(at: List.magic.rawValue) + 4) }
 
     /// Returns the type of a file by its first bytes, with the priority of the rule.
@@ -121,12 +121,12 @@ struct SharedMimeCache: Sendable {
         return nil
     }
 
-    /// The number of rules that are tried for one file. The whole database has some thousand.
+    /// Number of rules to try for one file. The whole database has some thousand.
     private static let magicSteps = 1 << 20
-    /// The depth of rules within rules.
+    /// Greatest depth of rules within rules.
     private static let magicDepth = 32
 
-    /// Returns whether a rule and one of the rules below it hold.
+    /// Returns whether a rule holds, and one of the rules below it.
     private func holds(_ rule: Int, for data: [UInt8], depth: Int, _ steps: inout Int) -> Bool {
         steps -= 1
         guard steps > 0, depth < Self.magicDepth, matches(rule, data) else { return false }
@@ -134,7 +134,7 @@ struct SharedMimeCache: Sendable {
         return narrower.underestimatedCount == 0 || narrower.contains { holds($0, for: data, depth: depth + 1, &steps) }
     }
 
-    /// Returns whether the value of a rule stands at one of its places.
+    /// Returns whether a rule's value occurs at one of its places.
     private func matches(_ rule: Int, _ data: [UInt8]) -> Bool {
         let (start, places, length) = (number(at: rule), number(at: rule + 4), number(at: rule + 12))
         let (value, mask) = (number(at: rule + 16), number(at: rule + 20))
@@ -169,7 +169,7 @@ struct SharedMimeCache: Sendable {
         records(at: number(at: list.rawValue), size: size)
     }
 
-    /// Returns the offsets of records, as far as the records are within the file.
+    /// Returns the offsets of records, as far as they are within the file.
     private func records(at first: Int, count: Int, size: Int) -> Records {
         let room = max(0, bytes.count - first) / size
         return stride(from: first, to: first + min(count, room) * size, by: size)
@@ -187,7 +187,7 @@ struct SharedMimeCache: Sendable {
 
     private func text(at offset: Int, is name: [UInt8]) -> Bool { text(at: offset).elementsEqual(name) }
 
-    /// Returns whether a type stands at an offset. The database has some types with letters in upper case.
+    /// Returns whether a type is at an offset. Some types in the database have upper-case letters.
     private func text(at offset: Int, is type: String) -> Bool {
         guard offset > 0, offset < bytes.count else { return false }
         var place = offset

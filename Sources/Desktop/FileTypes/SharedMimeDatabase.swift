@@ -2,8 +2,9 @@ internal import UserFiles
 
 /// The types of files that the desktop knows: the shared MIME database of freedesktop.org.
 ///
-/// The database consists of the files `mime/mime.cache` in the directories of data, the user's first. The answers are those of
-/// GLib (`g_content_type_guess`), which file managers and portals use, so that the router and the desktop agree about a file.
+/// It consists of the files `mime/mime.cache` in the data directories, the user's first. Its answers are those of GLib
+/// (`g_content_type_guess`), which file managers and portals use, so that the router and the desktop agree about a
+/// file.
 public struct SharedMimeDatabase: Sendable {
     private let caches: [SharedMimeCache]
 
@@ -12,12 +13,12 @@ public struct SharedMimeDatabase: Sendable {
         caches = []
     }
 
-    /// Creates a database of the contents of caches, in order of precedence.
+    /// Creates a database from the contents of caches, in order of precedence.
     init(_ caches: [SharedMimeCache]) {
         self.caches = caches
     }
 
-    /// Reads the database. Blocks until the files are read. A file that is missing, or that is not a cache, has no effect.
+    /// Reads the database, and blocks meanwhile. If a file is missing or not a cache, it has no effect.
     public init(loading directories: DesktopDirectories) {
         caches = directories.mimeCacheFiles.compactMap { path in
             do throws(FileError) {
@@ -31,25 +32,25 @@ public struct SharedMimeDatabase: Sendable {
 
     // MARK: The type of a file
 
-    /// The number of bytes at the beginning of a file that may decide about its type.
+    /// Number of bytes at the beginning of a file that may decide about its type.
     public var extent: Int {
         min(max(Self.textExtent, caches.map(\.magicExtent).max() ?? 0), Self.largestExtent)
     }
 
     private static let largestExtent = 64 << 10
-    /// The number of bytes that have to be text in a text, as in GLib.
+    /// Number of bytes that have to be text in a text file, as in GLib.
     private static let textExtent = 4096
 
-    /// The priority from which the contents of a file are stronger than its name (Shared MIME-info Specification,
-    /// "Recommended checking order").
+    /// Priority from which a file's contents are stronger than its name (Shared MIME-info Specification, "Recommended
+    /// checking order").
     private static let decisivePriority = 80
 
     /// Returns the type of a regular file.
     ///
-    /// A name that leads to one type decides. Otherwise the contents decide, or choose among the types of the name.
+    /// If the name leads to one type, it decides. Otherwise the contents decide, or choose among the types of the name.
     ///
     /// - Parameters:
-    ///   - name: the name of the file as bytes, without its directory.
+    ///   - name: the file's name as bytes, without its directory.
     ///   - contents: returns the first ``extent`` bytes of the file; called only if the name does not decide.
     public func guess(name: [UInt8], contents: () -> [UInt8]) -> FileTypeGuess {
         let named = types(ofName: name)
@@ -65,9 +66,9 @@ public struct SharedMimeDatabase: Sendable {
         return guess(named[0], isByName: true)
     }
 
-    /// Returns a type that is known already, with its wider types.
+    /// Returns a type that you already know, with its wider types.
     ///
-    /// - Parameter isByName: whether the name of the file leads to the type.
+    /// - Parameter isByName: whether the file's name leads to the type.
     public func guess(_ type: MimeType, isByName: Bool) -> FileTypeGuess {
         FileTypeGuess(type: canonical(type), types: lineage(of: type), isByName: isByName)
     }
@@ -79,7 +80,7 @@ public struct SharedMimeDatabase: Sendable {
             best = match
         }
         guard let best else { return isText(data.prefix(Self.textExtent)) ? (.plainText, 0) : nil }
-        // A desktop entry starts a program, so only a file with the name of one is taken for one.
+        // A desktop entry starts a program, so a file counts as one only if it has the name of one.
         return best.type.rawValue == "application/x-desktop" ? (.plainText, best.priority) : best
     }
 
@@ -90,7 +91,7 @@ public struct SharedMimeDatabase: Sendable {
 
     // MARK: Names
 
-    /// Returns the types of the files with a name, the heaviest first.
+    /// Returns the types of files with a name, the heaviest first.
     func types(ofName name: [UInt8]) -> [MimeType] {
         let lower = name.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
         func first(_ find: (SharedMimeCache, [UInt8], Bool) -> [SharedMimeCache.NameMatch]) -> [MimeType]? {
@@ -130,7 +131,7 @@ public struct SharedMimeDatabase: Sendable {
             for parent in parents(of: types[next]) where !types.contains(parent) { types.append(parent) }
             next += 1
         }
-        // Both are the parents of types that name no other ones (Shared MIME-info Specification, "Subclassing").
+        // Types that name no other parents have these two (Shared MIME-info Specification, "Subclassing").
         types.removeAll { $0 == .octetStream && own != .octetStream }
         if types.contains(where: \.isText), !types.contains(.plainText) { types.append(.plainText) }
         if !own.isInode, !types.contains(.octetStream) { types.append(.octetStream) }
@@ -149,10 +150,10 @@ public struct FileTypeGuess: Sendable, Hashable {
     public let type: MimeType
     /// The type, its old names, and then the wider types, the nearest first.
     public let types: [MimeType]
-    /// Whether the name of the file leads to the type, and not its contents alone.
+    /// Whether the file's name leads to the type, and not only its contents.
     public let isByName: Bool
 
-    /// Creates a type that has no relations.
+    /// Creates a type without relations.
     public init(type: MimeType, types: [MimeType]? = nil, isByName: Bool) {
         self.type = type
         self.types = types ?? [type]

@@ -1,6 +1,6 @@
 internal import ByteCoding
 
-/// Selected groups of a key file, whose values are still in their written form.
+/// Selected groups of a key file. Their values are still in their written form.
 struct KeyFile {
     /// A problem with a line or a key.
     struct Problem: Error, Hashable {
@@ -16,15 +16,15 @@ struct KeyFile {
 
     /// The name of the first group.
     private(set) var firstGroup: String?
-    /// The lines that are not valid in a key file. These lines are left out.
+    /// Lines that are not valid in a key file, and are left out.
     private(set) var malformed: [Problem] = []
-    /// The groups that appear twice, against the specification. Such a group counts as one group, as in GLib.
+    /// Groups that appear twice, against the specification. As in GLib, they count as one.
     private(set) var repeated: [Problem] = []
 
     private let bytes: [UInt8]
     private var groups: [String: [Entry]] = [:]
 
-    /// Reads the groups with the given names, in linear time.
+    /// Reads the groups with these names, in linear time.
     init(_ bytes: [UInt8], groups wanted: Set<String>) {
         self.bytes = bytes
         bytes.withUnsafeBufferPointer { read($0, wanted) }
@@ -51,7 +51,7 @@ struct KeyFile {
                 if name != nil, groups[found] != nil {
                     repeated.append(Problem(key: "[\(found)]", reason: "appears twice"))
                 }
-                // The array leaves the dictionary while it grows, so that appending does not copy the array.
+                // While the array grows, it is out of the dictionary, so that appending does not copy it.
                 entries = groups.removeValue(forKey: found) ?? []
             }
         }
@@ -61,7 +61,7 @@ struct KeyFile {
     /// Returns whether the group exists.
     func hasGroup(_ name: String) -> Bool { groups[name] != nil }
 
-    /// Returns the values of a key in a group, in order. The last value counts, as in GLib.
+    /// Returns the values of a key in a group, in order. As in GLib, the last one counts.
     func values(of key: String, in group: String) -> [KeyFileValue] {
         (groups[group] ?? []).filter { bytes[$0.key].elementsEqual(key.utf8) }
             .map { KeyFileValue(bytes: bytes[$0.value]) }
@@ -73,12 +73,11 @@ struct KeyFile {
     }
 }
 
-/// A value in its written form, with conversions to the types of the Desktop Entry Specification, "Possible value
-/// types".
+/// A value in its written form, which converts to the types of the Desktop Entry Specification, "Possible value types".
 struct KeyFileValue {
     let bytes: ArraySlice<UInt8>
 
-    /// The reason why a value does not have a type.
+    /// Thrown if a value does not have a type, with the reason.
     struct Invalid: Error, Hashable {
         var reason: String
     }
@@ -105,8 +104,8 @@ struct KeyFileValue {
         }
     }
 
-    /// Returns the value as a `boolean`: `true` or `false`, or the `1` or `0` of older entries. Blanks may follow, as
-    /// in GLib.
+    /// Returns the value as a `boolean`: `true` or `false`, or `1` or `0` as in older entries. Blanks may follow, as in
+    /// GLib.
     func boolean() throws(Invalid) -> Bool {
         let end = bytes.lastIndex { $0 != 0x20 && $0 != 0x09 }.map { $0 + 1 } ?? bytes.startIndex
         switch try text(bytes[..<end]) {

@@ -7,21 +7,21 @@ struct KeyFileLine {
         case nothing
         /// A group header, `[name]`.
         case group(name: Range<Int>)
-        /// A line `key=value`. The key has no white space around it, and the value has no white space before it.
+        /// A line `key=value`. There is no white space around the key or before the value.
         case entry(key: Range<Int>, value: Range<Int>)
         /// A malformed line, with the reason.
         case malformed(String)
     }
 
-    /// The bytes of the line, including the line end.
+    /// Bytes of the line, including the line end.
     var range: Range<Int>
     var content: Content
 }
 
 /// The lines of a key file, in order (Desktop Entry Specification, "Basic format of the file").
 ///
-/// Lines end with LF. A CR before the LF is not part of the line, and white space at the start of a line is ignored.
-/// GLib accepts both, although the specification does not mention them.
+/// Lines end with LF. A CR before it is not part of the line, and white space at the start of a line is ignored. GLib
+/// accepts both, although the specification does not mention them.
 struct KeyFileLines: Sequence, IteratorProtocol {
     let bytes: UnsafeBufferPointer<UInt8>
     private(set) var position: Int

@@ -1,15 +1,14 @@
 internal import UserFiles
 
-/// Functions that turn values into their written form in a key file (Desktop Entry Specification, "Possible value
-/// types").
+/// Writes values in the form that key files have (Desktop Entry Specification, "Possible value types").
 enum KeyFileText {
-    /// Returns the written form of a `string` or `localestring`. Control characters without an escape sequence are left
-    /// out.
+    /// Returns a `string` or `localestring` in its written form. Control characters that have no escape sequence are
+    /// left out.
     static func string(_ text: String) -> String {
         escaped(text, separator: false)
     }
 
-    /// Returns the written form of a list of strings, with a separator after every string.
+    /// Returns a list of strings in its written form, with a separator after every string.
     static func strings(_ elements: some Sequence<String>) -> String {
         elements.map { escaped($0, separator: true) + ";" }.joined()
     }
@@ -22,7 +21,7 @@ enum KeyFileText {
             case "\n": result += "\\n"
             case "\t": result += "\\t"
             case "\r": result += "\\r"
-            // A reader would ignore a plain space before a value.
+            // Before a value, a reader would ignore a plain space.
             case " " where result.isEmpty: result += "\\s"
             case ";" where separator: result += "\\;"
             case _ where isControl(scalar): break
@@ -33,7 +32,7 @@ enum KeyFileText {
     }
 }
 
-/// An editor for a key file. Lines, comments and groups that a change does not concern stay as they are.
+/// Edits a key file. Lines, comments and groups that a change does not concern stay as they are.
 struct KeyFileEditor {
     private(set) var bytes: [UInt8]
 
@@ -41,23 +40,23 @@ struct KeyFileEditor {
         self.bytes = bytes
     }
 
-    /// The lines of one key, and the place for a new line.
+    /// The lines of one key, and the place for a new one.
     private struct Place {
-        /// The lines that give the key a value, including their line ends.
+        /// Lines that give the key a value, including their line ends.
         var lines: [Range<Int>] = []
         var value: Range<Int>?
-        /// The end of the last line of the group that is not blank; `nil` if there is no such group.
+        /// End of the last line of the group that is not blank; `nil` if there is no such group.
         var end: Int?
     }
 
-    /// Returns the value of a key, which is the last one if there are several, as in GLib.
+    /// Returns the value of a key. If there are several, the last one counts, as in GLib.
     ///
-    /// The keys are MIME types, so they are compared without case.
+    /// Because keys are MIME types, case does not matter.
     func value(of key: String, in group: String) -> KeyFileValue? {
         place(of: key, in: group).value.map { KeyFileValue(bytes: bytes[$0]) }
     }
 
-    /// Sets the value of a key, in its written form, or removes the key if the value is `nil`.
+    /// Sets the value of a key, in its written form. Removes the key if the value is `nil`.
     mutating func setValue(_ value: String?, of key: String, in group: String) {
         let place = place(of: key, in: group)
         for line in place.lines.dropLast().reversed() { bytes.removeSubrange(line) }
