@@ -49,18 +49,18 @@ extension GenericURL.Bytes: RandomAccessCollection {
         return GenericURL.Bytes(of: string, bounds)
     }
 
-    /// Calls a closure with the bytes as a buffer, which is always available.
+    /// Calls a closure with the bytes as a buffer. There always is one.
     @inlinable
     public func withContiguousStorageIfAvailable<Result>(
         _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) rethrows -> Result? {
-        // The protocol prescribes a buffer. The span keeps the buffer within the closure.
+        // The protocol asks for a buffer. This span keeps it within the closure.
         try unsafe string.utf8.span.extracting(range).withUnsafeBufferPointer(body)
     }
 }
 
 extension GenericURL.Bytes: Hashable, ExpressibleByStringLiteral {
-    /// Returns whether both have the same bytes, wherever these stand.
+    /// Returns whether both have the same bytes, wherever they are.
     @inlinable
     public static func == (a: GenericURL.Bytes, b: GenericURL.Bytes) -> Bool {
         guard a.count == b.count else { return false }
@@ -75,7 +75,7 @@ extension GenericURL.Bytes: Hashable, ExpressibleByStringLiteral {
         withSpan { span in unsafe span.withUnsafeBytes { unsafe hasher.combine(bytes: $0) } }
     }
 
-    /// The bytes of a literal, for a comparison with the bytes of a URL.
+    /// Creates the bytes of a literal, to compare them with the bytes of a URL.
     @inlinable
     public init(stringLiteral value: String) {
         self.init(of: value, 0..<value.utf8.count)
@@ -86,7 +86,7 @@ extension GenericURL.Bytes: CustomStringConvertible, CustomReflectable {
     /// The bytes as text.
     public var description: String { String(self) }
 
-    /// A mirror with one child, the text of the bytes, so that `dump` does not print the rest of the URL.
+    /// The text of the bytes as the only child, so that `dump` does not print the rest of the URL.
     public var customMirror: Mirror {
         Mirror(self, children: ["text": description], displayStyle: .struct)
     }

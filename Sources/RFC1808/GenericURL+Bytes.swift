@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// The bytes of the components, which take less time to read than the components as text.
+    /// The components as bytes, which you can read faster than text.
     ///
     /// ```swift
     /// let url = try GenericURL("todolist://www.acme.com/lists?title=a")
@@ -9,17 +9,18 @@ extension GenericURL {
     /// url.bytes.host.map(Substring.init)              // the same as url.host
     /// ```
     ///
-    /// In an optimised build, reading bytes that are not stored takes only the arithmetic of their offsets. Each `Substring`
-    /// also counts a reference to the stored string, which takes longer than the rest of the work.
+    /// In an optimised build, reading bytes without storing them takes only the arithmetic of their offsets. A
+    /// `Substring` also counts a reference to the stored string, which takes longer than the rest of the work.
     @inlinable @inline(__always)
     public var bytes: ByteView { ByteView(url: self) }
 
-    /// The bytes of the components of a URL.
+    /// The components of a URL as bytes.
     ///
     /// A property is `nil`, or empty, exactly if the property of ``GenericURL`` with the same name is.
     public struct ByteView: Sendable {
-        // The compiler removes the counting of references only if it sees the whole way from the URL to the byte, so every
-        // getter is inlined. A view that stored the string and the layout in place of the URL would keep the counting.
+        // Every getter is inlined, because the compiler removes the counting of references only if it sees the whole
+        // way from the URL to the byte. If the view stored the string and the layout in place of the URL, the counting
+        // would stay.
         @usableFromInline let url: GenericURL
 
         @inlinable @inline(__always)

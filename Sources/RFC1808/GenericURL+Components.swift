@@ -1,9 +1,9 @@
 extension GenericURL {
-    /// The scheme as it was written, without its colon; `nil` for a relative reference (RFC 1808 section 2.4.2).
+    /// The scheme as written, without its colon; `nil` for a relative reference (RFC 1808 section 2.4.2).
     ///
-    /// A scheme starts with a letter (decision D5). To look up a scheme, use ``lowercasedScheme``, because the case of
-    /// a scheme has no meaning. The type is `String` because other strings are compared with the scheme. A scheme of up
-    /// to 15 bytes needs no allocation.
+    /// It starts with a letter (decision D5). Because the case of a scheme means nothing, use ``lowercasedScheme`` to
+    /// look one up. The type is `String` because you usually compare it with other strings; up to 15 bytes need no
+    /// allocation.
     public var scheme: String? {
         layout.scheme.map { String(ascii: string.utf8.span.extracting($0)) }
     }
@@ -16,7 +16,7 @@ extension GenericURL {
 
     /// The text between `//` and the next `/`, `?` or `#` (decision D1): user, password, host and port.
     ///
-    /// The value is `nil` without `//`, and empty in `file:///etc`.
+    /// It is `nil` without `//`, and empty in `file:///etc`.
     public var networkLocation: Substring? {
         bytes.networkLocation.map { Substring($0) }
     }
@@ -33,15 +33,14 @@ extension GenericURL {
 
     /// The host: a name, or an IPv6 address in brackets.
     ///
-    /// The value is `nil` if the network location is absent or empty, as with `NSURL`; `file:///etc` therefore has no
-    /// host. The value is empty if the network location holds only a user or a port. ``decoded(_:)`` returns the host
-    /// without brackets, in the form that ``Builder`` and `getaddrinfo` accept. An IPv4 address is treated as a name
-    /// and is never converted.
+    /// As with `NSURL`, it is `nil` if the network location is absent or empty, so `file:///etc` has no host. It is
+    /// empty if the network location holds only a user or a port. ``decoded(_:)`` returns it without brackets, in the
+    /// form that ``Builder`` and `getaddrinfo` accept. An IPv4 address is treated as a name and never converted.
     public var host: Substring? {
         bytes.host.map { Substring($0) }
     }
 
-    /// The port; `nil` also if no digits follow the `:`, which is allowed.
+    /// The port; `nil` even if there is a `:`, as long as no digits follow it, which is allowed.
     @inlinable
     public var port: UInt16? {
         layout.port
@@ -54,7 +53,7 @@ extension GenericURL {
 
     /// The parameters: the text after the first `;` of the path, including any further `;` and `/` (decision D9).
     ///
-    /// An opaque URL has no parameters: a `;` is part of its ``opaquePart``.
+    /// Opaque URLs have no parameters: a `;` is part of the ``opaquePart``.
     public var parameters: Substring? {
         bytes.parameters.map { Substring($0) }
     }
@@ -72,13 +71,13 @@ extension GenericURL {
     /// The text between the scheme's colon and the query or fragment, in a URL such as `mailto:a@b.c` or `tel:+49`
     /// (decision D7).
     ///
-    /// The value is `nil` for every URL that can have a path: a URL without a scheme, or with a `/` after the scheme's
+    /// It is `nil` for every URL that can have a path, which is one without a scheme, or with a `/` after the scheme's
     /// colon.
     public var opaquePart: Substring? {
         bytes.opaquePart.map { Substring($0) }
     }
 
-    /// Whether the URL has the form `scheme:rest` without a slash after the colon, and so has no hierarchy (decision
+    /// Whether the URL has the form `scheme:rest` without a slash after the colon, and therefore no hierarchy (decision
     /// D7).
     public var isOpaque: Bool {
         layout.isOpaque
@@ -89,7 +88,7 @@ extension GenericURL {
         parameters
     }
 
-    /// The text after `scheme:`, including the query and the fragment, under the name that `NSURL` uses; without a
+    /// Everything after `scheme:`, including the query and the fragment, under the name that `NSURL` uses; without a
     /// scheme, the whole URL.
     public var resourceSpecifier: Substring {
         view(layout.hierarchyStart..<string.utf8.count)

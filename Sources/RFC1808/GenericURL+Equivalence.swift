@@ -1,17 +1,17 @@
 extension GenericURL {
-    /// Returns whether both URLs mean the same, although their upper and lower case may differ.
+    /// Returns whether both URLs mean the same, although they may differ in upper and lower case.
     ///
-    /// The case of the scheme and the host has no meaning (RFC 1808 section 2.1, RFC 1738 section 3.1). The case of the
-    /// digits of an escape has no meaning either (RFC 1738 section 2.2). All other differences count: `%41` is not
-    /// equivalent to `A`, and a default port is not equivalent to an absent port. The zone of an IPv6 address is part
-    /// of the host, so its case is ignored here, although an operating system may distinguish interface names by case.
+    /// The case of the scheme and the host means nothing (RFC 1808 section 2.1, RFC 1738 section 3.1), and neither does
+    /// that of the digits of an escape (RFC 1738 section 2.2). All other differences count: `%41` is not equivalent to
+    /// `A`, and a default port is not equivalent to an absent one. Because the zone of an IPv6 address is part of the
+    /// host, its case is ignored too, although an operating system may distinguish interface names by case.
     ///
     /// Two equivalent URLs need not be equal, and have no common hash value: a set or a dictionary keeps both.
     public func isEquivalent(to other: GenericURL) -> Bool {
         let a = string.utf8.span
         let b = other.string.utf8.span
         guard a.count == b.count else { return false }
-        // Two URLs that differ only in the case of letters have the same layout, so one layout is enough.
+        // One layout is enough: if two URLs differ only in the case of letters, they have the same one.
         let host = layout.host ?? 0..<0
         var caselessEnd = layout.schemeEnd
         for index in a.indices {

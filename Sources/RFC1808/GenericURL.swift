@@ -8,29 +8,27 @@
 /// url.fragment                // "200806231300"
 /// ```
 ///
-/// Parsing never repairs and never decodes a string. The parser either refuses the string with a ``ParseError`` or
-/// accepts the string, and ``description`` then returns the same bytes. The components are raw views of the one stored
-/// string. Reading a component allocates no memory, except for a ``scheme`` of more than 15 bytes. A program that looks
-/// at many URLs reads ``bytes``, which takes less time. Escapes are decoded only on demand, by ``decoded(_:)``,
-/// ``pathSegments`` and ``queryItems``. A `+` always means a plus sign.
+/// Parsing never repairs and never decodes a string. Either it fails with a ``ParseError``, or ``description`` returns
+/// the same bytes. The components are raw views of the one stored string, so reading them allocates no memory, except
+/// for a ``scheme`` of more than 15 bytes. If you look at many URLs, read ``bytes``, which takes less time. Escapes are
+/// decoded only on demand, by ``decoded(_:)``, ``pathSegments`` and ``queryItems``. A `+` always means a plus sign.
 ///
-/// An absent component is `nil`, and a component that is present but empty is `""`. For example, `foo:/a?` has an empty
-/// query and `foo:/a` has no query (decision D2). Only ``path`` is never absent.
+/// If a component is absent, it is `nil`; if it is present but empty, it is `""`. For example, `foo:/a?` has an empty
+/// query and `foo:/a` has none (decision D2). Only ``path`` is never absent.
 ///
-/// The length of a URL is limited only where a `maximumLength` parameter exists: in the throwing initializers, in
-/// ``resolving(reference:mode:maximumLength:)`` and in ``Builder/build(maximumLength:)``. All other operations may
-/// return a longer URL and accept a longer URL. Every URL can therefore be encoded and decoded, or converted to a
-/// string and back.
+/// A URL's length is limited only where there is a `maximumLength` parameter: in the throwing initializers, in
+/// ``resolving(reference:mode:maximumLength:)`` and in ``Builder/build(maximumLength:)``. All other operations accept
+/// and return longer URLs too, so you can encode and decode every URL, or convert it to a string and back.
 ///
 /// Equality and hashing compare the bytes. ``isEquivalent(to:)`` also ignores differences in case that have no meaning.
 public struct GenericURL: Sendable {
-    /// The URL as it was written.
+    /// The URL as written.
     @usableFromInline let string: String
 
-    /// The position of each component in ``string``.
+    /// Position of each component in ``string``.
     @usableFromInline let layout: Layout
 
-    /// The length limit, in bytes, of a URL that is parsed or built without another limit.
+    /// The largest length, in bytes, of a URL that is parsed or built without another limit.
     public static let defaultMaximumLength = 65_536
 
     init(string: String, layout: Layout) {
@@ -40,8 +38,8 @@ public struct GenericURL: Sendable {
 
     /// Parses a URL or a relative reference (RFC 1808 section 2.4).
     ///
-    /// An empty reference has a meaning only together with a base, so this initializer refuses an empty string. Use
-    /// ``resolving(reference:mode:maximumLength:)`` for a reference that may be empty.
+    /// An empty reference means something only together with a base, so an empty string is refused here. If a reference
+    /// may be empty, use ``resolving(reference:mode:maximumLength:)``.
     ///
     /// - Parameters:
     ///   - string: The text to parse, which the URL stores unchanged.
@@ -53,7 +51,7 @@ public struct GenericURL: Sendable {
         self.string = string
     }
 
-    /// Parses a URL or a relative reference from borrowed bytes, and keeps a copy of the bytes.
+    /// Parses a URL or a relative reference from borrowed bytes, and keeps a copy of them.
     ///
     /// - Parameters:
     ///   - bytes: The bytes to parse. A byte outside ASCII is refused.
@@ -66,14 +64,14 @@ public struct GenericURL: Sendable {
 }
 
 extension GenericURL: LosslessStringConvertible {
-    /// The URL as it was written, including the password. Use ``debugDescription`` for logs.
+    /// The URL as written, including the password. Use ``debugDescription`` for logs.
     public var description: String { string }
 
-    /// Parses a URL of any length, and returns `nil` for a string that is not a URL.
+    /// Parses a URL of any length; `nil` if the string is not a URL.
     ///
-    /// This initializer serves code that is generic over `LosslessStringConvertible`. In other code, the context
-    /// selects the initializer. An expression that needs an optional, such as `GenericURL(text)?.scheme`, uses this
-    /// initializer. An expression after `try` uses the throwing initializer, which limits the length.
+    /// This is for code that is generic over `LosslessStringConvertible`. In other code, the context selects the
+    /// initializer: an expression that needs an optional, such as `GenericURL(text)?.scheme`, uses this one, and an
+    /// expression after `try` uses the throwing one, which limits the length.
     @_disfavoredOverload
     public init?(_ description: String) {
         do {
@@ -87,13 +85,13 @@ extension GenericURL: LosslessStringConvertible {
 extension GenericURL: CustomDebugStringConvertible, CustomReflectable {
     /// The URL for logs and debuggers, with `***` in place of the password.
     ///
-    /// Only the password is hidden. A token in the user name, the opaque part, the path or the query stays visible.
+    /// This hides only the password. A token in the user name, the opaque part, the path or the query stays visible.
     public var debugDescription: String {
         guard let password else { return string }
         return String(string[..<password.startIndex]) + "***" + string[password.endIndex...]
     }
 
-    /// A mirror with one child, the URL without its password, so that `dump` does not print the password either.
+    /// The URL without its password as the only child, so that `dump` does not print the password either.
     public var customMirror: Mirror {
         Mirror(self, children: ["url": debugDescription], displayStyle: .struct)
     }
@@ -112,10 +110,10 @@ extension GenericURL: Hashable {
 }
 
 extension GenericURL: Codable {
-    /// Decodes a string and parses the string, without a length limit.
+    /// Decodes a string and parses it, without a length limit.
     ///
-    /// Every URL can be encoded, so every URL must be decodable. The decoder already holds the whole string, so a limit
-    /// here would save no memory.
+    /// Every URL can be encoded, so every URL must be decodable. A limit would save no memory here, because the decoder
+    /// already holds the whole string.
     ///
     /// - Throws: `DecodingError.dataCorrupted`, with the ``ParseError`` as its underlying error, if the string is not a
     ///   URL.
@@ -131,7 +129,7 @@ extension GenericURL: Codable {
         }
     }
 
-    /// Encodes the URL as a string, exactly as it was written.
+    /// Encodes the URL as a string, exactly as written.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(string)

@@ -1,21 +1,21 @@
 extension GenericURL {
-    /// The reason why parts do not make a URL, and the part that is wrong.
+    /// The reason why parts do not make a URL, and the wrong part.
     public struct BuildError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The kind of problem. The raw values are stable names for scripts.
         ///
         /// A later version may add reasons, so a `switch` needs a `default`.
         public enum Reason: String, Sendable, CaseIterable {
-            /// The scheme is not a letter, then letters, digits, `+`, `.` or `-`.
+            /// The scheme is anything but a letter followed by letters, digits, `+`, `.` or `-`.
             case badScheme
             /// The host contains a separator or a control character, or contains a `:` and is not an IPv6 address.
             case badHost
-            /// A user, a password or a port is given without a host.
+            /// There is a user, a password or a port, but no host.
             case hostMissing
-            /// A password is given without a user. An empty user is enough.
+            /// There is a password, but no user. An empty user is enough.
             case userMissing
-            /// A relative path is given together with a scheme or a host, or consists of a single empty segment.
+            /// A relative path comes with a scheme or a host, or consists of a single empty segment.
             case badRelativePath
-            /// An opaque part is given together with a host, a path or parameters, or without a scheme.
+            /// An opaque part comes with a host, a path or parameters, or without a scheme.
             case opaquePartMisplaced
             /// All parts are absent.
             case empty
@@ -44,7 +44,7 @@ extension GenericURL {
 
         /// The kind of problem.
         public let reason: Reason
-        /// The part that is wrong; `nil` if the problem concerns the URL as a whole.
+        /// The wrong part; `nil` if the problem concerns the URL as a whole.
         public let part: Part?
 
         init(_ reason: Reason, _ part: Part? = nil) {
@@ -55,7 +55,7 @@ extension GenericURL {
         /// The stable name of the reason, such as `badHost`.
         public var name: String { reason.rawValue }
 
-        /// The problem in plain English, without the part and without the content of the part, which may be a password.
+        /// The problem in plain English. It shows neither the part nor its content, which may be a password.
         public var message: String {
             switch reason {
             case .badScheme: "a scheme is a letter, then letters, digits, '+', '.' or '-'"

@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// A builder that makes a URL from decoded parts.
+    /// Makes a URL from decoded parts.
     ///
     /// ```swift
     /// var builder = GenericURL.Builder()
@@ -10,9 +10,9 @@ extension GenericURL {
     /// try builder.build()     // todolist://www.acme.com?Quarterly%20Report#200806231300
     /// ```
     ///
-    /// Every part is plain text without escapes. The builder escapes each part once: every byte that may not appear in
-    /// the place of the part becomes an escape. No part can therefore change another part, and a `%` always becomes
-    /// `%25`. The builder does not look for `..` segments: only the program that uses a path knows the meaning of `..`.
+    /// Every part is plain text without escapes. The builder escapes it once: each byte that may not appear in the
+    /// place of the part becomes an escape. So no part can change another, and a `%` always becomes `%25`. The builder
+    /// does not look for `..` segments, because only the program that uses a path knows what they mean.
     ///
     /// To change one part of an existing URL, use ``GenericURL/replacing(_:with:)``, which keeps all other parts byte
     /// for byte.
@@ -21,33 +21,32 @@ extension GenericURL {
         public var scheme: String?
         /// The user name.
         public var user: String?
-        /// The password, which needs a user as well.
+        /// The password. It needs a user as well.
         public var password: String?
         /// The host: a name, or an IPv6 address without brackets and with any zone after a plain `%`.
         ///
-        /// ``GenericURL/decoded(_:)`` returns the host in this form. In contrast, ``GenericURL/host`` has brackets and
-        /// escapes. An empty host makes an empty network location, as in `file:///etc`. The value `nil` makes no
-        /// network location.
+        /// ``GenericURL/decoded(_:)`` returns the host in this form, while ``GenericURL/host`` has brackets and
+        /// escapes. An empty host makes an empty network location, as in `file:///etc`; `nil` makes none.
         public var host: String?
         /// The port.
         public var port: UInt16?
         /// The segments of the path. `["lists", ""]` makes `/lists/`, and `[]` makes no path.
         ///
-        /// The builder escapes every `/` within a segment. A slash at the end of the path is an empty last segment,
-        /// which ``appendSegment(_:)`` replaces.
+        /// Any `/` within a segment is escaped. If the path ends with a slash, its last segment is empty, and
+        /// ``appendSegment(_:)`` replaces it.
         public var pathSegments: [String] = []
-        /// Whether the path starts without a slash. A relative path excludes a scheme and a host.
+        /// Whether the path starts without a slash. If so, there can be neither a scheme nor a host.
         public var isPathRelative = false
         /// The parameters, without the first `;`.
         public var parameters: String?
         /// The items of the query. `[]` makes no query, and a single item with an empty name makes an empty query.
         ///
-        /// A query of plain text, as in the example above, is one item without a value. Items that come from a URL keep
-        /// their escapes.
+        /// If the query is plain text, as in the example above, it is one item without a value. Items that come from a
+        /// URL keep their escapes.
         public var queryItems: [QueryItem] = []
         /// The fragment.
         public var fragment: String?
-        /// The text after the scheme's colon in a URL such as `mailto:a@b.c`, which has neither a host nor a path.
+        /// The text after the scheme's colon in a URL that has neither a host nor a path, such as `mailto:a@b.c`.
         public var opaquePart: String?
 
         /// Creates a builder without any parts.
@@ -55,9 +54,9 @@ extension GenericURL {
 
         /// Creates a builder with the parts of a URL.
         ///
-        /// A URL that is built from these parts has the same decoded parts as the original URL. The query items keep
-        /// their escapes. All other parts get the builder's own escapes. A scheme may distinguish an escaped byte from
-        /// a plain byte, and then the meaning changes:
+        /// If you build a URL from them, it has the same decoded parts as the original. Query items keep their escapes,
+        /// and all other parts get the builder's own. If a scheme distinguishes an escaped byte from a plain one, this
+        /// changes the meaning:
         ///
         /// - `mailto:a%2Cb@x.org,c@d` becomes `mailto:a,b@x.org,c@d`, which has three addresses instead of two;
         /// - `urn:a%2Fb` becomes `urn:a/b`;
@@ -85,8 +84,8 @@ extension GenericURL {
             opaquePart = try url.decoded(.opaquePart)
         }
 
-        /// Appends a segment to the path, and replaces an empty last segment: after `b` is appended, `/a` and `/a/`
-        /// both become `/a/b`.
+        /// Appends a segment to the path. If the last segment is empty, replaces it: after `b` is appended, `/a` and
+        /// `/a/` both become `/a/b`.
         public mutating func appendSegment(_ segment: String) {
             if pathSegments.last?.isEmpty == true { pathSegments.removeLast() }
             pathSegments.append(segment)
@@ -94,8 +93,8 @@ extension GenericURL {
 
         /// Returns the URL of the parts, each of them escaped.
         ///
-        /// A builder made from the result has the same parts, byte for byte, except where no URL has exactly these
-        /// parts:
+        /// If you make a builder from the result, it has the same parts, byte for byte, except where no URL can have
+        /// exactly these parts:
         ///
         /// - after a scheme without a host, a path and parameters, an absent ``opaquePart`` becomes an empty one;
         /// - parameters after a scheme or a host without a path follow a `/`, which is one empty segment;
@@ -103,9 +102,8 @@ extension GenericURL {
         ///   is relative, so the segments start with `"."`: `["", "evil"]` becomes `/.//evil`;
         /// - ``isPathRelative`` becomes `false` without a path.
         ///
-        /// Control characters are refused only in a host. In all other parts, the builder escapes them.
-        /// ``GenericURL/decoded(_:)`` then throws for the part, and ``GenericURL/decodedBytes(_:)`` returns the control
-        /// characters.
+        /// A host with control characters is refused. In all other parts they are escaped. For such a part,
+        /// ``GenericURL/decoded(_:)`` throws, and ``GenericURL/decodedBytes(_:)`` returns the control characters.
         ///
         /// - Parameter maximumLength: The length of the longest accepted URL, in bytes.
         /// - Throws: ``BuildError`` for the first part that is wrong.
@@ -117,7 +115,7 @@ extension GenericURL {
             do {
                 return try GenericURL(text, maximumLength: maximumLength)
             } catch {
-                // All other parts are escaped, so the parser can refuse only the scheme or the host.
+                // Because all other parts are escaped, the parser can only refuse the scheme or the host.
                 throw error.reason == .badScheme ? BuildError(.badScheme, .scheme) : BuildError(.badHost, .host)
             }
         }
@@ -204,8 +202,7 @@ extension GenericURL.Builder: CustomStringConvertible, CustomDebugStringConverti
     /// The same as ``description``.
     public var debugDescription: String { description }
 
-    /// A mirror of the parts that are present, with `***` as the password, so that `dump` does not print the password
-    /// either.
+    /// The parts that are present, with `***` as the password, so that `dump` does not print it either.
     public var customMirror: Mirror {
         Mirror(self, children: parts.map { Mirror.Child(label: $0.label, value: $0.value) }, displayStyle: .struct)
     }

@@ -7,24 +7,22 @@ extension GenericURL {
     /// try url.replacing(.query, with: "q=%26")    // http://u:secret@h/a%2Cb?q=%26
     /// ```
     ///
-    /// The new text is raw and must already have its escapes; only ``Builder`` escapes text. The separator of a
-    /// component appears and disappears together with the component. Nothing else changes: a URL whose host is removed
-    /// keeps its `//`.
+    /// The new text is raw and must already have its escapes; only ``Builder`` escapes text. A component's separator
+    /// appears and disappears together with it. Nothing else changes: if you remove the host, the URL keeps its `//`.
     ///
-    /// Parsing the result gives the new text as the component, and all other components as they were, absent or
-    /// present. A change that cannot have this result is refused. Examples are:
+    /// When the result is parsed, the component has the new text, and all others are as they were, absent or present.
+    /// If this is impossible, the change is refused, for example:
     ///
     /// - a user without a host;
     /// - parameters after a host without a path;
     /// - a path that would be read as a host, or that would make an opaque URL hierarchical;
     /// - the removal of the user while the URL has a password.
     ///
-    /// The result can be longer than the length limit that this URL was parsed with.
+    /// This URL's length limit does not apply to the result.
     ///
     /// - Parameters:
     ///   - component: The component to replace.
-    ///   - raw: The new text. The value `nil` removes the component. A path is never absent, so `nil` makes a path
-    ///     empty.
+    ///   - raw: The new text; `nil` removes the component. Because a path is never absent, `nil` makes it empty.
     /// - Throws: ``ParseError`` with the offset in `raw` of a byte that the component cannot contain, with
     ///   ``ParseError/Reason/misplacedComponent`` if the component cannot have this text, or with
     ///   ``ParseError/Reason/emptyInput`` if nothing is left of the URL.
@@ -46,7 +44,7 @@ extension GenericURL {
         } catch {
             throw error.reason == .emptyInput ? error : misplaced
         }
-        // This comparison finds every effect on another component, so no component needs a rule of its own.
+        // This comparison finds any effect on another component, so no component needs a rule of its own.
         guard result.scheme == scheme, result.port == port else { throw misplaced }
         for other in Component.allCases {
             guard result.raw(other) == (other != component ? self.raw(other) : isAbsent ? nil : text[...]) else {
@@ -58,8 +56,8 @@ extension GenericURL {
 
     /// Returns this URL with one more item at the end of its query. Every other byte stays unchanged.
     ///
-    /// A `?` precedes the item if the URL has no query. An `&` precedes the item if the query is not empty. The result
-    /// can be longer than the length limit that this URL was parsed with.
+    /// If the URL has no query, a `?` precedes the item; if the query is not empty, an `&` does. This URL's length
+    /// limit does not apply to the result.
     ///
     /// ```swift
     /// let url = try GenericURL("http://h/a%2Cb?q=a+b#f")
@@ -74,12 +72,12 @@ extension GenericURL {
     }
 
     /// Returns the range that a component occupies or would occupy, including its separators, and the separators to
-    /// write before and after new text; `nil` if this URL has no place for the component.
+    /// write around new text; `nil` if this URL has no place for it.
     private func place(of component: Component) -> (range: Range<Int>, prefix: String, suffix: String)? {
         switch component {
         case .user:
             guard let location = layout.networkLocation else { return nil }
-            // A password follows, and needs the `@`.
+            // The `@` has to stay, because a password follows.
             if let user = layout.user, layout.password != nil { return (user, "", "") }
             return (location.lowerBound..<layout.hostStart, "", "@")
         case .password:

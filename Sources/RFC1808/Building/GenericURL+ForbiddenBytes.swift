@@ -1,13 +1,12 @@
 extension GenericURL {
     /// Returns a text with an escape for each byte that cannot stand in a URL.
     ///
-    /// Some programs show a URL in a decoded form and then pass on that form. The function undoes the decoding of every
-    /// byte that a URL can only hold as an escape, so the result of most such texts is a URL again. The text of a URL
-    /// stays as it is. A decoded byte that has a meaning of its own, such as `/`, cannot be told from the same byte that
-    /// was written so.
+    /// Some programs show a URL in a decoded form and then pass on that form. This undoes the decoding of every byte
+    /// that a URL can only hold as an escape, so most such texts become a URL again. The text of a URL stays as it is.
+    /// If a decoded byte has a meaning of its own, such as `/`, there is no way to see whether it was an escape.
     ///
-    /// These bytes get an escape: all bytes outside printable ASCII, the space, `"<>\^{|}` and the backtick; a `%` without
-    /// two hexadecimal digits; each `#` after the first one; and a bracket outside the network location.
+    /// These bytes get an escape: all bytes outside printable ASCII, the space, `"<>\^{|}` and the backtick; a `%`
+    /// without two hexadecimal digits; each `#` after the first one; and a bracket outside the network location.
     package static func escapingForbiddenBytes(in bytes: some Sequence<UInt8>) -> String {
         let bytes = Array(bytes)
         let location = networkLocation(in: bytes)
@@ -21,8 +20,8 @@ extension GenericURL {
                     bytes.dropFirst(index + 1).prefix(2).count(where: ByteSet.hexDigits.contains) == 2
                 case UInt8(ascii: "["), UInt8(ascii: "]"): location.contains(index)
                 case UInt8(ascii: "#"): !hasFragment
-                // Some programs take a backslash for a slash. With an escape the host would be another one, so the byte stays,
-                // and the parser refuses it.
+                // Some programs treat a backslash as a slash. Escaping it would change the host, so leave it for the
+                // parser to refuse.
                 case UInt8(ascii: "\\"): location.contains(index)
                 default: ByteSet.query.contains(byte)
                 }

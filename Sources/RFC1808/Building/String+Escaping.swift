@@ -1,5 +1,5 @@
 extension String {
-    /// Appends text as UTF-8, and escapes every byte that is not in `set`. No set contains `%`.
+    /// Appends text as UTF-8, and escapes every byte that is not in `set`, which never contains `%`.
     mutating func appendEscaped(_ text: some StringProtocol, _ set: ByteSet) {
         for byte in text.utf8 {
             if set.contains(byte) {
@@ -10,9 +10,9 @@ extension String {
         }
     }
 
-    /// Appends a host, with brackets if the host contains a colon.
+    /// Appends a host, in brackets if it contains a colon.
     ///
-    /// Only an IPv6 address can contain a colon. The parser later checks the address.
+    /// Only an IPv6 address can contain one. The parser checks the address later.
     mutating func appendHost(_ host: String) {
         guard host.utf8.contains(UInt8(ascii: ":")) else { return appendEscaped(host, .networkLocation) }
         let (address, zone) = host[...].split(atFirst: UInt8(ascii: "%"))
@@ -25,8 +25,7 @@ extension String {
         self += "]"
     }
 
-    /// Appends the text after a scheme's colon. A slash at the start is escaped, because a plain slash would start a
-    /// path.
+    /// Appends the text after a scheme's colon. A slash at the start is escaped, because it would start a path.
     mutating func appendOpaquePart(_ text: String) {
         guard text.utf8.first == UInt8(ascii: "/") else { return appendEscaped(text, .parameters) }
         appendEscape(UInt8(ascii: "/"))

@@ -1,7 +1,7 @@
 extension GenericURL {
-    /// A path segment, or the name or value of a query item, which is decoded on demand.
+    /// A path segment, or the name or value of a query item, decoded on demand.
     public struct EscapedText: Sendable, Hashable, CustomStringConvertible {
-        /// The text as it was written, including its escapes.
+        /// The text as written, including its escapes.
         public let raw: Substring
 
         init(raw: Substring) {
@@ -17,13 +17,11 @@ extension GenericURL {
 
         /// Returns the text with its escapes decoded once.
         ///
-        /// Any text is possible. A path segment can decode to `..` or to text that contains a `/`, so the result is not
-        /// a safe file name. Characters that change the writing direction can make the text look like different text to
-        /// a person.
+        /// Any text is possible. A path segment can decode to `..` or to text that contains a `/`, so do not use it as
+        /// a file name. Characters that change the writing direction can make it look like a different text.
         ///
-        /// - Throws: ``PercentDecodingError`` if the decoded bytes are not UTF-8 or contain a control character. The
-        ///   offset in the error counts from the start of the URL, or from the start of this value if it was made from
-        ///   text.
+        /// - Throws: ``PercentDecodingError`` if the decoded bytes are not UTF-8 or contain a control character. Its
+        ///   offset counts from the start of the URL, or from the start of this value if it was made from text.
         public func decoded() throws(PercentDecodingError) -> String {
             try raw.percentDecodedText()
         }
@@ -33,7 +31,7 @@ extension GenericURL {
             raw.percentDecodedBytes
         }
 
-        /// The text as it was written, including its escapes.
+        /// The text as written, including its escapes.
         public var description: String { String(raw) }
     }
 }
@@ -41,8 +39,7 @@ extension GenericURL {
 extension Substring {
     var startsWithSlash: Bool { utf8.first == UInt8(ascii: "/") }
 
-    /// Returns the text before the first `separator` and the text after it. Without a separator, the result is the
-    /// whole text and `nil`.
+    /// Returns the text before and after the first `separator`. If there is none, returns the whole text and `nil`.
     func split(atFirst separator: UInt8) -> (Substring, Substring?) {
         guard let index = utf8.firstIndex(of: separator) else { return (self, nil) }
         return (self[..<index], self[utf8.index(after: index)...])

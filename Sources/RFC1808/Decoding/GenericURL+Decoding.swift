@@ -21,12 +21,12 @@ extension GenericURL {
 
     /// Returns the text of a component, with its escapes decoded once.
     ///
-    /// The result is `nil` if the component is absent, and `""` if the component is empty. A `+` stays a plus sign,
-    /// also in a query: web forms write a space as `+`, but URLs do not. An IPv6 host is returned without its brackets
-    /// and with a plain `%` before its zone, as `getaddrinfo` accepts it.
+    /// This is `nil` if the component is absent, and `""` if it is empty. A `+` stays a plus sign, even in a query: web
+    /// forms write a space as `+`, but URLs do not. An IPv6 host is returned without its brackets and with a plain `%`
+    /// before its zone, as `getaddrinfo` accepts it.
     ///
-    /// Text of several lines, such as the body of a mail, contains control characters, so this function throws. Decode
-    /// the bytes instead:
+    /// If the text has several lines, such as the body of a mail, it contains control characters, so this throws.
+    /// Decode the bytes instead:
     ///
     /// ```swift
     /// let url = try GenericURL("mailto:a@b.c?body=one%0D%0Atwo")
@@ -40,7 +40,7 @@ extension GenericURL {
         component == .host ? try decodedHost() : try raw(component)?.percentDecodedText()
     }
 
-    /// Returns the bytes of a component, with its escapes decoded once; `nil` if the component is absent.
+    /// Returns the bytes of a component, with its escapes decoded once; `nil` if it is absent.
     ///
     /// A host is returned without its brackets.
     public func decodedBytes(_ component: Component) -> [UInt8]? {
@@ -61,10 +61,10 @@ extension GenericURL {
         }
     }
 
-    /// Returns the decoded host, and refuses a host with an escaped separator.
+    /// Returns the decoded host, and refuses one with an escaped separator.
     ///
-    /// A program may put the decoded host into a URL, or compare the end of the host with a domain. With a separator in
-    /// the host, such a program would see a different host.
+    /// A program may put the decoded host into a URL, or compare its end with a domain. If it contained a separator,
+    /// such a program would see a different host.
     private func decodedHost() throws(PercentDecodingError) -> String? {
         guard let host = hostWithoutBrackets else { return nil }
         let isLiteral = host != self.host
@@ -82,8 +82,8 @@ extension GenericURL {
 }
 
 extension UInt8 {
-    /// Whether a host that contains this byte could be read as a different host. A colon is not included, because an
-    /// IPv6 address contains colons.
+    /// Whether a host that contains this byte could be read as a different one. A colon does not count, because IPv6
+    /// addresses contain it.
     var separatesInHost: Bool {
         switch self {
         case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"),

@@ -1,9 +1,9 @@
 extension GenericURL {
     /// The segments of the path, each found on demand.
     ///
-    /// The leading slash of an absolute path starts the first segment and is not a segment itself. Both `/a/b` and
-    /// `a/b` have the segments `a` and `b`. The path `/a/` has `a` and an empty segment, `/` has one empty segment, and
-    /// an empty path has no segments.
+    /// An absolute path's leading slash starts the first segment and is not a segment itself, so `/a/b` and `a/b` both
+    /// have the segments `a` and `b`. `/a/` has `a` and an empty segment, `/` has one empty segment, and an empty path
+    /// has none.
     ///
     /// ```swift
     /// switch try url.pathSegments.map({ try $0.decoded() }) {
@@ -20,8 +20,7 @@ extension GenericURL {
 
     /// The segments of a path, in order.
     ///
-    /// The segments are not stored. Counting the segments, and moving an index over the whole path, takes time linear
-    /// in the length of the path.
+    /// They are not stored. Counting them, or moving an index over the whole path, takes time linear in its length.
     public struct PathSegments: BidirectionalCollection, Sendable, CustomStringConvertible {
         let pieces: Pieces
 
@@ -40,7 +39,7 @@ extension GenericURL {
         /// Returns the position of the previous segment.
         public func index(before position: Index) -> Index { Index(piece: pieces.index(before: position.piece)) }
 
-        /// The segments as they were written, formatted like an array.
+        /// The segments as written, formatted like an array.
         public var description: String { pieces.description }
 
         /// The position of a segment.

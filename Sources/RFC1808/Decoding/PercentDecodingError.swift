@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// The reason why a component has no decoded text, although the component is valid in a URL.
+    /// The reason why a component has no decoded text, although it is valid in a URL.
     public struct PercentDecodingError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The kind of problem. The raw values are stable names for scripts.
         ///
@@ -9,13 +9,13 @@ extension GenericURL {
             case invalidUTF8
             /// The text would contain a control character: `%00`, `%0A`, DEL or one of U+0080 to U+009F.
             case controlCharacter
-            /// The host would contain one of `/ \ ? # @ : [ ]`, and could be read as a different host.
+            /// The host would contain one of `/ \ ? # @ : [ ]`, so it could be read as a different one.
             case separatorInHost
         }
 
         /// The kind of problem.
         public let reason: Reason
-        /// The offset of the wrong escape in the whole URL, in bytes, counted from 0.
+        /// Offset of the wrong escape in the whole URL, in bytes, counted from 0.
         public let offset: Int
 
         /// The stable name of the reason, such as `invalidUTF8`.

@@ -1,6 +1,6 @@
 /// The pieces of a component between its separators, each found on demand.
 struct Pieces: BidirectionalCollection, Sendable, CustomStringConvertible {
-    /// The text to split. An empty text has one empty piece; `nil` has no pieces.
+    /// The text to split. If it is empty, there is one empty piece; if it is `nil`, there are none.
     let component: Substring?
     let separator: UInt8
 
@@ -37,7 +37,7 @@ struct Pieces: BidirectionalCollection, Sendable, CustomStringConvertible {
 
     /// The position of a piece.
     struct Index: Comparable, Hashable {
-        /// The start of the piece; `nil` for the position after the last piece.
+        /// Start of the piece; `nil` for the position after the last one.
         let start: String.Index?
 
         static func < (a: Index, b: Index) -> Bool {

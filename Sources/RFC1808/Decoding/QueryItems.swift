@@ -1,9 +1,9 @@
 extension GenericURL {
     /// The items of the query, each found on demand.
     ///
-    /// The query is split at each `&`, and each item is split at its first `=`. Only then are escapes decoded, on
-    /// demand. A URL without a query has no items. An empty query has one item with an empty name. The empty text
-    /// between the two bytes of `&&` is an item with an empty name, too, so no item is dropped.
+    /// The query is split at each `&`, and each item at its first `=`. Only then are escapes decoded, on demand. If
+    /// there is no query, there are no items. An empty query has one item with an empty name, and so does the empty
+    /// text within `&&`: no item is dropped.
     ///
     /// ```swift
     /// let title = try url.queryItems.first(named: "title")?.value?.decoded()
@@ -14,17 +14,17 @@ extension GenericURL {
 
     /// An item of a query, `name=value` or only `name`, with its escapes.
     ///
-    /// An item that comes from a URL is kept exactly as it was written.
+    /// If it comes from a URL, it stays exactly as written.
     public struct QueryItem: Sendable, Hashable, CustomStringConvertible {
         /// The text before the first `=`.
         public let name: EscapedText
-        /// The text after the first `=`; `nil` without an `=`, and empty if nothing follows the `=`.
+        /// The text after the first `=`. It is `nil` without an `=`, and empty if nothing follows.
         public let value: EscapedText?
 
-        /// Creates an item from plain text, and escapes the text once.
+        /// Creates an item from plain text, which it escapes once.
         ///
-        /// The escaped bytes include every byte that could end the name or the value, and `+`, which other programs
-        /// read as a space.
+        /// Escapes stand for every byte that could end the name or the value, and for `+`, which other programs read as
+        /// a space.
         public init(name: String, value: String? = nil) {
             self.name = EscapedText(escaping: name, .queryName)
             self.value = value.map { EscapedText(escaping: $0, .queryValue) }
@@ -42,8 +42,7 @@ extension GenericURL {
 
     /// The items of a query, in order.
     ///
-    /// The items are not stored. Counting the items, and moving an index over the whole query, takes time linear in the
-    /// length of the query.
+    /// They are not stored. Counting them, or moving an index over the whole query, takes time linear in its length.
     public struct QueryItems: BidirectionalCollection, Sendable, CustomStringConvertible {
         let pieces: Pieces
 
@@ -62,7 +61,7 @@ extension GenericURL {
         /// Returns the position of the previous item.
         public func index(before position: Index) -> Index { Index(piece: pieces.index(before: position.piece)) }
 
-        /// The items as they were written, formatted like an array.
+        /// The items as written, formatted like an array.
         public var description: String { pieces.description }
 
         /// Returns the first item whose decoded name has the same bytes as `name`.

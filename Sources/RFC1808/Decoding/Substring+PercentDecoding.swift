@@ -1,11 +1,10 @@
-/// Decoding of the escapes in one component.
+/// Decodes the escapes in one component.
 ///
-/// A component is decoded once, after the URL was taken apart, so an escaped separator never separates. A `+` stays a
-/// plus sign.
+/// This happens once, after the URL was taken apart, so an escaped separator never separates. A `+` stays a plus sign.
 extension Substring {
     /// The decoded bytes, which need not be UTF-8.
     ///
-    /// Two hexadecimal digits follow every `%` here, because the parser has accepted the URL.
+    /// Because the parser has accepted the URL, two hexadecimal digits follow every `%`.
     var percentDecodedBytes: [UInt8] {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(utf8.count)
@@ -38,7 +37,7 @@ extension Substring {
 
     /// Returns the error for the byte at offset `target` of the decoded bytes.
     ///
-    /// The offset in the error counts from the start of the string that this text is a part of.
+    /// Its own offset counts from the start of the string that this text is a part of.
     func decodingError(
         _ reason: GenericURL.PercentDecodingError.Reason,
         atDecodedOffset target: Int
@@ -54,7 +53,7 @@ extension Substring {
 }
 
 extension [UInt8] {
-    /// The offset of the first control character: a C0 control, DEL, or a C1 control in UTF-8.
+    /// Offset of the first control character: a C0 control, DEL, or a C1 control in UTF-8.
     fileprivate var firstControlCharacter: Int? {
         indices.first { index in
             switch self[index] {

@@ -25,41 +25,41 @@ struct ByteSet: Sendable {
 
     static let hexDigits = ByteSet(low: 0x03FF_0000_0000_0000, high: 0x0000_007E_0000_007E)
 
-    /// The bytes of a scheme (RFC 1808 section 2.2).
+    /// Bytes of a scheme (RFC 1808 section 2.2).
     static let scheme = alphanumerics.with("+").with("-").with(".")
 
-    /// The bytes that never need an escape (RFC 3986 section 2.3), including `~` (decision D6).
+    /// Bytes that never need an escape (RFC 3986 section 2.3), including `~` (decision D6).
     static let unreserved = alphanumerics.with("-").with(".").with("_").with("~")
 
-    /// The bytes of `unreserved`, and the reserved bytes that separate nothing in a path.
+    /// The bytes of `unreserved`, and the reserved ones that separate nothing in a path.
     private static let plain =
         unreserved.with("!").with("$").with("&").with("'").with("(").with(")").with("*").with("+").with(",").with("=")
 
-    /// The bytes that a user name, a password or a host may contain without an escape.
+    /// Bytes that a user name, a password or a host may contain without an escape.
     static let networkLocation = plain.with(";")
 
-    /// The bytes of a password. A further `:` is part of the password.
+    /// Bytes of a password. Any further `:` is part of it.
     static let password = networkLocation.with(":")
 
-    /// The bytes of the first segment of a relative path, where a colon would end a scheme.
+    /// Bytes of a relative path's first segment, where a colon would end a scheme.
     static let firstRelativeSegment = plain.with("@")
 
-    /// The bytes of a path segment without parameters (RFC 1808 section 2.2, `pchar`).
+    /// Bytes of a path segment without parameters (RFC 1808 section 2.2, `pchar`).
     static let segment = plain.with("@").with(":")
 
-    /// The bytes of a path without parameters.
+    /// Bytes of a path without parameters.
     static let path = segment.with("/")
 
-    /// The bytes of parameters, which may contain `/` and further `;` (decision D9), and of an opaque part.
+    /// Bytes of parameters, which may contain `/` and further `;` (decision D9), and of an opaque part.
     static let parameters = path.with(";")
 
-    /// The bytes of a query or a fragment.
+    /// Bytes of a query or a fragment.
     static let query = parameters.with("?")
 
-    /// The bytes of the value of a query item: all bytes of a query except the `&` between items, and the `+`, which
-    /// other programs read as a space.
+    /// Bytes of a query item's value: those of a query except the `&` between items, and the `+`, which other programs
+    /// read as a space.
     static let queryValue = query.without("&").without("+")
 
-    /// The bytes of the name of a query item.
+    /// Bytes of a query item's name.
     static let queryName = queryValue.without("=")
 }

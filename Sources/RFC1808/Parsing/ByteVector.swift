@@ -1,11 +1,11 @@
-/// A vector of 16 bytes of a URL, all compared at once.
+/// 16 bytes of a URL, all compared at once.
 ///
-/// This file is the only file of the module that reads memory without a bounds check and reinterprets bits, so
-/// `make fuzz` runs it under AddressSanitizer. A vector is loaded only where all 16 bytes lie in the span.
+/// This is the only file of the module that reads memory without a bounds check and reinterprets bits, so `make fuzz`
+/// runs it under AddressSanitizer. A vector is loaded only where all 16 bytes lie in the span.
 ///
-/// Only an operator between two vectors compiles to one instruction. An operator between a vector and a scalar, or
-/// between two masks, works lane by lane. The code therefore first spreads each constant over a vector, and treats the
-/// result of a comparison as integers, with 0xFF for true.
+/// Only an operator between two vectors compiles to one instruction. Between a vector and a scalar, or between two
+/// masks, it works lane by lane. So the code first spreads each constant over a vector, and treats the result of a
+/// comparison as integers, with 0xFF for true.
 private struct ByteVector {
     private let bytes: SIMD16<UInt8>
 
@@ -31,8 +31,8 @@ private struct ByteVector {
         return unsafe unsafeBitCast(bytes &- first .<= width, to: SIMD16<UInt8>.self)
     }
 
-    /// The lanes with a byte that needs attention in every component: a byte that no component may contain, a bracket,
-    /// or a `?`, `#` or `%`.
+    /// Lanes with a byte that needs attention in every component: one that no component may contain, a bracket, or a
+    /// `?`, `#` or `%`.
     ///
     /// Brackets may only enclose an IPv6 host, which `endOfIPv6Literal(from:)` parses.
     @inline(__always)
@@ -43,19 +43,19 @@ private struct ByteVector {
             | equal("?") | equal("#") | equal("%")
     }
 
-    /// A mask in which bit `n` is 1 if byte `n` is not in `ByteSet.path`.
+    /// A mask: bit `n` is 1 if byte `n` is not in `ByteSet.path`.
     @inline(__always)
     var outsidePath: UInt64 {
         gather(marked | equal(";"))
     }
 
-    /// A mask in which bit `n` is 1 if byte `n` is not in `ByteSet.networkLocation`.
+    /// A mask: bit `n` is 1 if byte `n` is not in `ByteSet.networkLocation`.
     @inline(__always)
     var outsideNetworkLocation: UInt64 {
         gather(marked | equal("/") | equal(":") | equal("@"))
     }
 
-    /// A mask in which bit `n` is 1 if byte `n` is not in `ByteSet.scheme`.
+    /// A mask: bit `n` is 1 if byte `n` is not in `ByteSet.scheme`.
     @inline(__always)
     var outsideScheme: UInt64 {
         let lowercased = ByteVector(bytes | all(0x20))
@@ -72,9 +72,9 @@ private struct ByteVector {
 }
 
 extension UInt64 {
-    /// The lowest bit of each byte, gathered in the lowest byte. Each byte must be 0x00 or 0xFF.
+    /// The lowest bit of each byte, gathered in one byte. Each byte must be 0x00 or 0xFF.
     ///
-    /// The multiplication moves bit `8 * n` to bit `56 + n`.
+    /// Multiplying moves bit `8 * n` to bit `56 + n`.
     @inline(__always)
     fileprivate var bitOfEachByte: UInt64 {
         ((self & 0x0101_0101_0101_0101) &* 0x0102_0408_1020_4080) &>> 56
@@ -87,7 +87,7 @@ extension Span<UInt8> {
         ByteVector(unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: SIMD16<UInt8>.self))
     }
 
-    /// The end of the run of bytes in `ByteSet.scheme` that starts at offset 0.
+    /// End of the run of bytes in `ByteSet.scheme` that starts at offset 0.
     @inline(__always)
     var endOfSchemeBytes: Int {
         var index = 0
@@ -111,8 +111,7 @@ extension Span<UInt8> {
         return end(of: .networkLocation, from: index)
     }
 
-    /// Returns a mask of the 64 bytes from `start`, in which bit `n` is 1 if the byte at `start + n` is not in
-    /// `ByteSet.path`.
+    /// Returns a mask of the 64 bytes from `start`: bit `n` is 1 if the byte at `start + n` is not in `ByteSet.path`.
     ///
     /// Bits past the end of the span are 0.
     @inline(__always)
@@ -124,7 +123,7 @@ extension Span<UInt8> {
             if offset <= count - 16 {
                 outside = vector(at: offset).outsidePath
             } else if count >= 16 {
-                // Fewer than 16 bytes are left, so load the last 16 bytes of the span and shift out the bytes before
+                // If fewer than 16 bytes are left, load the last 16 bytes of the span and shift out the bytes before
                 // the offset.
                 outside = vector(at: count - 16).outsidePath &>> UInt64(truncatingIfNeeded: offset - (count - 16))
             } else {

@@ -20,7 +20,7 @@ extension Layout {
                 index += 1
             case UInt8(ascii: "@"):
                 guard hostStart == start else { throw GenericURL.ParseError(.secondAtSign, at: index, in: bytes) }
-                // The text up to here was the user information. A bracket may only enclose a host.
+                // Everything up to here was the user information, and brackets may only enclose a host.
                 guard !hostIsLiteral else { throw GenericURL.ParseError(.forbiddenByte, at: start, in: bytes) }
                 userEnd = firstColon ?? index
                 hostStart = index + 1
@@ -54,7 +54,7 @@ extension Layout {
 }
 
 extension Span<UInt8> {
-    /// Returns the number in a range of bytes, or `nil` if the range is empty.
+    /// Returns the number in a range of bytes; `nil` if the range is empty.
     fileprivate func port(in range: Range<Int>) throws(GenericURL.ParseError) -> UInt16? {
         var value = 0
         for index in range {

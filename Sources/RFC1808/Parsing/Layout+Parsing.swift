@@ -1,8 +1,8 @@
 extension Layout {
     /// Parses a URL in one pass from left to right, and stops at the first wrong byte.
     ///
-    /// RFC 1808 section 2.4 takes a URL apart from both ends. One pass from the left finds the same boundaries, because
-    /// the first `#`, `?` and `;` each end the component before them.
+    /// RFC 1808 section 2.4 takes a URL apart from both ends. This single pass finds the same boundaries, because the
+    /// first `#`, `?` and `;` each end the component before them.
     @usableFromInline
     init(parsing bytes: Span<UInt8>, maximumLength: Int) throws(GenericURL.ParseError) {
         guard !bytes.isEmpty else { throw GenericURL.ParseError(.emptyInput, at: 0, in: bytes) }
@@ -19,7 +19,7 @@ extension Layout {
         try parsePathAndTail(bytes, from: index)
     }
 
-    /// Finds the parameters, the query and the fragment after the path or opaque part that starts at `start`.
+    /// Finds the parameters, the query and the fragment behind the path or opaque part that starts at `start`.
     private mutating func parsePathAndTail(_ bytes: Span<UInt8>, from start: Int) throws(GenericURL.ParseError) {
         let end = bytes.count
         pathStart = start
@@ -54,7 +54,7 @@ extension Layout {
         }
     }
 
-    /// Parses the scheme (RFC 1808 section 2.4.2), and returns the offset after its colon, or 0 without a scheme.
+    /// Parses the scheme (RFC 1808 section 2.4.2), and returns the offset after its colon; 0 if there is none.
     private mutating func parseScheme(_ bytes: Span<UInt8>) throws(GenericURL.ParseError) -> Int {
         let end = bytes.endOfSchemeBytes
         switch bytes.byte(at: end) {
@@ -65,8 +65,8 @@ extension Layout {
         case UInt8(ascii: "/"), UInt8(ascii: ";"), UInt8(ascii: "?"), UInt8(ascii: "#"):
             return 0
         default:
-            // A colon in the first segment means that `1+1:2` or `a_b:c` is a malformed scheme. A relative path must be
-            // written `./a_b:c`.
+            // Because of the colon in the first segment, `1+1:2` or `a_b:c` is a malformed scheme. A relative path must
+            // be written `./a_b:c`.
             let segmentEnd = bytes.endOfEscaped(.firstRelativeSegment, from: end)
             guard bytes.byte(at: segmentEnd) == UInt8(ascii: ":") else { return 0 }
             throw GenericURL.ParseError(.badScheme, at: bytes[0].isLetter ? end : 0, in: bytes)

@@ -1,7 +1,7 @@
 /// The positions of the components in the bytes of a URL.
 ///
-/// A layout stores only boundaries. A component is present if there is room for its separator between two boundaries,
-/// because every separator takes at least one byte.
+/// Only boundaries are stored. If there is room for a component's separator between two boundaries, the component is
+/// present, because every separator takes at least one byte.
 @usableFromInline
 struct Layout: Sendable {
     /// The offset of the colon after the scheme; 0 without a scheme, which is never empty.

@@ -7,12 +7,12 @@ extension GenericURL {
         public enum Reason: String, Sendable, CaseIterable {
             /// The input is empty.
             case emptyInput
-            /// The input or the result of ``GenericURL/resolving(reference:mode:maximumLength:)`` is longer than the
+            /// The input, or the result of ``GenericURL/resolving(reference:mode:maximumLength:)``, is longer than the
             /// limit. The offset is the limit.
             case tooLong
-            /// A byte must be written as an escape, at least in this place.
+            /// A byte must be written as an escape, at least here.
             ///
-            /// The forbidden bytes are:
+            /// These bytes are forbidden:
             ///
             /// - every byte outside printable ASCII;
             /// - the space, `"`, `<`, `>`, `\`, `^`, `{`, `}`, `|` and the backtick;
@@ -22,7 +22,8 @@ extension GenericURL {
             case forbiddenByte
             /// A `%` is not followed by two hexadecimal digits.
             case badEscape
-            /// The text before the first `:` is not a scheme: a letter, then letters, digits, `+`, `.` or `-`.
+            /// The text before the first `:` is not a scheme, which is a letter followed by letters, digits, `+`, `.`
+            /// or `-`.
             case badScheme
             /// The network location has a second `@`.
             case secondAtSign
@@ -34,19 +35,19 @@ extension GenericURL {
             case textAfterBracket
             /// The port is not a number up to 65535.
             case badPort
-            /// The component cannot have the new text without a change to another component.
+            /// The component cannot have the new text without a change to another one.
             ///
-            /// Only ``GenericURL/replacing(_:with:)`` throws this reason; parsing never does.
+            /// Only ``GenericURL/replacing(_:with:)`` throws this; parsing never does.
             case misplacedComponent
         }
 
         /// The kind of problem.
         public let reason: Reason
-        /// The offset of the wrong byte, counted from 0; the length of the input if something is missing at the end.
+        /// Offset of the wrong byte, counted from 0; the length of the input if something is missing at the end.
         public let offset: Int
         /// The byte at the offset; `nil` at the end of the input.
         public let byte: UInt8?
-        /// The character outside ASCII that begins at the offset; `nil` for any other byte.
+        /// The character outside ASCII that begins at the offset; `nil` if there is none.
         private let character: Unicode.Scalar?
 
         init(_ reason: Reason, at offset: Int, in bytes: borrowing Span<UInt8>) {
@@ -71,8 +72,8 @@ extension GenericURL {
         /// The offset and the message.
         public var description: String { "at byte offset \(offset): \(message)" }
 
-        /// The problem in plain English, without the offset. The message shows at most the wrong character of the
-        /// input, because the input may contain a password.
+        /// The problem in plain English, without the offset. Because the input may contain a password, it shows at most
+        /// one character of it.
         public var message: String {
             switch reason {
             case .emptyInput:
@@ -125,7 +126,7 @@ extension GenericURL {
         /// The character outside ASCII and its escapes, in words.
         private var escapedCharacter: String? {
             character.map { character in
-                // A mark or a control would change the text around it.
+                // Combining marks and controls would change the text around them.
                 let isVisible = character.properties.isGraphemeBase && !character.properties.isWhitespace
                 let name = isVisible ? String(character) : "this character"
                 return "\(name) as \(String(character).utf8.map(Self.escape).joined())"

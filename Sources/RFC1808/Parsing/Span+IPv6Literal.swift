@@ -1,7 +1,7 @@
-/// Parsing of IPv6 addresses in brackets: the brackets of RFC 2732, the address of RFC 3986 section 3.2.2, and the zone
-/// of RFC 6874.
+/// Parses IPv6 addresses in brackets: the brackets of RFC 2732, the address of RFC 3986 section 3.2.2, and the zone of
+/// RFC 6874.
 extension Span<UInt8> {
-    /// Parses the literal whose `[` stands at `start`, and returns the offset after its `]`.
+    /// Parses the literal whose `[` is at `start`, and returns the offset after its `]`.
     func endOfIPv6Literal(from start: Int) throws(GenericURL.ParseError) -> Int {
         var index = try endOfIPv6Address(from: start + 1)
         if byte(at: index) == UInt8(ascii: "%") {
@@ -44,9 +44,9 @@ extension Span<UInt8> {
         return index
     }
 
-    /// Parses four decimal numbers up to 255, and returns the offset after the last number.
+    /// Parses four decimal numbers up to 255, and returns the offset after the last one.
     ///
-    /// Leading zeros are refused, because some programs read a number with a leading zero as octal.
+    /// Leading zeros are refused, because some programs would read the number as octal.
     private func endOfIPv4Address(from start: Int) throws(GenericURL.ParseError) -> Int {
         var index = start
         for position in 0..<4 {
@@ -66,9 +66,9 @@ extension Span<UInt8> {
         return index
     }
 
-    /// Parses a zone, which starts with the escape `%25`, and returns the offset after the zone.
+    /// Parses a zone, which starts with the escape `%25`, and returns the offset after it.
     ///
-    /// A bare `%` is refused, because the zone could not be told from another escape.
+    /// It cannot start with a bare `%`, which would be indistinguishable from another escape.
     private func endOfZone(from start: Int) throws(GenericURL.ParseError) -> Int {
         guard byte(at: start + 1) == UInt8(ascii: "2"), byte(at: start + 2) == UInt8(ascii: "5") else {
             throw badIPv6Address(at: start)

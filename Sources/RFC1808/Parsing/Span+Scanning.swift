@@ -25,7 +25,7 @@ extension Span<UInt8> {
         return index
     }
 
-    /// Returns whether a `%` and two hexadecimal digits stand at an offset.
+    /// Returns whether there is a `%` with two hexadecimal digits at an offset.
     @inline(__always)
     func isEscape(at offset: Int) -> Bool {
         byte(at: offset) == UInt8(ascii: "%")

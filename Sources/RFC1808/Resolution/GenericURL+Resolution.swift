@@ -1,18 +1,17 @@
 extension GenericURL {
     /// Returns the URL that this reference means relative to `base` (RFC 1808 section 4, or RFC 3986 section 5.2).
     ///
-    /// The base may be relative or opaque. The result lacks a scheme or a network location if neither the base nor the
-    /// reference has one. The result is at most three bytes longer than the base and the reference together, so the
-    /// result can be longer than the length limit of either. Use ``resolving(reference:mode:maximumLength:)`` to limit
-    /// the length.
+    /// The base may be relative or opaque. If neither it nor the reference has a scheme or a network location, the
+    /// result has none. It is at most three bytes longer than both together, so it can be longer than the length limit
+    /// of either. To limit the length, use ``resolving(reference:mode:maximumLength:)``.
     ///
-    /// Parsing the text of the result gives the same components. If the plain concatenation of the parts would mean
+    /// If you parse the text of the result, you get the same components. Where simply joining the parts would mean
     /// something else, the path gets a prefix:
     ///
     /// - `..//evil/x` against `todolist:/a/b` gives `todolist:/.//evil/x`, so `evil` does not become the host;
-    /// - `;x` or `g` against `http://a` gets a `/` before it, and so does not become part of the host;
+    /// - `;x` or `g` against `http://a` gets a `/` before it, so it does not become part of the host;
     /// - a relative result such as `b:c` gets `./` before it, so `b` does not become a scheme;
-    /// - a relative result whose path became empty gets `./`, too.
+    /// - a relative result whose path became empty gets `./` too.
     public func resolved(against base: GenericURL, mode: ResolutionMode = .rfc1808) -> GenericURL {
         if layout.schemeEnd > 0, mode == .rfc1808 || isOpaque { return self }
         return GenericURL(layout, string.utf8.span, against: base, mode)
@@ -43,7 +42,7 @@ extension GenericURL {
             }
             return try GenericURL(layout, bytes, against: self, mode, maximumLength: maximumLength)
         }
-        // A URL that is only a fragment, such as `#top`, would be empty without the fragment.
+        // Without its fragment, a URL such as `#top` would be empty.
         let end = mode == .rfc3986 && layout.queryEnd > 0 ? layout.queryEnd : string.utf8.count
         guard end <= maximumLength else {
             throw ParseError(.tooLong, at: max(maximumLength, 0), in: string.utf8.span)

@@ -1,5 +1,5 @@
 extension String {
-    /// Creates a string from the ASCII bytes that `body` writes directly into the storage of the string.
+    /// Creates a string from the ASCII bytes that `body` writes directly into its storage.
     init(utf8Capacity: Int, _ body: (inout OutputSpan<UInt8>) -> Void) {
         self = unsafe String(unsafeUninitializedCapacity: utf8Capacity) { buffer in
             var output = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
@@ -43,7 +43,7 @@ extension OutputSpan<UInt8> {
         }
     }
 
-    /// Inserts scalars at `offset`, and moves the bytes from `offset` on towards the end.
+    /// Inserts scalars at `offset`, moving everything from there towards the end.
     mutating func insert(_ scalars: Unicode.Scalar..., at offset: Int) {
         for scalar in scalars { append(UInt8(ascii: scalar)) }
         for index in stride(from: count - 1, through: offset + scalars.count, by: -1) {
@@ -54,14 +54,14 @@ extension OutputSpan<UInt8> {
 
     /// Appends segments without their dot segments. Each `..` removes the segment before it.
     ///
-    /// The segments already in the output start at `floor`, and each of them ends in a slash. The scan reads a byte
-    /// again only if a `..` removes the byte, so the time is linear.
+    /// The segments already in the output start at `floor`, and each of them ends in a slash. A byte is only read again
+    /// if a `..` removes it, so this takes linear time.
     mutating func appendSegments(_ bytes: Span<UInt8>, floor: Int, keepingSurplus: Bool) {
         var copied = 0
         var index = 0
         while index < bytes.count {
-            // Almost every byte takes this path, which copies nothing: whole runs of bytes are copied at the next dot
-            // segment.
+            // Almost every byte takes this path, and nothing is copied here: whole runs of bytes are copied at the next
+            // dot segment.
             guard bytes[index] == UInt8(ascii: "."), index == 0 || bytes[index - 1] == UInt8(ascii: "/") else {
                 index += 1
                 continue
@@ -80,8 +80,8 @@ extension OutputSpan<UInt8> {
         append(copying: bytes.extracting(copied...))
     }
 
-    /// Removes the last segment and its slash, and returns `true`. Without a segment, or if the segment is `..`,
-    /// removes nothing and returns `false`.
+    /// Removes the last segment and its slash, and returns `true`. If there is none, or if it is `..`, removes nothing
+    /// and returns `false`.
     private mutating func removeLastSegment(floor: Int) -> Bool {
         guard count > floor else { return false }
         var start = count - 1

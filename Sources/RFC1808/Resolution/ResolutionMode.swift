@@ -3,12 +3,12 @@ extension GenericURL {
     public enum ResolutionMode: String, Sendable, CaseIterable {
         /// The algorithm of RFC 1808 section 4, which `NSURL` used (decision D3).
         ///
-        /// A surplus `..` stays, as in `/../g`. The dot segments of an absolute path stay. Parameters are a component
-        /// of their own.
+        /// A surplus `..` stays, as in `/../g`, and so do the dot segments of an absolute path. Parameters are a
+        /// component of their own.
         case rfc1808
         /// The algorithm of RFC 3986 section 5.2.
         ///
-        /// A surplus `..` is dropped. Dot segments are removed from every path. Parameters are part of the path.
+        /// A surplus `..` is dropped, and dot segments are removed from every path. Parameters are part of the path.
         ///
         /// The RFC defines resolution only for a base with a hierarchy. For other URLs, this library changes as little
         /// as possible: an opaque reference stays unchanged, and a path without a leading slash does not get one.

@@ -9,8 +9,8 @@ extension ResolvedParts {
     /// Writes the parts in such a way that parsing the text gives the same parts (RFC 1808 section 4, step 7), and
     /// stores the positions of the components in `layout`.
     ///
-    /// Adjacent parts of one URL are copied in one piece, with their separators, because one copy is faster than
-    /// several.
+    /// Adjacent parts of one URL are copied in one piece, with their separators, because this is faster than copying
+    /// each.
     func write(
         base: Layout,
         _ baseBytes: Span<UInt8>,
@@ -70,7 +70,7 @@ extension ResolvedParts {
         output.appendSegments(path, floor: floor, keepingSurplus: keepingSurplus)
     }
 
-    /// Inserts a prefix before a path that the parser would otherwise read as part of another component.
+    /// Inserts a prefix in front of a path if the parser would otherwise read it as part of another component.
     private func insertPathPrefix(_ layout: Layout, hasParametersAfterPath: Bool, in output: inout OutputSpan<UInt8>) {
         let start = layout.pathStart
         let isEmpty = start == output.count
@@ -80,14 +80,14 @@ extension ResolvedParts {
                 output.insert("/", ".", at: start)
             }
         } else if networkLocation != nil {
-            // The parser would read anything but a slash as part of the network location.
+            // Anything but a slash would be read as part of the network location.
             if !isEmpty || hasParametersAfterPath { output.insert("/", at: start) }
         } else if layout.schemeEnd == 0 {
             var wasMerged = false
             if case .removed = dotSegments { wasMerged = true }
             if isEmpty ? wasMerged : output.hasColonInFirstSegment(from: start) {
-                // The parser would read the text before a colon as a scheme. An empty path would later resolve to the
-                // whole path of a base instead of its directory.
+                // If there is a colon, the parser would read the text before it as a scheme. And if the path is empty,
+                // it would later resolve to the whole path of a base instead of its directory.
                 output.insert(".", "/", at: start)
             }
         }
@@ -95,8 +95,7 @@ extension ResolvedParts {
 }
 
 extension Layout {
-    /// Takes over the positions of a network location from `other`; in this layout, the `//` of the location stands at
-    /// `start`.
+    /// Takes over the positions of a network location from `other`; in this layout, its `//` is at `start`.
     fileprivate mutating func copyNetworkLocation(of other: Layout, to start: Int) {
         let shift = start - other.hierarchyStart
         userEnd = other.userEnd + shift

@@ -7,33 +7,33 @@ struct ResolvedParts {
 
     enum DotSegments {
         case kept
-        /// Dot segments are removed. A `..` without a segment before it stays (RFC 1808 section 4, step 6c) or is
+        /// Dot segments are removed. If no segment precedes a `..`, it stays (RFC 1808 section 4, step 6c) or is
         /// dropped (RFC 3986 section 5.2.4).
         case removed(keepingSurplus: Bool)
     }
 
     var scheme = Origin.base
     var networkLocation: Origin?
-    /// The part of the base's path up to its last slash, if the reference's path follows this part; otherwise empty.
+    /// The base's path up to its last slash, if the reference's path follows it; otherwise empty.
     var directory = 0..<0
-    /// Whether the path of the result starts with a slash that neither URL has, because the base has a network location
-    /// but no path.
+    /// Whether the result's path starts with a slash that neither URL has, because the base has a network location but
+    /// no path.
     var startsAtRoot = false
     var path = Origin.reference
     var pathRange: Range<Int>
     var dotSegments = DotSegments.kept
-    /// Whether ``pathRange`` includes the parameters. If not, the parameters are the reference's parameters, if any.
+    /// Whether ``pathRange`` includes the parameters. If not, the parameters, if any, are the reference's.
     var pathHoldsParameters = false
-    /// The origin of the query. The base is possible only with ``pathHoldsParameters``. The fragment always comes from
-    /// the reference.
+    /// Origin of the query, which can be the base only with ``pathHoldsParameters``. The fragment always comes from the
+    /// reference.
     var query = Origin.reference
 }
 
 extension ResolvedParts {
     /// Applies RFC 1808 section 4 to a reference without a scheme.
     ///
-    /// The result inherits an absent component from the base, but not an empty component (decision D2). The network
-    /// location is the exception: the result inherits an absent or an empty network location (decision D8).
+    /// If a component is absent, the result inherits it from the base, but not if it is empty (decision D2). The
+    /// network location is the exception: it is inherited if it is absent or empty (decision D8).
     init(
         rfc1808 reference: Layout,
         _ bytes: Span<UInt8>,
@@ -42,7 +42,7 @@ extension ResolvedParts {
     ) {
         pathRange = reference.pathOrOpaquePart
 
-        // Step 3: a reference with a network location inherits nothing but the scheme, unless the location is empty.
+        // Step 3: a reference with a network location inherits only the scheme, unless the location is empty.
         if let location = reference.networkLocation {
             networkLocation = .reference
             guard location.isEmpty else { return }
@@ -103,7 +103,7 @@ extension ResolvedParts {
 extension Layout {
     /// The path without its parameters; in an opaque part, the text before the first `;`.
     ///
-    /// RFC 1808 has no opaque part, and reads `foo:a;b` as the path `a` with parameters.
+    /// RFC 1808 has no opaque part, so it reads `foo:a;b` as the path `a` with parameters.
     fileprivate func pathWithoutParameters(in bytes: Span<UInt8>) -> Range<Int> {
         guard isOpaque else { return path }
         return pathStart..<(pathOrOpaquePart.first { bytes[$0] == UInt8(ascii: ";") } ?? pathEnd)
