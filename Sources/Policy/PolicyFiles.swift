@@ -2,19 +2,20 @@ internal import ByteCoding
 internal import Glibc
 package import UserFiles
 
-/// The files of a policy: those of the administrator, and the user's own.
+/// The files of a policy: the administrator's, and the user's own.
 ///
-/// A file that another user owns or may change, that is too large, or that cannot be read is a diagnostic, and stands for rules
-/// that allow nothing to sandboxes, other hosts and unknown programs. The functions block.
+/// If another user owns or may change a file, or if it is too large or cannot be read, it becomes a diagnostic, and
+/// stands for rules that allow nothing to sandboxes, other hosts and unknown programs. All methods block.
 package struct PolicyFiles: Sendable {
-    /// The directory whose files with the suffix `.conf` are the administrator's, in the order of their names.
+    /// The directory of the administrator's files, which have the suffix `.conf` and are read in the order of their
+    /// names.
     package let administratorsDirectory: String
     /// The directory of the user's file; nil if the environment gives none.
     package let usersDirectory: String?
 
     private static let suffix = ".conf"
     private static let usersName = "policy.conf"
-    /// The largest number of the administrator's files.
+    /// Largest number of the administrator's files.
     private static let maximumFiles = 64
 
     package init(administratorsDirectory: String = "/etc/openurl/policy.d", usersDirectory: String?) {
@@ -29,21 +30,21 @@ package struct PolicyFiles: Sendable {
         self.init(usersDirectory: home.map { "\($0)/openurl" })
     }
 
-    /// The path of the user's file.
+    /// Path of the user's file.
     package var usersFile: String? { usersDirectory.map { "\($0)/\(Self.usersName)" } }
 
-    /// The paths whose changes change the policy.
+    /// Paths whose changes change the policy.
     package var paths: Set<String> { Set([administratorsDirectory, usersFile].compactMap { $0 }) }
 
     // MARK: Reading
 
-    /// Reads the rules. A problem of one file or line leaves the rules of all others.
+    /// Reads the rules. A problem in one file or line does not affect the rules of all others.
     package func read() -> (rules: PolicyRules, diagnostics: [Diagnostic]) {
         var lines: [PolicyLine] = []
         var diagnostics: [Diagnostic] = []
         func add(_ file: String, isUsers: Bool) {
             do throws(FileError) {
-                // A line with other bytes than UTF-8 is a diagnostic of its own.
+                // If a line is not UTF-8, it becomes a diagnostic of its own.
                 let text = PolicyText(String(decoding: try Self.bytes(of: file), as: UTF8.self))
                 let (rules, problems) = text.rules(file: file, isUsers: isUsers)
                 lines += rules
@@ -91,7 +92,7 @@ package struct PolicyFiles: Sendable {
         return bytes
     }
 
-    /// Reads a file for a change. Its bytes stay, so bytes that are not UTF-8 are an error.
+    /// Reads a file for a change. Its bytes are kept, so bytes that are not UTF-8 are an error.
     private static func text(of file: String) throws(FileError) -> PolicyText {
         guard let text = String(validating: try bytes(of: file), as: UTF8.self) else { throw FileError("is not UTF-8") }
         return PolicyText(text)
@@ -99,7 +100,7 @@ package struct PolicyFiles: Sendable {
 
     // MARK: Writing
 
-    /// Changes the user's file in one step. A file that would not be read is not changed, and a link is not followed.
+    /// Changes the user's file in one step. If the file would not be read, it is not changed; links are not followed.
     package func change(_ change: (inout PolicyText) -> Void) throws(FileWriteError) {
         guard let usersDirectory, let usersFile else {
             throw FileWriteError(Self.usersName, "has no directory; set HOME or XDG_CONFIG_HOME")

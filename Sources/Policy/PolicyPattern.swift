@@ -9,7 +9,7 @@ package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
     package let source: PolicySource
     /// The scheme; nil for every scheme.
     package let scheme: Scheme?
-    /// The pattern for the host; nil for every URL, also for a URL without a host.
+    /// The pattern for the host; nil for every URL, even one without a host.
     package let host: HostPattern?
 
     package init(source: PolicySource, scheme: Scheme?, host: HostPattern?) {
@@ -18,7 +18,7 @@ package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
         self.host = host
     }
 
-    /// Reads a pattern from its parts, each of which may be `*`. An empty host stands for every host too.
+    /// Reads a pattern from its parts, each of which may be `*`. An empty host also stands for every host.
     package init(source: String, scheme: String, host: String) throws(PolicySyntaxError) {
         let source = try PolicySource(source)
         do throws(Scheme.ParseError) {
@@ -52,42 +52,42 @@ package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns whether the pattern is for a URL, from some caller.
     ///
-    /// - Parameter isDoubtAMatch: whether a pattern with a host is for a URL whose host is in doubt.
+    /// - Parameter isDoubtAMatch: whether a pattern with a host counts for a URL whose host is in doubt.
     func isFor(_ url: PolicyURL, isDoubtAMatch: Bool = false) -> Bool {
         guard scheme == nil || scheme == url.scheme else { return false }
         guard let host else { return true }
         return url.isHostInDoubt ? isDoubtAMatch : url.host.map(host.matches) ?? false
     }
 
-    /// Returns whether every URL from every caller that another pattern is for is also this pattern's.
+    /// Returns whether this pattern includes every URL from every caller that another one is for.
     func covers(_ other: PolicyPattern) -> Bool {
         source.covers(other.source) && (scheme == nil || scheme == other.scheme)
             && (host == nil || host == other.host || other.host.map { host?.covers($0) == true } ?? false)
     }
 
-    /// The place of the pattern in the order of specificity.
+    /// The pattern's place in the order of specificity.
     var specificity: PolicySpecificity {
         PolicySpecificity(source: source.specificity, scheme: scheme == nil ? 0 : 1, host: host?.specificity ?? 0)
     }
 
-    /// The scheme and the host as a rule has them.
+    /// The scheme and the host as a rule spells them.
     package var urls: String {
         (scheme?.rawValue ?? "*") + (host.map { "://\($0)" } ?? "")
     }
 
-    /// The pattern as a rule has it, such as `tel from sandboxed`.
+    /// The pattern as a rule spells it, such as `tel from sandboxed`.
     package var description: String { "\(urls) from \(source)" }
 }
 
 /// The order of the rules that match one URL of one caller: the source decides, then the scheme, then the host.
 ///
-/// A rule for one application is more specific than a rule for a prefix of identifiers, and a longer prefix is more specific
-/// than a shorter one. A rule for a host follows, then a rule for a class of callers, then a rule for every caller. A rule for
-/// one scheme is more specific than a rule for every scheme. A rule for one host is more specific than a rule for `*.HOST`, and a
-/// longer pattern is more specific than a shorter one.
+/// For the source, the most specific rules are those for one application, then those for a prefix of identifiers, where
+/// a longer prefix is more specific. Then come rules for a host, for a class of callers, and for every caller. A rule
+/// for one scheme is more specific than one for every scheme. A rule for one host is more specific than one for
+/// `*.HOST`, and a longer pattern is more specific than a shorter one.
 ///
-/// The source comes first because a person decides about a program: `allow * from com.acme.app` holds for every scheme, also
-/// beside `ask tel from sandboxed`.
+/// The source comes first because people decide about a program: `allow * from com.acme.app` holds for every scheme,
+/// even next to `ask tel from sandboxed`.
 struct PolicySpecificity: Hashable, Comparable {
     let source: Int
     let scheme: Int
@@ -103,7 +103,7 @@ extension HostPattern {
 
     fileprivate var specificity: Int { isWildcard ? rawValue.utf8.count : .max }
 
-    /// Returns whether every host of another pattern is a host of this pattern.
+    /// Returns whether this pattern matches every host that another one matches.
     fileprivate func covers(_ other: HostPattern) -> Bool {
         if self == other { return true }
         guard isWildcard else { return false }
@@ -116,7 +116,7 @@ package struct PolicyURL: Sendable, Hashable {
     package let scheme: Scheme
     /// The host with its escapes decoded and without the dot that may end a name; nil for a URL without a host.
     package let host: String?
-    /// Whether the host is an address in brackets, which every program reads alike.
+    /// Whether the host is an address in brackets, which every program reads in the same way.
     private let isAddress: Bool
 
     package init(scheme: Scheme, host: String?, isAddress: Bool = false) {
@@ -138,23 +138,23 @@ package struct PolicyURL: Sendable, Hashable {
                 self.init(scheme: scheme, host: host, isAddress: url.host?.hasPrefix("[") == true)
             }
         } catch {
-            // No pattern has such a host. Rules for every host hold.
+            // Such a host is in no pattern. Only rules for every host apply.
             self.init(scheme: scheme, host: url.host.map(String.init))
         }
     }
 
-    /// The narrowest pattern for the URL from a source.
+    /// Returns the narrowest pattern for the URL from a source.
     package func pattern(from source: PolicySource) -> PolicyPattern {
         PolicyPattern(source: source, scheme: scheme, host: hostPattern)
     }
 
-    /// The schemes in whose URLs a browser finds a host, whatever the number of slashes (URL Standard, "special scheme").
+    /// Schemes in whose URLs a browser finds a host, whatever the number of slashes (URL Standard, "special scheme").
     private static let schemesWithAHost: Set<String> = ["http", "https", "ws", "wss", "ftp"]
 
-    /// Whether another program may read another host in the URL than this one, or a host where there is none.
+    /// Whether another program may see another host in the URL than this one, or a host where there is none.
     ///
-    /// A browser reads a host in `http:/example.com/`, maps letters such as a full-width `e`, and decodes escapes. A program in C may
-    /// cut a host at an escaped NUL. A browser also reads 127.0.0.1 in `2130706433`, `0x7f.1` and `[::ffff:7f00:1]`.
+    /// A browser sees a host in `http:/example.com/`, maps letters such as a full-width `e`, decodes escapes, and sees
+    /// 127.0.0.1 in `2130706433`, `0x7f.1` and `[::ffff:7f00:1]`. A program in C may cut a host at an escaped NUL.
     package var isHostInDoubt: Bool {
         let isOfABrowser = Self.schemesWithAHost.contains(scheme.rawValue)
         guard let host, !host.isEmpty else { return isOfABrowser }
@@ -162,8 +162,8 @@ package struct PolicyURL: Sendable, Hashable {
         return hostPattern == nil || isOfABrowser && Self.isUnusualAddress(host)
     }
 
-    /// Whether a browser takes a host for an address of IPv4 that is written in another way than `127.0.0.1` (URL Standard, "ends in a
-    /// number checker").
+    /// Whether a browser takes a host for an IPv4 address that is not written like `127.0.0.1` (URL Standard, "ends in
+    /// a number checker").
     private static func isUnusualAddress(_ host: String) -> Bool {
         let labels = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard let last = labels.last, last.first.map({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) == true,
@@ -179,7 +179,7 @@ package struct PolicyURL: Sendable, Hashable {
         return !isUsual
     }
 
-    /// Whether an address of IPv6 stands for one of IPv4: `::ffff:127.0.0.1`, or `::127.0.0.1`, however the address is written.
+    /// Whether an IPv6 address stands for an IPv4 one: `::ffff:127.0.0.1`, or `::127.0.0.1`, however it is written.
     private static func embedsAddress(_ host: String) -> Bool {
         var address = in6_addr()
         guard inet_pton(AF_INET6, host.filter { $0 != "[" && $0 != "]" }, &address) == 1 else { return true }
@@ -189,7 +189,7 @@ package struct PolicyURL: Sendable, Hashable {
         return bytes[10] == 0 && bytes[11] == 0 && bytes[12..<15].contains { $0 != 0 }
     }
 
-    /// Whether the narrowest pattern is only for URLs with the same host. An address of IPv6 and some other hosts are no
+    /// Whether the narrowest pattern is only for URLs with the same host. IPv6 addresses and some other hosts cannot be
     /// patterns.
     package var hasExactPattern: Bool { host == nil || host == "" || hostPattern != nil }
 

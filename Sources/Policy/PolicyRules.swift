@@ -8,11 +8,12 @@ package struct PolicyLine: Sendable, Hashable {
     package let decision: PolicyDecision
     /// The path of the file.
     package let file: String
-    /// The number of the line, from 1; 0 for a rule that stands for a file that cannot be used.
+    /// The line's number, from 1; 0 for a rule that stands for a file that cannot be used.
     package let line: Int
-    /// Whether the user may change the file: the file is not the administrator's.
+    /// Whether the user may change the file, because it is not the administrator's.
     package let isUsers: Bool
-    /// Whether the rule stands for a line or a file that cannot be read, and so decides before all rules that can be.
+    /// Whether the rule stands for a line or a file that cannot be read, and therefore takes precedence over all rules
+    /// that can be.
     package private(set) var isRefusal = false
 
     package init(_ pattern: PolicyPattern, _ decision: PolicyDecision, file: String, line: Int, isUsers: Bool) {
@@ -23,10 +24,11 @@ package struct PolicyLine: Sendable, Hashable {
         self.isUsers = isUsers
     }
 
-    /// The rules in place of a line or a file that cannot be read: nothing is allowed to the callers that rules are mostly about.
+    /// Returns the rules in place of a line or a file that cannot be read: nothing is allowed to the callers that rules
+    /// are mostly about.
     ///
-    /// A policy that failed open would be lifted by a comment that makes the file too large, or by a character that nobody sees.
-    /// The user's own programs stay allowed, so the user can correct the file.
+    /// If a policy failed open, it would be enough to add a comment that makes the file too large, or a character that
+    /// nobody sees. The user's own programs stay allowed, so the user can correct the file.
     ///
     /// - Parameter line: the number of the line; 0 for the whole file.
     static func refusals(of file: String, line: Int = 0, isUsers: Bool) -> [PolicyLine] {
@@ -38,7 +40,7 @@ package struct PolicyLine: Sendable, Hashable {
         }
     }
 
-    /// The place of the rule in words, or what the rule stands for.
+    /// The place of the rule in words, or the thing that the rule stands for.
     package var place: String {
         let file = printable(file)
         guard isRefusal else { return "in \(file), line \(line)" }
@@ -51,23 +53,22 @@ package struct PolicyLine: Sendable, Hashable {
 
 /// The rules of the administrator and of the user, and the decision between them.
 ///
-/// One of the rules that match a URL and its caller decides:
+/// If several rules match a URL and its caller, one of them decides:
 ///
-/// 1. The administrator's rules are asked first. The user's rules count only where no rule of the administrator matches, so a
-///    user cannot get around the administrator with a more specific rule.
+/// 1. The administrator's rules are asked first. The user's rules count only where none of these match, so a user
+///    cannot get around the administrator with a more specific rule.
 /// 2. A line that cannot be read refuses, because it may have been any rule.
 /// 3. The most specific rule decides: the source first, then the scheme, then the host (``PolicySpecificity``).
 /// 4. Between rules for the same pattern, `deny` wins, then `ask`.
 ///
-/// A rule that is less specific than the deciding rule therefore never changes the decision, and the order of the lines does
-/// not matter.
+/// So a less specific rule never changes the decision, and the order of the lines does not matter.
 package struct PolicyRules: Sendable, Hashable {
     /// The rules in the order of the files and their lines, the administrator's first.
     package let lines: [PolicyLine]
-    /// The rules by their scheme, and under nil those for every scheme, each list in the order of precedence.
+    /// The rules by their scheme, with those for every scheme under nil, each list in order of precedence.
     private let index: [Scheme?: [PolicyLine]]
 
-    /// Creates the rules of some lines.
+    /// Creates the rules from some lines.
     package init(_ lines: [PolicyLine] = []) {
         self.lines = lines
         index = Dictionary(grouping: lines.sorted { $0.precedes($1) }) { $0.pattern.scheme }
@@ -85,10 +86,11 @@ package struct PolicyRules: Sendable, Hashable {
         return ofAny.precedes(ofScheme) ? ofAny : ofScheme
     }
 
-    /// Returns the rule that decides about a URL whose caller had exited before it could be asked; nil if no rule matches.
+    /// Returns the rule that decides about a URL whose caller exited before it could be identified; nil if no rule
+    /// matches.
     ///
-    /// The caller may have been any that a rule is for, and would get around a rule by leaving at once. Unless a rule names the
-    /// class `unknown`, the strictest rule for the URL therefore decides, whatever its source.
+    /// It may have been any caller, and could get around a rule by exiting at once. So unless a rule names the class
+    /// `unknown`, the strictest rule for the URL decides, whatever its source.
     package func ruleForUnknownCaller(of url: PolicyURL) -> PolicyLine? {
         let matching = lines.filter { $0.isFor(url) }
         let own = matching.filter { $0.pattern.source == .callers(.unknown) }
@@ -96,13 +98,13 @@ package struct PolicyRules: Sendable, Hashable {
         return matching.filter { $0.decision != .allow }.max { $0.decision.strictness < $1.decision.strictness }
     }
 
-    /// Returns the strictest of the rules that decide for several callers; nil if no rule matches for any of them.
+    /// Returns the strictest of the rules that decide for several callers; nil if none matches any of them.
     package func strictestRule(for url: PolicyURL, from callers: [PolicyCaller]) -> PolicyLine? {
         callers.compactMap { rule(for: url, from: $0) }.max { $0.decision.strictness < $1.decision.strictness }
     }
 
-    /// Returns a rule of the administrator for everything that a pattern is for; nil if there is none. A rule of the user with
-    /// the pattern has no effect then.
+    /// Returns an administrator's rule for everything that a pattern is for; nil if there is none. If there is one, a
+    /// user's rule with the pattern has no effect.
     package func administratorsRule(covering pattern: PolicyPattern) -> PolicyLine? {
         lines.first { !$0.isUsers && $0.pattern.covers(pattern) }
     }
@@ -113,10 +115,10 @@ extension PolicyLine {
         pattern.source.matches(caller) && isFor(url)
     }
 
-    /// Whether the rule is for a URL. A URL whose host is in doubt meets every rule that does not allow.
+    /// Whether the rule is for a URL. If the URL's host is in doubt, every rule that does not allow counts.
     fileprivate func isFor(_ url: PolicyURL) -> Bool { pattern.isFor(url, isDoubtAMatch: decision != .allow) }
 
-    /// Whether this rule decides where both rules match.
+    /// Whether this rule decides if both match.
     fileprivate func precedes(_ other: PolicyLine) -> Bool {
         guard isUsers == other.isUsers else { return other.isUsers }
         guard isRefusal == other.isRefusal else { return isRefusal }

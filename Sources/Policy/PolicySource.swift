@@ -15,13 +15,13 @@ internal import UserFiles
 package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
     case every
     case callers(CallerClass)
-    /// The name is in lower case.
+    /// The name in lower case.
     case host(String)
-    /// The prefix ends with a dot.
+    /// The prefix, with a dot at its end.
     case applications(prefix: String)
     case application(String)
 
-    /// The maximum length of a name, in bytes.
+    /// Largest length of a name, in bytes.
     package static let maximumLength = 255
 
     private static let hostMark = "host:"
@@ -29,7 +29,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a source. The words and marks of the table may be in any case; an identifier may not.
     ///
-    /// - Throws: the reason why the text is no source, with what to write.
+    /// - Throws: the reason why the text is not a source, and what to write instead.
     package init(_ text: String) throws(PolicySyntaxError) {
         if text == "*" {
             self = .every
@@ -80,7 +80,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Returns whether every caller of another source is a caller of this source.
+    /// Returns whether this source includes every caller of another one.
     func covers(_ other: PolicySource) -> Bool {
         switch (self, other) {
         case (.every, _): true
@@ -91,7 +91,8 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// A number that is greater for a source with fewer callers. Two sources of one caller with the same number are equal.
+    /// A number that is greater for a source with fewer callers. If two sources of one caller have the same number,
+    /// they are equal.
     var specificity: Int {
         switch self {
         case .every: 0
@@ -114,7 +115,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Whether a text needs no mark to be read as an identifier.
+/// Whether a text can be read as an identifier without a mark.
 private func isIdentifier(_ text: String) -> Bool {
     do throws(BundleIdentifier.ParseError) {
         _ = try BundleIdentifier(text)
@@ -124,7 +125,7 @@ private func isIdentifier(_ text: String) -> Bool {
     }
 }
 
-/// The reason why a text is no rule, worded for the person who wrote the text.
+/// Why a text is not a rule, worded for the person who wrote it.
 package struct PolicySyntaxError: Error, Hashable, CustomStringConvertible {
     package let description: String
 
@@ -136,15 +137,15 @@ package struct PolicySyntaxError: Error, Hashable, CustomStringConvertible {
 /// A caller as a policy sees it.
 package struct PolicyCaller: Sendable, Hashable {
     package let callerClass: CallerClass
-    /// The verified identifier of the handler or of the sandbox; nil for a caller without an identifier.
+    /// The verified identifier of the handler or sandbox; nil for a caller without one.
     package let application: String?
     /// The name of the caller's host in lower case; nil for a caller on this host.
     package let host: String?
 
     /// Describes a caller.
     ///
-    /// - Parameter name: the verified identifier of the caller, or the name of the host of a remote caller. A name that no rule
-    ///   can contain counts as none.
+    /// - Parameter name: the verified identifier of the caller, or the host name of a remote caller. If no rule can
+    ///   contain it, it counts as none.
     package init(_ callerClass: CallerClass, name: String? = nil) {
         let name = name.flatMap { PolicySource.isName($0) ? $0 : nil }
         self.callerClass = callerClass
@@ -161,13 +162,13 @@ package struct PolicyCaller: Sendable, Hashable {
         }
     }
 
-    /// The most specific source that is this caller's.
+    /// The most specific source that includes this caller.
     package var source: PolicySource {
         application.map(PolicySource.application) ?? host.map(PolicySource.host) ?? .callers(callerClass)
     }
 
-    /// Whether an answer about the caller can be remembered: a later caller of the same source is the same program, host or
-    /// class of trusted programs.
+    /// Whether an answer about the caller can be remembered, because a later caller of the same source is the same
+    /// program, host or class of trusted programs.
     package var isMemorable: Bool {
         switch callerClass {
         case .user: true

@@ -3,14 +3,14 @@ package import UserFiles
 
 /// The text of a policy file, line by line, as a person has written it.
 ///
-/// A line is `DECISION URLS from SOURCE`, with the words apart by spaces or tabs. `DECISION` is `allow`, `ask` or `deny`, in any case.
-/// `URLS` is `SCHEME`, `SCHEME://HOST`, or `*`. A `#` at the beginning of a line or after a space begins a comment. A line that cannot
-/// be read is a diagnostic and no rule. Unless the line begins with `allow`, it may have been meant to refuse, so it refuses all
-/// sandboxes, other hosts and unknown programs.
+/// A line is `DECISION URLS from SOURCE`, with spaces or tabs between the words. `DECISION` is `allow`, `ask` or
+/// `deny`, in any case. `URLS` is `SCHEME`, `SCHEME://HOST`, or `*`. A `#` at the beginning of a line or after a space
+/// begins a comment. If a line cannot be read, it is a diagnostic and not a rule. Unless it begins with `allow`, it may
+/// have been meant to refuse, so it refuses all sandboxes, other hosts and unknown programs.
 package struct PolicyText: Sendable, Hashable {
-    /// The largest size of a file in bytes.
+    /// Largest size of a file in bytes.
     package static let maximumSize = 64 << 10
-    /// The largest number of rules in a file.
+    /// Largest number of rules in a file.
     package static let maximumRules = 1000
 
     private var lines: [String]
@@ -21,7 +21,7 @@ package struct PolicyText: Sendable, Hashable {
         case problem(String, mayRefuse: Bool)
     }
 
-    /// Splits a text into lines. A byte order mark at the beginning is left out.
+    /// Splits a text into lines, without any byte order mark at the beginning.
     package init(_ text: String = "") {
         let scalars = text.unicodeScalars
         lines = scalars.dropFirst(scalars.first == "\u{FEFF}" ? 1 : 0)
@@ -33,7 +33,7 @@ package struct PolicyText: Sendable, Hashable {
         if lines.last == "" { lines.removeLast() }
     }
 
-    /// The text with a line break at the end of each line.
+    /// The text, with a line break at the end of each line.
     package var text: String { lines.map { "\($0)\n" }.joined() }
 
     /// Reads the rules.
@@ -98,10 +98,10 @@ package struct PolicyText: Sendable, Hashable {
         }
     }
 
-    /// The words of a line up to its comment.
+    /// Splits a line into words, up to its comment.
     private static func words(of line: String) -> [String] {
         var words: [String] = []
-        // A mark that follows a space must not become one character with it.
+        // If a mark follows a space, it must not become one character with it.
         for word in line.unicodeScalars.split(whereSeparator: { $0 == " " || $0 == "\t" }) {
             if word.first == "#" { break }
             words.append(String(word))
@@ -115,14 +115,15 @@ package struct PolicyText: Sendable, Hashable {
 
     // MARK: Changes
 
-    /// Writes a rule: in the place of the first rule for the pattern, or as a last line. Comments and all other lines stay.
+    /// Writes a rule, either in the place of the first rule for the pattern or as a last line. Comments and all other
+    /// lines stay.
     package mutating func set(_ pattern: PolicyPattern, _ decision: PolicyDecision) {
         let places = lines.indices.filter { self.pattern(at: $0) == pattern }
         guard let place = places.first else {
             lines.append("\(decision.rawValue) \(pattern)")
             return
         }
-        // The spaces before the rule and the comment behind the rule stay.
+        // Keep the spaces before the rule and the comment after it.
         let line = lines[place]
         let indent = line.prefix { $0 == " " || $0 == "\t" }
         let old = line.dropFirst(indent.count).prefix { $0 != " " && $0 != "\t" }
@@ -130,9 +131,9 @@ package struct PolicyText: Sendable, Hashable {
         for place in places.dropFirst().reversed() { lines.remove(at: place) }
     }
 
-    /// Removes the rules for a pattern with their lines.
+    /// Removes the rules for a pattern, with their lines.
     ///
-    /// - Returns: whether there was a rule.
+    /// - Returns: whether there was one.
     @discardableResult
     package mutating func remove(_ pattern: PolicyPattern) -> Bool {
         let count = lines.count
@@ -141,7 +142,7 @@ package struct PolicyText: Sendable, Hashable {
         return lines.count < count
     }
 
-    /// Removes every rule with its line. Comments and lines that cannot be read stay.
+    /// Removes every rule, with its line. Comments and lines that cannot be read stay.
     package mutating func removeAll() {
         let kept = lines.indices.filter { pattern(at: $0) == nil }
         lines = kept.map { lines[$0] }

@@ -1,12 +1,12 @@
 internal import OpenURLBus
 internal import UserFiles
 
-/// An answer of the person who uses the computer that holds for later URLs too.
+/// An answer by the person at the computer that also holds for later URLs.
 package struct RememberedAnswer: Sendable, Hashable {
     /// The URLs and callers that an answer is for, and the handler that gets the URLs.
     package struct Key: Sendable, Hashable {
         package let pattern: PolicyPattern
-        /// The identifier of the handler or application. An answer does not pass to another handler of the scheme.
+        /// Identifier of the handler or application. An answer does not pass to another handler of the scheme.
         package let handler: String
 
         package init(pattern: PolicyPattern, handler: String) {
@@ -18,11 +18,11 @@ package struct RememberedAnswer: Sendable, Hashable {
     package let key: Key
     /// Whether the answer was yes.
     package let isAllowed: Bool
-    /// The time of the answer, in seconds since 1970.
+    /// Time of the answer, in seconds since 1970.
     package let date: UInt64
-    /// The number of URLs that the answer has decided about since.
+    /// Number of URLs that the answer has decided about since.
     package var uses: UInt32 = 0
-    /// The time of the last use, in seconds since 1970; the time of the answer before the first use.
+    /// Time of the last use, in seconds since 1970; before the first use, the time of the answer.
     package var lastUse: UInt64
 
     package init(_ key: Key, isAllowed: Bool, date: UInt64) {
@@ -33,11 +33,11 @@ package struct RememberedAnswer: Sendable, Hashable {
     }
 }
 
-/// The remembered answers, as many as the ``limit``. A new answer takes the place of the one that was not used for longest.
+/// All remembered answers, up to the ``limit``. A new answer then replaces the one that has not been used for longest.
 package struct RememberedAnswers: Sendable, Hashable {
-    /// The largest number of answers.
+    /// Largest number of answers.
     package static let limit = 1000
-    /// The largest size of a file of answers in bytes.
+    /// Largest size of a file of answers in bytes.
     package static let maximumSize = 1 << 20
 
     private var answers: [RememberedAnswer.Key: RememberedAnswer] = [:]
@@ -58,9 +58,9 @@ package struct RememberedAnswers: Sendable, Hashable {
 
     package subscript(key: RememberedAnswer.Key) -> RememberedAnswer? { answers[key] }
 
-    /// Adds an answer, in the place of an earlier answer for the same key.
+    /// Adds an answer. If there is an earlier one for the same key, replaces it.
     package mutating func add(_ answer: RememberedAnswer) {
-        // The name of a desktop entry may hold anything. The file has one answer a line.
+        // A desktop entry can have any name, but the file has one answer per line.
         guard !answer.key.handler.unicodeScalars.contains(where: isMisleading) else { return }
         answers[answer.key] = answer
         guard answers.count > Self.limit else { return }
@@ -75,9 +75,9 @@ package struct RememberedAnswers: Sendable, Hashable {
         answers[key]?.lastUse = time
     }
 
-    /// Forgets the answers that a condition holds for.
+    /// Forgets the answers for which a condition holds.
     ///
-    /// - Returns: the number of answers.
+    /// - Returns: the number of these answers.
     package mutating func forget(where isForgotten: (RememberedAnswer) -> Bool) -> Int {
         let forgotten = answers.values.filter(isForgotten)
         for answer in forgotten { answers[answer.key] = nil }
@@ -99,7 +99,7 @@ package struct RememberedAnswers: Sendable, Hashable {
         }.joined()
     }
 
-    /// Reads the text of a file. A line that cannot be read is left out.
+    /// Reads the text of a file, without any lines that cannot be read.
     package init(text: String) {
         for line in text.split(separator: "\n") {
             if let answer = RememberedAnswer(line: line) { add(answer) }

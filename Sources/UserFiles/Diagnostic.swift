@@ -1,25 +1,25 @@
 /// A problem that was found in a file: the file, the key and the reason.
 public struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
-    /// The consequence of a problem.
+    /// Consequence of a problem.
     public enum Severity: Sendable, Hashable {
         /// The file is not used.
         case error
-        /// The file is used, without the part that has the problem.
+        /// The file is used, except for the part with the problem.
         case warning
     }
 
     /// The consequence of the problem.
     public var severity: Severity
-    /// The path of the file or directory, as the reader of the file reached it.
+    /// Path of the file or directory, as its reader reached it.
     public var file: String
-    /// The line of the file, counted from 1; `nil` if it is not known.
+    /// Line in the file, counted from 1; `nil` if it is not known.
     public var line: Int?
-    /// The path of the key, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` for a problem of the whole file.
+    /// Path of the key, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` for a problem of the whole file.
     public var key: String?
     /// The reason, worded to follow the key.
     public var reason: String
 
-    /// A problem of a file, or of one of its keys.
+    /// Creates a problem of a file, or of one of its keys.
     public init(severity: Severity, file: String, line: Int? = nil, key: String? = nil, reason: String) {
         self.severity = severity
         self.file = file
@@ -28,7 +28,7 @@ public struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
         self.reason = reason
     }
 
-    /// `file: key: reason`, or `file:line: key: reason`. The name of the file is in printable ASCII.
+    /// `file: key: reason`, or `file:line: key: reason`. The file's name is in printable ASCII.
     public var description: String {
         [printable(file) + (line.map { ":\($0)" } ?? ""), key, reason].compactMap { $0 }.joined(separator: ": ")
     }

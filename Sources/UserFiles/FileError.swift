@@ -1,21 +1,21 @@
 package import SystemPackage
 
-/// The reason why a file cannot be used, worded to follow the file's name in a message.
+/// Why a file cannot be used, worded to follow the file's name in a message.
 package struct FileError: Error, Hashable, CustomStringConvertible {
-    /// The error of the system call that failed; `nil` if no call failed, and the file is not what the caller expects.
+    /// The error of the system call that failed; `nil` if none did, and the file is just not what the caller expects.
     package let errno: Errno?
-    /// The reason as a message gives it.
+    /// The reason as it appears in a message.
     package let reason: String
 
     package var description: String { reason }
 
-    /// A file that is not what the caller expects.
+    /// Creates the error of a file that is not what the caller expects.
     package init(_ reason: String) {
         errno = nil
         self.reason = reason
     }
 
-    /// A system call that failed with an error.
+    /// Creates the error of a failed system call.
     package init(_ errno: Errno) {
         self.errno = errno
         reason =
@@ -26,11 +26,11 @@ package struct FileError: Error, Hashable, CustomStringConvertible {
             }
     }
 
-    /// A system call that failed with the number of an error.
+    /// Creates the error of a failed system call from its number.
     package init(code: Int32) {
         self.init(Errno(rawValue: code))
     }
 
-    /// Whether the path leads nowhere: the file, or a directory above it, does not exist.
+    /// Whether the path leads nowhere, because the file or a directory above it does not exist.
     package var isAbsence: Bool { errno == .noSuchFileOrDirectory || errno == .notDirectory }
 }

@@ -1,6 +1,6 @@
 package import Glibc
 
-/// Returns the status of a directory's entry: of the entry itself, or of the file that a link leads to.
+/// Returns the status of a directory's entry, either of the entry itself or of the file that a link leads to.
 package func status(of path: String, followingLinks: Bool) throws(FileError) -> stat {
     var status = stat()
     let result = followingLinks ? stat(path, &status) : lstat(path, &status)
@@ -8,13 +8,13 @@ package func status(of path: String, followingLinks: Bool) throws(FileError) -> 
     return status
 }
 
-/// Returns whether a path names a link itself.
+/// Returns whether a path is itself a link.
 package func isLink(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
 }
 
-/// Returns the name of the kind of a file, for a message.
+/// Returns the name of a kind of file, for a message.
 package func fileTypeName(_ status: stat) -> String {
     switch status.st_mode & S_IFMT {
     case S_IFREG: "a file"
@@ -36,8 +36,8 @@ package func resolvedPath(_ path: String) throws(FileError) -> String {
 
 /// Reads a regular file of limited size. Any other kind of file is an error.
 ///
-/// The file is opened without blocking: a FIFO may take the place of the file between two calls, and must not block the
-/// reader. The type and the size are those of the open file.
+/// It opens the file without blocking, because a FIFO may take the file's place between two calls. The type and the
+/// size are those of the open file.
 ///
 /// - Parameters:
 ///   - path: without `followingLinks`, a resolved path. A link at its end is an error.
@@ -51,10 +51,10 @@ package func contents(ofFile path: String, limit: Int, followingLinks: Bool = fa
 /// Reads an open file from its position to its end.
 ///
 /// - Parameters:
-///   - size: the size of the file as far as it is known, in bytes.
+///     - size: the file's size in bytes, as far as it is known.
 ///   - limit: the largest size in bytes.
 func contents(of descriptor: Int32, size: Int, limit: Int) throws(FileError) -> [UInt8] {
-    // One byte more than the size finds the end of the file. A file that grows is read up to the limit.
+    // Read one byte more than the size, to find the end of the file. If the file grows, read up to the limit.
     var bytes: [UInt8] = []
     while true {
         let chunk = try read(from: descriptor, atMost: max(min(size, limit) - bytes.count, 0) + 1)
@@ -76,7 +76,7 @@ package func openFile(
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | links)
     guard descriptor >= 0 else {
         guard errno == ENXIO else { throw FileError(code: errno) }
-        // The path leads to a socket, or to a device without a driver.
+        // Either the path leads to a socket, or to a device without a driver.
         let status = try UserFiles.status(of: path, followingLinks: followingLinks)
         throw FileError("is \(fileTypeName(status)), not a file")
     }
@@ -107,7 +107,7 @@ private func read(from descriptor: Int32, atMost count: Int) throws(FileError) -
     return bytes
 }
 
-/// Returns the names in a directory as bytes, in byte order, without the names that start with a dot.
+/// Returns the names in a directory as bytes, in byte order, except those that start with a dot.
 ///
 /// - Returns: `nil` if the directory does not exist.
 package func names(inDirectory path: String) throws(FileError) -> [[UInt8]]? {

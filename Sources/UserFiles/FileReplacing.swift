@@ -1,6 +1,6 @@
 package import Glibc
 
-/// The reason why a file was not written. The file is then as it was before.
+/// Why a file was not written. It is then as it was before.
 public struct FileWriteError: Error, Hashable, CustomStringConvertible {
     /// The file or directory.
     public let file: String
@@ -16,18 +16,18 @@ public struct FileWriteError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Writes a file in one step: a reader, also after a crash, finds either the old contents or the new contents.
+/// Writes a file in one step: even after a crash, a reader finds either the old contents or the new ones.
 ///
-/// An old file keeps its mode. A link in the place of the file is an error: what it leads to may be another program's. A
-/// file that already has these contents is not touched. Missing directories are made as ``makePrivateDirectories(_:)``
-/// makes them.
+/// An old file keeps its mode. A link in the place of the file is an error, because it may lead to another program's
+/// file. If the file already has these contents, it is not touched. Missing directories are made as by
+/// ``makePrivateDirectories(_:)``.
 ///
 /// - Parameters:
-///   - followingLinks: whether a link stays and the user's file that it leads to is replaced, as GLib does. Many users keep
-///     a file that they edit themselves elsewhere.
+///   - followingLinks: whether a link stays and the user's file that it leads to is replaced, as in GLib. Many users
+///     keep files that they edit themselves elsewhere.
 ///   - mode: the mode of a new file, before the process's mask is applied.
-///   - isDurable: whether the contents are on the disk when the function returns. If they are not, a machine that loses
-///     its power within seconds may keep a file of zeros. Only a file that can be made again may take that risk.
+///   - isDurable: whether the contents are on the disk when this returns. If not, and the machine loses its power
+///     within seconds, it may keep a file of zeros. Take that risk only for a file that can be made again.
 package func replaceFile(
     _ path: String,
     with bytes: [UInt8],
@@ -43,8 +43,8 @@ package func replaceFile(
     }
 }
 
-/// Writes a large file that can be made again, as `replaceFile` does, without waiting for the
-/// disk. The new contents always count as changed.
+/// Writes a large file that can be made again, like `replaceFile` but without waiting for the disk. The new contents
+/// always count as changed.
 ///
 /// - Parameters:
 ///   - size: the number of bytes that `write` writes.
@@ -59,7 +59,7 @@ package func replaceDerivedFile(
     return try Replacement(target: target, old: old, size: size, mode: 0o644, isDurable: false).write(write)
 }
 
-/// Removes a file or a link. A missing file is not an error.
+/// Removes a file or a link, if it exists.
 package func removeFile(_ path: String) throws(FileWriteError) {
     guard unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else {
         throw FileWriteError(path, "cannot be removed: \(FileError(code: errno))")
@@ -78,7 +78,7 @@ package func contents(ofChangedFile path: String, limit: Int) throws(FileWriteEr
     }
 }
 
-/// Writes all of some bytes to an open file.
+/// Writes all of these bytes to an open file.
 package func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(FileError) {
     var rest = bytes
     while !rest.isEmpty {
@@ -89,19 +89,19 @@ package func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(File
     }
 }
 
-/// A file that takes the place of another.
+/// A file that replaces another.
 private struct Replacement {
-    /// The path, with a link at its end resolved.
+    /// The path, with any link at its end resolved.
     let target: String
-    /// The status of the old file; `nil` if the file is new.
+    /// Status of the old file; `nil` if there is none.
     let old: stat?
-    /// The number of bytes that will be written.
+    /// Number of bytes that will be written.
     let size: Int
-    /// The mode of a new file.
+    /// Mode of a new file.
     let mode: mode_t
     let isDurable: Bool
 
-    /// Writes the contents under another name, and then gives the file its name.
+    /// Writes the contents under another name, and then gives the file its own.
     func write(_ write: (Int32) throws(FileError) -> Void) throws(FileWriteError) -> FileVersion {
         let directory = parentDirectory(of: target)
         do throws(DirectoryError) {
@@ -122,7 +122,7 @@ private struct Replacement {
             unlink(temporary)
             throw FileWriteError(target, "cannot be replaced: \(error)")
         }
-        // The version is read last, because the new name changes it. An open file always has a status.
+        // Read the version last, because the new name changes it. An open file always has a status.
         var status = stat()
         fstat(descriptor, &status)
         return FileVersion(status)
@@ -135,13 +135,13 @@ private struct Replacement {
             guard fsync(descriptor) == 0 else { throw FileError(code: errno) }
             return
         }
-        // Without reserved blocks, ext4 writes the contents out when the file takes its name, and the rename waits for the
-        // disk. A file system that cannot reserve blocks only costs that time.
+        // If no blocks are reserved, ext4 writes out the contents when the file takes its name, and the rename waits
+        // for the disk. If a file system cannot reserve blocks, only time is lost.
         _ = posix_fallocate(descriptor, 0, off_t(size))
         try write(descriptor)
     }
 
-    /// Makes an empty file whose name begins with a dot, which no reader of the directory takes for an entry.
+    /// Makes an empty file. Its name begins with a dot, so readers of the directory do not take it for an entry.
     private func temporaryFile(in directory: String) throws(FileWriteError) -> (path: String, descriptor: Int32) {
         let name = target.dropFirst(directory.count + 1).prefix(100)
         while true {
@@ -155,7 +155,7 @@ private struct Replacement {
     }
 }
 
-/// Returns the path of the file to replace, with a link resolved, and the file's status if the file exists.
+/// Returns the path of the file to replace, with a link resolved, and its status if it exists.
 private func replacedFile(
     _ path: String,
     followingLinks: Bool
@@ -185,7 +185,7 @@ private func isUnchanged(_ path: String, _ bytes: [UInt8]) -> Bool {
     do throws(FileError) {
         return try contents(ofFile: path, limit: bytes.count, followingLinks: true) == bytes
     } catch {
-        // The file cannot be read, or has grown. Writing it is the safe answer.
+        // Either the file cannot be read, or it has grown. Writing it is the safe answer.
         return false
     }
 }

@@ -1,4 +1,4 @@
-// The classes of characters that the names of files and handlers are made of. All but `isControl` are classes of ASCII.
+// Classes of characters in the names of files and handlers. All but `isControl` are ASCII.
 
 /// Returns whether a byte is a digit.
 package func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
@@ -17,7 +17,7 @@ package func isControl(_ scalar: Unicode.Scalar) -> Bool {
     scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
 }
 
-/// Returns the text with the letters A to Z in lower case. All other characters stay as they are.
+/// Returns the text with the letters A to Z in lower case, and all others as they are.
 package func asciiLowercased(_ text: String) -> String {
     guard text.utf8.contains(where: { (0x41...0x5A).contains($0) }) else { return text }
     return String(decoding: text.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)

@@ -1,7 +1,7 @@
-/// The names on a path, in their order.
+/// Returns the names on a path, in their order.
 ///
-/// The kernel looks at bytes, and so does every function here. Swift takes a slash with a combining mark after it for another
-/// character than a slash, and texts of different bytes for equal ones.
+/// Like the kernel, every function here looks at bytes. For Swift, a slash with a combining mark after it is not a
+/// slash, and texts of different bytes may be equal.
 package func names(onPath path: String) -> [String] {
     path.utf8.split(separator: slash).map { String(Substring($0)) }
 }
@@ -9,13 +9,13 @@ package func names(onPath path: String) -> [String] {
 /// Whether a path begins at the root.
 package func isAbsolute(_ path: some StringProtocol) -> Bool { path.utf8.first == slash }
 
-/// The directory that holds a file: the path up to its last slash, and an empty text for a file of the root.
+/// Returns the directory that contains a file: the path up to its last slash, and an empty text for a file of the root.
 package func parentDirectory(of path: String) -> String {
     let bytes = path.utf8
     return String(Substring(bytes[..<(bytes.lastIndex(of: slash) ?? bytes.startIndex)]))
 }
 
-/// An absolute path without doubled slashes and without slashes at the end.
+/// Returns an absolute path without doubled slashes and without slashes at the end.
 package func normalizedPath(_ path: String) -> String { "/" + names(onPath: path).joined(separator: "/") }
 
 /// Returns whether a resolved path is below a resolved directory.

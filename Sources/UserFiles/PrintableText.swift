@@ -1,6 +1,6 @@
 /// Returns a character for a message: printable ASCII in quotes, and any other character as its number.
 ///
-/// A control character or a bidirectional character from a hostile file must not reach a terminal.
+/// Control and bidirectional characters from a hostile file must not reach a terminal.
 package func printable(_ scalar: Unicode.Scalar) -> String {
     if scalar.isASCII, scalar.value >= 0x21, scalar.value != 0x7F { return "'\(scalar)'" }
     let hex = String(scalar.value, radix: 16, uppercase: true)
@@ -18,7 +18,7 @@ package func printable(_ text: String) -> String {
     return result
 }
 
-/// Returns a text as one line of a log: every misleading character is escaped, and all others stay.
+/// Returns a text as one line of a log. Misleading characters are escaped, and all others stay.
 package func printableLine(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isMisleading) else { return text }
     var result = ""
@@ -41,9 +41,9 @@ package func isMisleading(_ scalar: Unicode.Scalar) -> Bool {
     }
 }
 
-/// Returns a text as one word of a command line for a person to copy: plain as it is, and otherwise in single quotes.
+/// Returns a text as one word of a command line for a person to copy, in single quotes if it needs them.
 ///
-/// A text with misleading characters is escaped for display instead, and cannot be copied.
+/// If the text has misleading characters, it is escaped for display instead, and cannot be copied.
 package func quotedForShell(_ text: String) -> String {
     let plain = "/.,:+=@%".unicodeScalars
     if !text.isEmpty, text.unicodeScalars.allSatisfy({ isNameScalar($0) || plain.contains($0) }) { return text }

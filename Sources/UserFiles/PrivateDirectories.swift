@@ -1,8 +1,8 @@
 package import Glibc
 
-/// The failure to make a directory.
+/// Thrown if a directory cannot be made.
 package struct DirectoryError: Error, Hashable {
-    /// The directory, which may be above the one that was asked for.
+    /// The directory, which may be one above the requested one.
     package let path: String
     /// The reason.
     package let error: FileError
@@ -13,7 +13,7 @@ package struct DirectoryError: Error, Hashable {
     }
 }
 
-/// Makes a directory, and every missing directory above it, for the user alone.
+/// Makes a directory, and every missing directory above it, only for the user.
 ///
 /// The mode is 0700, as the XDG Base Directory Specification asks. See ``makeDirectories(_:mode:)``.
 package func makePrivateDirectories(_ path: String) throws(DirectoryError) {
@@ -22,14 +22,14 @@ package func makePrivateDirectories(_ path: String) throws(DirectoryError) {
 
 /// Makes a directory, and every missing directory above it.
 ///
-/// A directory that exists keeps its mode. A directory of the root is not made: it is the home of a user without one, such as
-/// `/nonexistent`.
+/// Existing directories keep their mode. No directory is made in the root: it would be the home of a user without one,
+/// such as `/nonexistent`.
 ///
 /// - Parameters:
 ///   - path: an absolute path.
 ///   - mode: the mode of a new directory, before the process's mask is applied.
 package func makeDirectories(_ path: String, mode: mode_t) throws(DirectoryError) {
-    // Nearly every time the directory exists, and one call is enough.
+    // Nearly always the directory exists, and one call is enough.
     if mkdir(path, mode) == 0 || errno == EEXIST { return }
     var partial = ""
     for (position, component) in names(onPath: path).enumerated() {

@@ -1,19 +1,20 @@
 package import Glibc
 
-/// An open directory that belongs to the user, and to which no other user may write.
+/// An open directory that belongs to the user, and that no other user may write to.
 ///
-/// Names are looked up in the open directory, so a link never leads a caller to a file elsewhere: neither a link in the place
-/// of the directory nor a link in the directory. The directories above may be links, as a home directory often is.
+/// Names are looked up in the open directory, so no link leads a caller to a file elsewhere, neither one in the place
+/// of the directory nor one inside it. The directories above may be links, as home directories often are.
 package struct PrivateDirectory: ~Copyable {
-    /// The descriptor, which is open as long as the value lives.
+    /// The descriptor, open as long as the value lives.
     package let descriptor: Int32
 
     /// Opens a directory.
     ///
     /// - Parameters:
     ///   - path: an absolute path.
-    ///   - depth: the number of directories at the end of the path that belong to this program. None of them may be a link.
-    ///   - isMade: whether a missing directory is made, for the user alone.
+    ///   - depth: the number of directories at the end of the path that belong to this program. None of them may be a
+    ///     link.
+    ///     - isMade: whether to make a missing directory, only for the user.
     /// - Throws: the reason, worded to follow the path.
     package init(_ path: String, depth: Int = 1, isMade: Bool = false) throws(FileError) {
         let components = UserFiles.names(onPath: path)
@@ -43,7 +44,7 @@ package struct PrivateDirectory: ~Copyable {
         }
     }
 
-    /// Opens a directory of this program.
+    /// Opens one of this program's directories.
     ///
     /// - Parameter place: the path of a directory on the way; empty for the last one.
     private static func open(
@@ -55,7 +56,7 @@ package struct PrivateDirectory: ~Copyable {
         let subject = place.isEmpty ? "" : "is in \(quotedForShell(place)), which "
         if isMade, mkdirat(parent, name, 0o700) != 0, errno != EEXIST { throw FileError(code: errno) }
         var status = stat()
-        // The call of openat(2) reports a link as if there were no directory.
+        // For a link, openat(2) fails as if there were no directory.
         guard fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { throw FileError(code: errno) }
         guard status.st_mode & S_IFMT == S_IFDIR else {
             throw FileError("\(subject)is \(fileTypeName(status)), not a directory")
@@ -75,18 +76,18 @@ package struct PrivateDirectory: ~Copyable {
         return opened
     }
 
-    /// Returns the names in the directory that are UTF-8, in byte order, without the names that start with a dot.
+    /// Returns the names in the directory that are UTF-8, in byte order, except those that start with a dot.
     package func names() throws(FileError) -> [String] {
-        // The position in the list of names belongs to the new descriptor.
+        // The new descriptor has a position of its own in the list of names.
         guard let stream = fdopendir(openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) else {
             throw FileError(code: errno)
         }
         return try UserFiles.names(in: stream).compactMap { String(validating: $0, as: UTF8.self) }
     }
 
-    /// Opens a regular file of the user as open(2) does, without waiting. A new file is for the user alone.
+    /// Opens one of the user's regular files like open(2), without waiting. A new file is only for the user.
     ///
-    /// A file under several names is an error, because the other name may be in another directory.
+    /// If a file has several names, this is an error, because the other name may be in another directory.
     ///
     /// - Returns: the descriptor, which the caller closes, and the status of the open file.
     package func open(_ name: String, _ flags: Int32) throws(FileError) -> (descriptor: Int32, status: stat) {
@@ -112,15 +113,15 @@ package struct PrivateDirectory: ~Copyable {
         return (file, status)
     }
 
-    /// Reads a file of limited size, in bytes, as `open(_:_:)` opens it.
+    /// Reads a file of limited size, in bytes, after opening it with `open(_:_:)`.
     package func contents(of name: String, limit: Int) throws(FileError) -> [UInt8] {
         let (file, status) = try open(name, O_RDONLY)
         defer { close(file) }
         return try UserFiles.contents(of: file, size: Int(status.st_size), limit: limit)
     }
 
-    /// Writes a file in one step, and replaces a file or a link of this name. The contents need not be on the disk when the
-    /// function returns.
+    /// Writes a file in one step, replacing any file or link of this name. The contents need not be on the disk when
+    /// this returns.
     package func replace(_ name: String, with bytes: [UInt8]) throws(FileError) {
         let temporary = ".\(name)"
         try remove(temporary)
@@ -134,7 +135,7 @@ package struct PrivateDirectory: ~Copyable {
         }
     }
 
-    /// Removes a file or a link. A missing file is not an error.
+    /// Removes a file or a link, if it exists.
     package func remove(_ name: String) throws(FileError) {
         guard unlinkat(descriptor, name, 0) == 0 || errno == ENOENT else { throw FileError(code: errno) }
     }

@@ -1,22 +1,22 @@
-/// The problems of one file, up to a limit: a hostile file can have a problem on each line.
+/// The problems of one file, up to a limit, because a hostile file can have one on each line.
 package struct Problems {
     /// The path of the file.
     package let file: String
     private var found: [Diagnostic] = []
     private var count = 0
 
-    /// The number of problems that are reported one by one.
+    /// Number of problems that are reported one by one.
     package static let limit = 20
 
-    /// No problems yet.
+    /// Starts without problems.
     package init(file: String) {
         self.file = file
     }
 
-    /// Adds a problem, or only counts it if the limit is reached.
+    /// Adds a problem or, once the limit is reached, only counts it.
     package mutating func add(_ severity: Diagnostic.Severity, _ key: String?, _ reason: String) {
         count += 1
-        // An error ends the reading of a file. It comes last and must be seen.
+        // An error ends the reading of a file, so it comes last and must be seen.
         guard found.count < Self.limit || severity == .error else { return }
         found.append(Diagnostic(severity: severity, file: file, key: key, reason: reason))
     }

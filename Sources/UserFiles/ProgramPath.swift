@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// Returns the path of an executable file with a name, as a launch looks it up; nil if there is none.
+/// Returns the path of an executable file with a name, found in the same way as for a launch; nil if there is none.
 ///
 /// - Parameter searchPath: the value of `PATH`; nil for the usual directories.
 package func programPath(named name: String, in searchPath: String?) -> String? {
-    // A relative directory would depend on the working directory of the process.
+    // A relative directory would depend on the process's working directory.
     for directory in (searchPath ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":") where isAbsolute(directory) {
         let path = "\(directory)/\(name)"
         if isRegularFile(path), access(path, X_OK) == 0 { return path }

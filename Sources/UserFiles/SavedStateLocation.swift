@@ -1,20 +1,21 @@
 internal import Glibc
 
-/// The file that holds a handler's saved state between two of its processes.
+/// The file that keeps a handler's saved state from one of its processes to the next.
 ///
-/// The handler writes and reads the file. The router removes the file when the user ends the handler.
+/// The handler writes and reads it. The router removes it when the user ends the handler.
 package struct SavedStateLocation: Sendable, Hashable {
     /// The path of the file.
     package let path: String
-    /// The paths of the file after no failed launch, after one, and after two. A launch counts as failed until it is over.
+    /// Paths of the file after no failed launch, after one, and after two. Until a launch is over, it counts as failed.
     package var paths: [String] { [path, "\(path).1", "\(path).2"] }
 
-    /// The file at a path.
+    /// Creates the location of a file at a path.
     package init(path: String) {
         self.path = path
     }
 
-    /// The file of a handler: `$XDG_STATE_HOME/openurl/<bundle identifier>.state`, or below `$HOME/.local/state`.
+    /// Creates the location of a handler's file: `$XDG_STATE_HOME/openurl/<bundle identifier>.state`, or below
+    /// `$HOME/.local/state`.
     ///
     /// - Parameters:
     ///   - id: the handler's bundle identifier.
@@ -24,7 +25,7 @@ package struct SavedStateLocation: Sendable, Hashable {
         self.init(path: "\(directory)/openurl/\(id).state")
     }
 
-    /// Removes the file under all of its names. A missing file is not an error.
+    /// Removes the file under all of its names, if it exists.
     package func remove() throws(FileError) {
         for path in paths where unlink(path) != 0 && errno != ENOENT {
             throw FileError(code: errno)

@@ -1,14 +1,14 @@
 internal import Glibc
 
-/// The program that the kernel starts for a script, as the script's first line names it (execve(2), "Interpreter scripts").
+/// The program that the kernel starts for a script, named in its first line (execve(2), "Interpreter scripts").
 package enum ScriptInterpreter: Hashable {
     case path(String)
-    /// The name of a program that `env` looks up on `PATH`.
+    /// A name that `env` looks up on `PATH`.
     case nameOnPath(String)
 
-    /// The interpreter of a script; nil for a file that is not a script.
+    /// Reads a script's interpreter; nil if the file is not a script.
     package init?(ofFile path: String) {
-        // The kernel reads no more of the line.
+        // This is all of the line that the kernel reads.
         guard let line = firstBytes(of: path, count: 256)?.split(separator: UInt8(ascii: "\n")).first,
             line.starts(with: "#!".utf8)
         else { return nil }
@@ -20,7 +20,7 @@ package enum ScriptInterpreter: Hashable {
             self = .path(first)
             return
         }
-        // Options and variables come before the name of the program (env(1)).
+        // The program's name follows options and variables (env(1)).
         guard let name = words.dropFirst().first(where: { !$0.hasPrefix("-") && !$0.contains("=") }) else { return nil }
         self = name.hasPrefix("/") ? .path(name) : .nameOnPath(name)
     }
@@ -34,7 +34,7 @@ private func firstBytes(of path: String, count: Int) -> [UInt8]? {
             initialized = max(read(descriptor, buffer.baseAddress, count), 0)
         }
     } catch {
-        // A program that may be started and not read is not a script.
+        // If a program may be started but not read, it is not a script.
         return nil
     }
 }

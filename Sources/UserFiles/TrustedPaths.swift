@@ -1,20 +1,21 @@
 internal import Glibc
 
-/// The check that nobody but the user and the administrator can change a file that leads to the start of a program.
+/// Checks that only the user and the administrator can change a file that leads to the start of a program.
 ///
-/// The rule is that of sshd's `StrictModes`: the file, and each directory above it up to the root, belongs to the user or to
-/// root, and no other user may write to it. Each link on the way is followed, and has to belong to the user or to root too.
+/// The rule is that of sshd's `StrictModes`: the file, and each directory above it up to the root, belongs to the user
+/// or to root, and no other user may write to it. Links on the way are followed, and have to belong to the user or to
+/// root too.
 ///
-/// There are two additions. A group may write if its number is that of the owner: such a group is the owner's own. A sticky
-/// directory of root, such as `/tmp`, may have a directory of the user in it, because no other user can move that
-/// directory. A file that is in such a directory itself is refused.
+/// There are two additions. A group may write if its number is the owner's, because then it is the owner's own. And a
+/// directory of the user may be in a sticky directory of root, such as `/tmp`, because no other user can move it. But a
+/// file that is directly in such a directory is refused.
 ///
-/// A value remembers the directories that it has checked. Use a new value for each occasion.
+/// A value remembers the directories that it has checked, so use a new one for each occasion.
 package struct TrustedPaths: Sendable {
-    /// The bytes of the paths of directories.
+    /// Directories that have been checked, as the bytes of their paths.
     private var directories: Set<[UInt8]> = []
 
-    /// The largest number of links on the way, as in the kernel.
+    /// Largest number of links on the way, as in the kernel.
     private static let linkLimit = 40
 
     /// Creates a check that knows no directories.
@@ -23,11 +24,11 @@ package struct TrustedPaths: Sendable {
     /// Checks a file or a directory.
     ///
     /// - Parameter path: an absolute path.
-    /// - Throws: the reason, worded to follow the path, with the command that corrects it. The reason can also be that the
-    ///   file does not exist or cannot be reached.
+    /// - Throws: the reason, worded to follow the path, with the command that corrects it. It can also be that the file
+    ///   does not exist or cannot be reached.
     package mutating func check(_ path: String) throws(FileError) {
         let parent = parentDirectory(of: path)
-        // In a directory that is known, one call is enough for anything but a link.
+        // If the directory is known, one call is enough for anything but a link.
         if directories.contains(Array(parent.utf8)) {
             let found = try status(of: path, followingLinks: false)
             if found.st_mode & S_IFMT == S_IFREG { return try Self.check(found, at: path, as: path) }
@@ -44,7 +45,7 @@ package struct TrustedPaths: Sendable {
         while let name = rest.popLast() {
             if name == "." { continue }
             if name == ".." {
-                // The directory above was checked on the way down.
+                // On the way down, the directory above has already been checked.
                 place = parentDirectory(of: place)
                 found = try status(of: place.isEmpty ? "/" : place, followingLinks: false)
                 continue
@@ -70,7 +71,7 @@ package struct TrustedPaths: Sendable {
                 }
             }
         }
-        // Only a path without links names the directories that were checked.
+        // Only if there are no links does the path name the directories that were checked.
         guard links == 0, place.utf8.elementsEqual(path.utf8), !Self.isShared(found) else { return }
         directories.insert(Array((found.st_mode & S_IFMT == S_IFDIR ? path : parentDirectory(of: path)).utf8))
     }
@@ -91,7 +92,7 @@ package struct TrustedPaths: Sendable {
         throw FileError("\(subject)can be changed by \(writers); run `chmod \(classes)-w \(quotedForShell(place))`")
     }
 
-    /// Whether every user may create files in a directory, and only the owner of a file may move it.
+    /// Whether every user may create files in a directory, but only a file's owner may move it.
     private static func isShared(_ found: stat) -> Bool {
         found.st_mode & S_IFMT == S_IFDIR && found.st_mode & S_ISVTX != 0 && found.st_uid == 0
             && found.st_mode & (S_IWGRP | S_IWOTH) != 0
