@@ -1,28 +1,28 @@
-/// Takes values off the bytes that a ``ByteWriter`` wrote, in the order in which they were written.
+/// Reads values from the bytes that a ``ByteWriter`` wrote, in the order in which they were written.
 ///
-/// Any other bytes give an error or wrong values. They neither crash the reader nor make a text or a list that is longer
-/// than the bytes. A ``Checksum`` tells the two kinds of bytes apart beforehand.
+/// If the bytes are others, you get an error or wrong values. But the reader does not crash, and no text or list is
+/// longer than the bytes. Compare a ``Checksum`` first to rule this out.
 ///
-/// Reading a cache of 100,000 manifests calls these functions millions of times. They are inlinable and public because the
-/// compiler specializes only such functions for other modules: with `package` the reading took 2.7 times as long.
+/// Reading a cache of 100,000 manifests calls these functions millions of times. They are inlinable and public because
+/// the compiler specializes only such functions for other modules: with `package`, reading took 2.7 times as long.
 @safe public struct ByteReader {
-    /// The bytes are not those of the expected values.
+    /// These bytes are not those of the expected values.
     public struct Mismatch: Error {
         /// A mismatch.
         @inlinable public init() {}
     }
 
-    /// The bytes that have not been read. The caller of the initializer promises that they stay in memory, so only the
+    /// Bytes that have not been read. The initializer's caller promises that they stay in memory, so nothing but the
     /// initializer is unsafe.
     @usableFromInline var rest: UnsafeRawBufferPointer.SubSequence
 
-    /// Reads bytes, which must stay in memory as long as the reader is used.
+    /// Starts to read bytes, which must stay in memory as long as the reader is used.
     @inlinable
     public init(_ bytes: UnsafeRawBufferPointer) {
         unsafe rest = unsafe bytes[...]
     }
 
-    /// The bytes that have not been read.
+    /// Bytes that have not been read.
     public var remaining: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: rest) }
 
     /// Checks that every byte has been read.
@@ -66,7 +66,7 @@
         }
     }
 
-    /// Reads a text. A byte that is not UTF-8 is replaced: a check would look at each byte twice, after the checksum.
+    /// Reads a text. Bytes that are not UTF-8 are replaced: a check would look at each byte again after the checksum.
     @inlinable
     public mutating func string() throws(Mismatch) -> String {
         let count = try self.count()
@@ -99,7 +99,8 @@
         try flag() ? try body(&self) : nil
     }
 
-    /// Reads the count of the bytes or elements that follow. Each takes at least one byte, so a larger count is a mismatch.
+    /// Reads the count of the bytes or elements that follow. Because each takes at least one byte, a larger count is a
+    /// mismatch.
     @inlinable
     public mutating func count() throws(Mismatch) -> Int {
         let count = try unsigned()

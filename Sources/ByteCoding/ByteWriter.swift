@@ -1,12 +1,13 @@
-/// Bytes that values are appended to.
+/// Collects the bytes of values that you append.
 ///
-/// A number takes seven bits of each byte, the lowest bits first; the highest bit of a byte says that another byte follows.
-/// A text or a list begins with its count. No type is written: the reader must ask for the same types in the same order.
+/// A number takes seven bits of each byte, the lowest bits first; if the highest bit of a byte is set, another byte
+/// follows. Texts and lists begin with their count. No types are written, so the reader must ask for the same types in
+/// the same order.
 public struct ByteWriter {
     /// The bytes of the values so far.
     public private(set) var bytes: [UInt8] = []
 
-    /// No bytes yet.
+    /// Starts without bytes.
     public init() {}
 
     /// Appends one byte as it is.
@@ -14,7 +15,7 @@ public struct ByteWriter {
         bytes.append(byte)
     }
 
-    /// Appends a number; a small one takes few bytes.
+    /// Appends a number. A small one takes few bytes.
     public mutating func write(_ number: UInt64) {
         var rest = number
         while rest >= 0x80 {
@@ -24,7 +25,7 @@ public struct ByteWriter {
         bytes.append(UInt8(rest))
     }
 
-    /// Appends a number; one near zero takes few bytes, whatever its sign.
+    /// Appends a number. One near zero takes few bytes, whatever its sign.
     public mutating func write(_ number: Int64) {
         write(UInt64(bitPattern: (number << 1) ^ (number >> 63)))
     }

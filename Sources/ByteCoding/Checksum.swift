@@ -1,11 +1,11 @@
 /// The 64-bit FNV-1a hash (<http://www.isthe.com/chongo/tech/comp/fnv/>) of bytes.
 ///
-/// The checksum finds damage. It does not find malice: only the user can write the files that it guards.
+/// It finds damage. It does not protect against malice, but only the user can write the files that it guards.
 public struct Checksum {
     /// The hash of the bytes so far.
     public private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
-    /// The hash of no bytes.
+    /// Starts with the hash of no bytes.
     public init() {}
 
     /// Adds bytes.
@@ -13,7 +13,8 @@ public struct Checksum {
         for index in bytes.indices { value = unsafe (value ^ UInt64(bytes[index])) &* 0x100_0000_01B3 }
     }
 
-    /// Adds the count of some bytes, and then the bytes, so that bytes cannot move from one text to the next.
+    /// Adds the count of some bytes, and then the bytes. Without the count, bytes could move from one text to the next
+    /// unnoticed.
     public mutating func addCounted(_ bytes: UnsafeRawBufferPointer) {
         unsafe withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { unsafe add($0) }
         unsafe add(bytes)

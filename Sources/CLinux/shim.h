@@ -12,7 +12,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-// <pthread.h>, <spawn.h> and <unistd.h> declare these functions for _GNU_SOURCE only, which the Glibc module does not
+// <pthread.h>, <spawn.h> and <unistd.h> declare these functions only for _GNU_SOURCE, which the Glibc module does not
 // define.
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
@@ -20,17 +20,17 @@ extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
 enum { SPAWN_SETSID = 0x80 };  // POSIX_SPAWN_SETSID
 
-// <sys/resource.h> declares prlimit for _GNU_SOURCE only.
+// <sys/resource.h> declares prlimit only for _GNU_SOURCE.
 extern int prlimit(pid_t pid, int resource, const struct rlimit *limit, struct rlimit *before);
 static inline int set_descriptor_limit(pid_t pid, const struct rlimit *limit) {
     return prlimit(pid, RLIMIT_NOFILE, limit, 0);
 }
 
-// fcntl takes a variable number of arguments, so Swift cannot call it with these. <fcntl.h> declares F_SETSIG for _GNU_SOURCE
-// only.
+// fcntl takes a variable number of arguments, so Swift cannot call it with these. <fcntl.h> declares F_SETSIG only for
+// _GNU_SOURCE.
 //
-// Makes the kernel send a signal to a process whenever the descriptor becomes readable, or its other end is closed. The state
-// belongs to the open file, which several processes may share.
+// Makes the kernel send a signal to a process whenever the descriptor becomes readable or its other end is closed. This
+// state belongs to the open file, which several processes may share.
 static inline int signal_process(pid_t process, int signal, int descriptor) {
     enum { SET_SIGNAL = 10 };  // F_SETSIG
     int flags = fcntl(descriptor, F_GETFL);
@@ -38,7 +38,7 @@ static inline int signal_process(pid_t process, int signal, int descriptor) {
     return fcntl(descriptor, F_SETFL, flags | O_ASYNC);
 }
 
-// Returns 1 if the state of the descriptor is that of the function above.
+// Returns 1 if the descriptor is in the state that the function above sets.
 static inline int signals_process(pid_t process, int signal, int descriptor) {
     enum { GET_SIGNAL = 11 };  // F_GETSIG
     int flags = fcntl(descriptor, F_GETFL);
@@ -46,33 +46,33 @@ static inline int signals_process(pid_t process, int signal, int descriptor) {
         && fcntl(descriptor, GET_SIGNAL) == signal;
 }
 
-// Ends the signals of the descriptor.
+// Ends the descriptor's signals.
 static inline int signal_no_process(int descriptor) {
     int flags = fcntl(descriptor, F_GETFL);
     return flags < 0 ? -1 : fcntl(descriptor, F_SETFL, flags & ~O_ASYNC);
 }
 
-// <fcntl.h> declares O_PATH for _GNU_SOURCE only. The value is that of all machines for which Swift is built.
+// <fcntl.h> declares O_PATH only for _GNU_SOURCE. Its value is the same on all machines for which Swift is built.
 enum { OPEN_PATH = 010000000 };
 
-// <unistd.h> declares copy_file_range for _GNU_SOURCE only. An off_t has 64 bits on all machines for which Swift is built.
+// <unistd.h> declares copy_file_range only for _GNU_SOURCE. An off_t has 64 bits on all machines for which Swift is built.
 extern ssize_t copy_file_range(int from, off_t *start, int to, off_t *position, size_t count, unsigned int flags);
 
-// <unistd.h> declares SEEK_DATA and SEEK_HOLE for _GNU_SOURCE only.
+// <unistd.h> declares SEEK_DATA and SEEK_HOLE only for _GNU_SOURCE.
 enum { SEEK_TO_DATA = 3, SEEK_TO_HOLE = 4 };
 
-// <fcntl.h> declares O_TMPFILE for _GNU_SOURCE only. A file that is opened with it has no name.
+// <fcntl.h> declares O_TMPFILE only for _GNU_SOURCE. If you open a file with it, the file has no name.
 enum { OPEN_UNNAMED = 020000000 | O_DIRECTORY };
 
 // Swift does not let concurrent code use the variable stdout.
 static inline void buffer_standard_output_by_line(void) { setvbuf(stdout, NULL, _IOLBF, 0); }
 
-// <sys/socket.h> declares accept4 for _GNU_SOURCE only. The kernel's own flags are those of open(2).
+// <sys/socket.h> declares accept4 only for _GNU_SOURCE. The kernel's own flags are those of open(2).
 extern int accept4(int socket, struct sockaddr *address, socklen_t *size, int flags);
 static inline int accept_nonblocking(int socket) { return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 
-// The concurrency runtime of Swift lets a program replace the executor of the main actor, but declares the functions for it in no
-// header. A function of the runtime's own has the calling convention of Swift.
+// Swift's concurrency runtime lets a program replace the executor of the main actor, but no header declares the functions
+// for it. The runtime's own functions have Swift's calling convention.
 #define SWIFT_CALL __attribute__((swiftcall))
 struct swift_executor {
     const void *identity;
@@ -85,8 +85,8 @@ extern SWIFT_CALL struct swift_executor (*swift_task_getMainExecutor_hook)(swift
 extern SWIFT_CALL _Bool (*swift_task_isMainExecutor_hook)(struct swift_executor executor, swift_is_main_executor original);
 extern SWIFT_CALL void (*swift_task_asyncMainDrainQueue_hook)(swift_drain_main original, const void *compatibility);
 
-// The executor that replaces that of the main actor, and the function that runs its jobs on the main thread. Only the functions
-// below use the variable: each object file that has the functions has a variable of its own.
+// The executor that replaces that of the main actor, and the function that runs its jobs on the main thread. Only the
+// functions below use this variable, because each object file with these functions has one of its own.
 struct main_thread {
     struct swift_executor executor;
     void (*run)(const void *identity);
@@ -102,20 +102,21 @@ static inline SWIFT_CALL _Bool is_any_main_executor(struct swift_executor execut
     return executor.identity == main_thread()->executor.identity || original(executor);
 }
 static inline SWIFT_CALL void take_main_thread(swift_drain_main original, const void *compatibility) {
-    // Other threads may read the hooks now. A pointer is read and written as a whole.
+    // Other threads may be reading the hooks, which is safe because a pointer is read and written as a whole.
     __atomic_store_n(&swift_task_isMainExecutor_hook, is_any_main_executor, __ATOMIC_RELEASE);
     __atomic_store_n(&swift_task_getMainExecutor_hook, replaced_main_executor, __ATOMIC_RELEASE);
     main_thread()->run(main_thread()->executor.identity);
 }
 
-// Makes the main thread of a program with an async `main` call `run`, which does not return, as soon as `main` waits for the first
-// time. From then on the main actor has this executor. Does nothing if `main` has waited already, or is not async.
+// Makes the main thread of a program with an async `main` call `run`, which does not return, as soon as `main` waits for
+// the first time. From then on the main actor has this executor. Does nothing if `main` has waited already, or is not
+// async.
 static inline void replace_main_executor(struct swift_executor executor, void (*run)(const void *identity)) {
     *main_thread() = (struct main_thread){executor, run};
     __atomic_store_n(&swift_task_asyncMainDrainQueue_hook, take_main_thread, __ATOMIC_RELEASE);
 }
 
-// libdispatch has these functions for run loops that own the main thread, and declares them in no header that is installed. The
+// libdispatch has these functions for run loops that own the main thread, but no installed header declares them. The
 // descriptor is readable when the main queue has blocks to run; the function runs them, on the main thread.
 extern int _dispatch_get_main_queue_handle_4CF(void);
 extern void _dispatch_main_queue_callback_4CF(void *message);

@@ -1,4 +1,4 @@
-/// The reason why a loopback server cannot serve.
+/// Why a loopback server cannot serve.
 public struct LoopbackError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The reason, for a person.
     public let description: String

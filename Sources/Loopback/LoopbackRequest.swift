@@ -1,33 +1,34 @@
 internal import ByteCoding
 
-/// The head of an HTTP request, judged as the only request that the server answers: a `GET` of one path, from this machine.
+/// The head of an HTTP request. The server answers only one: a `GET` of one path, from this machine.
 struct LoopbackRequest {
-    /// The judgement of the bytes so far.
+    /// The verdict on the bytes so far.
     enum Verdict: Hashable {
-        /// The head is not complete.
+        /// Part of the head is missing.
         case incomplete
-        /// The request is for the path; the text is the target as it stands in the request.
+        /// The request is for the path; the text is its target as written.
         case callback(target: String)
-        /// The request is refused with a status.
+        /// The request is refused, with a status.
         case refused(LoopbackResponse)
     }
 
     /// The path that is served.
     let path: String
-    /// The values that `Host` may have. A page that gets at the server through a name of its own has another one (DNS rebinding).
+    /// Values that `Host` may have. If a page reaches the server through a name of its own, the value is another one
+    /// (DNS rebinding).
     let hosts: Set<String>
 
-    /// The largest size of a head, in bytes.
+    /// Largest size of a head, in bytes.
     static let limit = 32 << 10
 
-    /// Judges the bytes that have come.
+    /// Judges the bytes that have arrived.
     func verdict(on bytes: [UInt8]) -> Verdict {
         guard let end = bytes.endOfHead else { return bytes.count >= Self.limit ? .refused(.tooLarge) : .incomplete }
         guard end <= Self.limit else { return .refused(.tooLarge) }
         guard let head = String(validating: bytes[..<end], as: UTF8.self), !head.hasTooManyMarks else {
             return .refused(.badRequest)
         }
-        // A line of HTTP ends with CR LF, which is one character in Swift.
+        // HTTP ends a line with CR LF, which is one character in Swift.
         var lines = head.split(separator: "\r\n", omittingEmptySubsequences: true)[...]
         let words = lines.popFirst()?.split(separator: " ", omittingEmptySubsequences: false) ?? []
         guard words.count == 3, words[2] == "HTTP/1.1" || words[2] == "HTTP/1.0" else { return .refused(.badRequest) }
@@ -44,7 +45,7 @@ struct LoopbackRequest {
 }
 
 extension [UInt8] {
-    /// The length of the head, with the empty line at its end; nil if the head is not complete.
+    /// Length of the head, including the empty line at its end; nil if part of the head is missing.
     fileprivate var endOfHead: Int? {
         let mark = Array("\r\n\r\n".utf8)
         return firstRange(of: mark)?.upperBound

@@ -1,4 +1,4 @@
-/// The static answers of the server.
+/// The server's static answers.
 enum LoopbackResponse: String, Hashable, CaseIterable {
     case done = "200 OK"
     case badRequest = "400 Bad Request"
@@ -17,9 +17,10 @@ enum LoopbackResponse: String, Hashable, CaseIterable {
         }
     }
 
-    /// The bytes of the answer.
+    /// The answer as bytes.
     ///
-    /// The page has no script, and no other site may show it or learn its address, which holds the code of the sign-in.
+    /// Its page has no script. Because its address contains the code of the sign-in, no other site may show the page or
+    /// learn the address.
     var bytes: [UInt8] {
         let page = "<!DOCTYPE html><meta charset=\"utf-8\"><title>openurl</title><p>\(text)</p>\n"
         let lines = [

@@ -4,12 +4,12 @@ public import RFC1808
 
 /// A server on this machine that waits for one request: the callback of a sign-in (RFC 8252 section 7.3).
 ///
-/// The server listens at 127.0.0.1 and, where the machine has it, at ::1, at the same port. It answers a `GET` of one path from a
-/// program of this user, and refuses everything else. A connection has ``time`` and a bounded size, and there are at most
-/// ``connections`` at once.
+/// It listens at 127.0.0.1 and, if the machine has it, at ::1, on the same port. It answers a `GET` of one path from a
+/// program of this user, and refuses everything else. A connection has ``time`` and a bounded size, and there are at
+/// most ``connections`` at once.
 ///
-/// The server has no thread. Its owner watches ``descriptor``, and calls ``process()`` when the descriptor is readable. Use the server
-/// on one thread. The server ends with its last reference.
+/// The server has no thread. Watch ``descriptor``, and call ``process()`` when it is readable. Use the server on one
+/// thread. It ends with the last reference to it.
 public final class LoopbackServer {
     /// Readable when ``process()`` has something to do.
     public let descriptor: CInt
@@ -27,17 +27,18 @@ public final class LoopbackServer {
         let end: ContinuousClock.Instant
     }
 
-    /// The time in which a request has to arrive.
+    /// Time in which a request has to arrive.
     public static let time = Duration.seconds(5)
-    /// The number of connections that are served at once. Further ones wait.
+    /// Number of connections that are served at once. Further ones wait.
     public static let connections = 16
 
     /// Starts to listen.
     ///
     /// - Parameters:
-    ///   - redirect: the address of the callback, such as `http://127.0.0.1/callback`. Without a port, the server takes a free one.
-    ///   - isExpected: returns whether an address is the callback, or carries another `state`, for example. The address has the
-    ///     host and the path already.
+    ///   - redirect: the address of the callback, such as `http://127.0.0.1/callback`. If it has no port, the server
+    ///     takes a free one.
+    ///   - isExpected: returns whether an address is the callback, or has another `state`, for example. The host and
+    ///     the path have been checked already.
     /// - Throws: ``LoopbackError`` if the address is not one of this machine, or if the port is taken.
     public init(_ redirect: GenericURL, isExpected: @escaping (GenericURL) -> Bool) throws(LoopbackError) {
         let host = redirect.host.map { $0.lowercased() }
@@ -71,11 +72,11 @@ public final class LoopbackServer {
         for socket in Array(listeners.keys) + Array(open.keys) + [timer, descriptor] where socket >= 0 { close(socket) }
     }
 
-    /// Listens at one port of both addresses.
+    /// Listens at one port, on both addresses.
     private static func listen(
         _ wanted: UInt16
     ) throws(LoopbackError) -> (port: UInt16, listeners: [CInt: LoopbackSocket.Family]) {
-        // A port that is free at one address may be taken at the other.
+        // Try again: a port that is free at one address may be taken at the other.
         for _ in 0..<16 {
             switch LoopbackSocket.listen(.v4, port: wanted) {
             case .failure(let error):
@@ -91,7 +92,7 @@ public final class LoopbackServer {
                 case .failure(let error) where error.number == EADDRINUSE:
                     close(first)
                     throw LoopbackError("port \(port) of ::1 cannot be used: \(error)")
-                // A machine without IPv6 has no ::1.
+                // If the machine has no IPv6, it has no ::1.
                 case .failure: return (port, [first: .v4])
                 }
             }
@@ -101,7 +102,7 @@ public final class LoopbackServer {
 
     /// Does what there is to do, without waiting.
     ///
-    /// - Returns: the callback, once; nil as long as it has not come.
+    /// - Returns: the callback, once; nil until it arrives.
     public func process() -> GenericURL? {
         var events = [epoll_event](repeating: epoll_event(), count: Self.connections + 3)
         let count = epoll_wait(descriptor, &events, CInt(events.count), 0)
@@ -135,7 +136,7 @@ public final class LoopbackServer {
         open[socket] = OpenConnection(end: .now + Self.time)
         watch(socket)
         setTimer()
-        // The listeners stay readable, so they are watched again when there is room.
+        // Listeners stay readable, so watch them again only when there is room.
         if open.count >= Self.connections { listen(false) }
     }
 
@@ -145,7 +146,7 @@ public final class LoopbackServer {
         }
     }
 
-    /// Reads from a connection; returns the callback if it has come.
+    /// Reads from a connection; returns the callback if it has arrived.
     private func read(_ socket: CInt) -> GenericURL? {
         guard open[socket] != nil else { return nil }
         var bytes = [UInt8](repeating: 0, count: 1 << 14)
@@ -180,7 +181,7 @@ public final class LoopbackServer {
 
     private func answer(_ socket: CInt, _ response: LoopbackResponse) {
         let bytes = response.bytes
-        // The answer is smaller than the kernel's buffer of a new connection.
+        // For a new connection, the kernel's buffer is larger than the answer.
         _ = send(socket, bytes, bytes.count, CInt(MSG_NOSIGNAL))
         shutdown(socket, CInt(SHUT_WR))
         end(socket)
@@ -201,7 +202,7 @@ public final class LoopbackServer {
         setTimer()
     }
 
-    /// Sets the timer to the first time limit of a connection.
+    /// Sets the timer to the earliest time limit of a connection.
     private func setTimer() {
         var time = itimerspec()
         if let first = open.values.map(\.end).min() {

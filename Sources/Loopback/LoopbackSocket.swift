@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// The calls for sockets of 127.0.0.1 and ::1. Every descriptor belongs to the caller.
+/// Calls for sockets of 127.0.0.1 and ::1. Every descriptor belongs to the caller.
 enum LoopbackSocket {
     /// The families of addresses.
     enum Family: CaseIterable {
@@ -9,13 +9,13 @@ enum LoopbackSocket {
 
         var value: CInt { self == .v4 ? AF_INET : AF_INET6 }
 
-        /// The file of the kernel's sockets of the family.
+        /// The kernel's list of sockets of the family.
         fileprivate var table: String { self == .v4 ? "/proc/net/tcp" : "/proc/net/tcp6" }
     }
 
-    /// Opens a socket that listens at a port of the loopback address; 0 is any free port.
+    /// Opens a socket that listens at a port of the loopback address; 0 stands for any free port.
     ///
-    /// - Returns: the error number of a failure.
+    /// - Returns: the socket, or the error.
     static func listen(_ family: Family, port: UInt16) -> Result<CInt, SocketError> {
         let socket = Glibc.socket(
             family.value,
@@ -53,17 +53,18 @@ enum LoopbackSocket {
         return .success(socket)
     }
 
-    /// The number of connections that the kernel keeps until they are accepted.
+    /// Number of connections that the kernel keeps until they are accepted.
     private static let backlog: CInt = 16
 
-    /// The port of a socket; nil if the kernel does not tell.
+    /// Returns the port of a socket; nil if the kernel does not report it.
     static func port(of socket: CInt, _ family: Family) -> UInt16? {
         end(of: socket, family, getsockname)?.port
     }
 
-    /// Whether the program at the other end of a connection belongs to this user.
+    /// Returns whether the program at the other end of a connection belongs to this user.
     ///
-    /// The kernel's list of sockets names the user of each. The connection is open, so its other end is in the list.
+    /// The kernel's list of sockets names the user of each. As long as the connection is open, its other end is in the
+    /// list.
     static func isPeerOwn(_ socket: CInt, _ family: Family) -> Bool {
         guard let here = end(of: socket, family, getsockname), let there = end(of: socket, family, getpeername) else {
             return false
@@ -113,7 +114,7 @@ enum LoopbackSocket {
         }
     }
 
-    /// The largest part of the kernel's list that is read, in bytes: some hundred thousand sockets.
+    /// Largest part of the kernel's list that is read, in bytes: some hundred thousand sockets.
     private static let tableLimit = 64 << 20
 
     /// Reads a file of the kernel line by line, until `body` returns false.

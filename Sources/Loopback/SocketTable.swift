@@ -1,13 +1,14 @@
 /// The lines of `/proc/net/tcp` and `/proc/net/tcp6` (proc(5)): each TCP socket of the machine with its user.
 struct SocketTable {
-    /// One end of a connection as the kernel writes it: the words of the address in hexadecimal digits, a colon and the port.
+    /// One end of a connection as the kernel writes it: the words of the address in hexadecimal digits, a colon and the
+    /// port.
     struct End: Hashable {
         let text: String
 
         /// - Parameters:
         ///   - address: the bytes of the address in the order of the network: four or sixteen.
         init(address: [UInt8], port: UInt16) {
-            // The kernel writes each word of four bytes as a number of this machine.
+            // The kernel writes each word of four bytes as a number in this machine's byte order.
             let words = stride(from: 0, to: address.count, by: 4).map { start in
                 address[start..<min(start + 4, address.count)].reversed()
             }
@@ -23,7 +24,7 @@ struct SocketTable {
         }
     }
 
-    /// Returns the user of the socket with these ends, as the line says it; nil if the line is about another socket.
+    /// Returns the user of the socket with these ends, as given in the line; nil if the line is about another socket.
     static func user(in line: Substring, from local: End, to remote: End) -> UInt32? {
         let fields = line.split(separator: " ", maxSplits: 8)
         guard fields.count >= 8, fields[1] == local.text, fields[2] == remote.text else { return nil }

@@ -2,13 +2,13 @@ internal import CSQLite
 
 /// A connection to one database file, for one thread at a time.
 ///
-/// The connection is closed when the database and its statements are no longer referenced.
+/// It is closed once nothing refers to the database and its statements.
 public final class Database {
     let handle: OpaquePointer
 
     /// The way to open a file.
     public enum Mode {
-        /// The file must exist. A file that may not be written is opened for reading.
+        /// The file must exist. If it may not be written, it is opened for reading.
         case existing
         /// The file is created if it does not exist.
         case created
@@ -16,7 +16,8 @@ public final class Database {
 
     /// Opens a file, without reading it.
     ///
-    /// There is no waiting for locks: a statement that needs a file to which another process is writing throws at once.
+    /// Statements do not wait for locks: if another process is writing to the file, a statement that needs it throws at
+    /// once.
     public init(path: String, _ mode: Mode) throws(SQLiteError) {
         let access = SQLITE_OPEN_READWRITE | (mode == .created ? SQLITE_OPEN_CREATE : 0)
         var opened: OpaquePointer?
@@ -38,15 +39,15 @@ public final class Database {
         try check(sqlite3_exec(handle, sql, nil, nil, nil))
     }
 
-    /// Compiles a statement, which can be run any number of times.
+    /// Compiles a statement. You can run it any number of times.
     public func prepare(_ sql: String) throws(SQLiteError) -> Statement {
         try Statement(sql, in: self)
     }
 
-    /// The number of rows that the latest `INSERT`, `UPDATE` or `DELETE` has changed.
+    /// Number of rows that the latest `INSERT`, `UPDATE` or `DELETE` has changed.
     public var changes: Int { Int(sqlite3_changes(handle)) }
 
-    /// Returns the number that a pragma such as `user_version` gives; 0 if there is no result.
+    /// Returns the number that a pragma such as `user_version` gives; 0 if it gives none.
     public func pragma(_ name: String) throws(SQLiteError) -> Int64 {
         let statement = try prepare("PRAGMA \(name)")
         return try statement.step() ? statement.integer(0) : 0
@@ -59,7 +60,7 @@ public final class Database {
             try body()
             try execute("COMMIT")
         } catch {
-            // Some errors have already ended the transaction. The rollback then fails, which does no harm.
+            // Some errors have already ended the transaction. Rolling back then fails, which does no harm.
             sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
             throw error
         }

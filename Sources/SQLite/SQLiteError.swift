@@ -4,13 +4,13 @@ internal import CSQLite
 public struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The extended result code (<https://www.sqlite.org/rescode.html>).
     public let code: CInt
-    /// The error message of SQLite.
+    /// SQLite's error message.
     public let message: String
 
     /// The error message.
     public var description: String { message }
 
-    /// Whether the file is damaged, or is not a database.
+    /// Whether the file is damaged or not a database.
     public var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
 
     /// Whether a statement does not fit the tables of the file.

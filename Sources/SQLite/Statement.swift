@@ -8,7 +8,7 @@ public final class Statement {
     init(_ sql: String, in database: Database) throws(SQLiteError) {
         var prepared: OpaquePointer?
         try database.check(sqlite3_prepare_v3(database.handle, sql, -1, 0, &prepared, nil))
-        // SQLite compiles text without a statement to nothing.
+        // If a text contains no statement, SQLite compiles it to nothing.
         guard let prepared else { throw SQLiteError(code: SQLITE_MISUSE, database: nil) }
         self.database = database
         handle = prepared
@@ -18,8 +18,7 @@ public final class Statement {
         sqlite3_finalize(handle)
     }
 
-    /// Tells SQLite to copy a value. The corresponding C constant is `SQLITE_TRANSIENT`, a cast that Swift does not
-    /// import.
+    /// Makes SQLite copy a value. In C, this is `SQLITE_TRANSIENT`, a cast that Swift does not import.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
     /// Sets a parameter to a text.
@@ -34,7 +33,7 @@ public final class Statement {
 
     /// Sets a parameter to bytes.
     public func bind(_ parameter: Int, _ bytes: [UInt8]) throws(SQLiteError) {
-        // An empty array may have no address, and SQLite would store NULL for a missing address.
+        // An empty array may have no address, for which SQLite would store NULL.
         let code = bytes.withUnsafeBytes {
             $0.isEmpty
                 ? sqlite3_bind_zeroblob(handle, CInt(parameter), 0)
@@ -45,8 +44,7 @@ public final class Statement {
 
     /// Advances to the next row.
     ///
-    /// - Returns: Whether there is a next row. After the last row, the statement can be run again with the same
-    ///   parameters.
+    /// - Returns: Whether there is one. After the last row, you can run the statement again with the same parameters.
     public func step() throws(SQLiteError) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
@@ -60,20 +58,20 @@ public final class Statement {
         }
     }
 
-    /// Returns the number in a column of the current row; 0 if the column has no number.
+    /// Returns the number in a column of the current row; 0 if there is none.
     public func integer(_ column: Int) -> Int64 {
         sqlite3_column_int64(handle, CInt(column))
     }
 
-    /// Returns the text in a column of the current row; empty if the column has no text. Invalid UTF-8 is replaced.
+    /// Returns the text in a column of the current row; empty if there is none. Invalid UTF-8 is replaced.
     public func text(_ column: Int) -> String {
         guard let text = sqlite3_column_text(handle, CInt(column)) else { return "" }
         let count = Int(sqlite3_column_bytes(handle, CInt(column)))
         return String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self)
     }
 
-    /// Calls `body` with the bytes in a column of the current row; with no bytes if the column is empty. The bytes are
-    /// valid during the call only.
+    /// Calls `body` with the bytes in a column of the current row; with no bytes if the column is empty. They are valid
+    /// only during the call.
     public func withBytes<Result>(_ column: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         let bytes = sqlite3_column_blob(handle, CInt(column))
         let count = Int(sqlite3_column_bytes(handle, CInt(column)))

@@ -1,11 +1,12 @@
 extension String {
-    /// Returns the word that this text was most likely meant to be; nil if no word is near enough.
+    /// Returns the word that this text was most likely meant to be; nil if none is near enough.
     ///
-    /// The distance counts inserted, missing and changed bytes, and exchanges of two neighbours. A text of three to five bytes may
-    /// have one mistake, a longer text two. The case of ASCII letters does not count, so a word in another case is the nearest. A
-    /// text of fewer than three or more than 64 bytes is near to nothing.
+    /// The distance counts inserted, missing and changed bytes, and exchanges of two neighbours. A text of three to
+    /// five bytes may have one mistake, a longer one two. Case does not count for ASCII letters, so the same word in
+    /// another case is the nearest. If a text has fewer than three or more than 64 bytes, nothing is near it.
     ///
-    /// - Parameter words: the words, without the text itself. Of two words at the same distance, the first one is returned.
+    /// - Parameter words: the words, without the text itself. If two are at the same distance, the first one is
+    ///   returned.
     package func nearest(in words: some Sequence<String>) -> String? {
         let text = lowercasedBytes(self)
         guard (3...64).contains(text.count) else { return nil }
@@ -20,7 +21,8 @@ extension String {
     }
 }
 
-/// Returns a message of the form "fact; advice" with a question for the word that was probably meant between the two.
+/// Takes a message of the form "fact; advice", and puts a question between the two that names the word that was
+/// probably meant.
 ///
 /// - Parameter near: the word; nil returns the message as it is.
 package func asking(whether near: String?, _ message: String) -> String {
@@ -34,9 +36,9 @@ private func lowercasedBytes(_ text: String) -> [UInt8] {
     text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
 }
 
-/// The number of mistakes between two texts (optimal string alignment).
+/// Counts the mistakes between two texts (optimal string alignment).
 private func mistakes(between left: [UInt8], and right: [UInt8]) -> Int {
-    // The rows of the table for the bytes of `left`: the row before the last, the last, and the one that is filled.
+    // Rows of the table for the bytes of `left`: the one before the last, the last, and the one being filled.
     var earlier: [Int] = []
     var last = Array(0...right.count)
     for (i, byte) in left.enumerated() {
