@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Opens a URL whose handler is not running yet, in a session of its own. `make demo` builds the programs and then runs this
-# script. Usage: examples/demo.sh DIRECTORY, where the directory holds the programs.
+# Opens a URL whose handler is not running yet, in a session of its own. `make demo` builds the programs and then runs this.
+# Usage: examples/demo.sh DIRECTORY, where the programs are in the directory.
 set -euo pipefail
 
 programs=$(realpath "${1:?usage: examples/demo.sh DIRECTORY}")
@@ -15,8 +15,8 @@ steps() {
 }
 export -f steps
 
-# The output of the bus and its programs goes to a log. In a container root may not raise the limit of open files, and the
-# demonstration does not need the higher limit.
+# The output of the bus and its programs goes to a log, without a message about the limit of open files: in a container,
+# root may not raise it, and the demonstration does not need that.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! { examples/session.sh "$programs" bash -c 'steps 2>&1' 2>&1 >&3 | sed '/Failed to set fd limit/d' >"$log"; } 3>&1; then

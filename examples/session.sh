@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command in a session of its own: a private bus, and new directories for the home and the data, which are removed at
-# the end. `openurl` is on PATH, and the bus starts the router at the first call. Nothing of the user's own session changes.
-# Usage: examples/session.sh [--log] DIRECTORY COMMAND [ARGUMENT ...], where the directory holds the built programs.
+# the end. `openurl` is on PATH, and the bus starts the router at the first call. Nothing in your own session changes.
+# Usage: examples/session.sh [--log] DIRECTORY COMMAND [ARGUMENT ...], where the built programs are in the directory.
 # The output of the bus and its programs goes to standard error, or with --log to a file in the home directory.
 set -euo pipefail
 
@@ -33,6 +33,6 @@ if [ -n "$logs" ]; then
     echo "The output of the bus, the router and the handlers goes to $HOME/session.log, until this shell ends." >&2
 fi
 
-# The output of the bus and its programs goes through `cat`, which ends after the last of these programs. The directories are
-# therefore removed when no program writes to them any longer.
+# The output of the bus and its programs goes through `cat`, which exits after the last of them. So the directories are
+# removed only when no program writes to them any longer.
 { dbus-run-session -- bash -c 'exec "$@" >&3 2>&4 3>&- 4>&-' session "$@" 2>&1 5>&- | cat >&5; } 3>&1 4>&2

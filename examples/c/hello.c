@@ -1,6 +1,6 @@
 /* A handler in C, with sd-bus: it answers hello-c:?name=World with a greeting.
  *
- * The handler has one object, whose path follows from the bundle identifier, with one method, Open. The router starts the program
+ * It has one object, whose path follows from the bundle identifier, with one method, Open. The router starts the program
  * for the first URL. */
 
 #include <stdint.h>
@@ -15,7 +15,7 @@
 
 static uint32_t count;
 
-/* Gets the URL and the facts about the sender; answers with whether the URL is handled, a reply, and no steps of its own. */
+/* Gets the URL and facts about the sender; answers whether the URL is handled, with a reply and no steps of its own. */
 static int open_url(sd_bus_message *call, void *unused, sd_bus_error *error) {
     (void)unused;
     const char *url;
@@ -23,7 +23,7 @@ static int open_url(sd_bus_message *call, void *unused, sd_bus_error *error) {
     if (result < 0)
         return result;
 
-    /* An error declines the URL. The sender gets the message. */
+    /* An error declines the URL, and the sender gets its message. */
     const char *name = strstr(url, "?name=");
     if (!name || !name[strlen("?name=")])
         return sd_bus_error_set(error, DECLINED, "there is no name; write hello-c:?name=World");
@@ -50,7 +50,7 @@ static void check(int result, const char *step) {
 int main(void) {
     sd_bus *bus;
     check(sd_bus_open_user(&bus), "the session bus");
-    /* First the object, then the name: the first URL comes as soon as the name has an owner. */
+    /* The object comes before the name, because the first URL arrives as soon as the name has an owner. */
     check(sd_bus_add_object_vtable(bus, NULL, OBJECT, "org.openurl.Handler1", handler, NULL), "the object " OBJECT);
     check(sd_bus_request_name(bus, IDENTIFIER, 0), "the name " IDENTIFIER);
     for (;;) {

@@ -18,7 +18,7 @@
 
 static sd_bus *bus;
 static sd_event *loop;
-/* The end of the router's pipe, while the process may be stopped. */
+/* This end of the router's pipe, while the process may be stopped. */
 static sd_event_source *lifeline;
 static uint32_t count;
 
@@ -35,14 +35,14 @@ static int open_url(sd_bus_message *call, void *unused, sd_bus_error *error) {
     return sd_bus_reply_method_return(call, "ba{sv}a(stb)", 1, 1, "count", "u", ++count, 0);
 }
 
-/* The place to save what a killed process would lose. */
+/* Save here what would be lost if the process were killed. */
 static int enter_background(sd_bus_message *call, void *unused, sd_bus_error *error) {
     (void)unused;
     (void)error;
     return sd_bus_reply_method_return(call, "");
 }
 
-/* The router closes the other end when the process continues, and so does the kernel when the router dies. */
+/* Called when the other end is closed: by the router when the process may continue, or by the kernel when the router dies. */
 static int proceed(sd_event_source *source, int descriptor, uint32_t events, void *unused) {
     (void)source;
     (void)descriptor;
@@ -53,7 +53,7 @@ static int proceed(sd_event_source *source, int descriptor, uint32_t events, voi
     return 0;
 }
 
-/* A handler with work to do answers false here, and keeps its name. */
+/* If there is still work to do, answer false here and keep the name. */
 static int suspend(sd_bus_message *call, void *unused, sd_bus_error *error) {
     (void)unused;
     (void)error;
@@ -61,7 +61,7 @@ static int suspend(sd_bus_message *call, void *unused, sd_bus_error *error) {
     int result = sd_bus_message_read(call, "h", &descriptor);
     if (result < 0)
         return result;
-    /* The descriptor of the message is closed with the message. */
+    /* Duplicate the descriptor, because the message closes its own. */
     descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
     if (descriptor < 0)
         return -errno;

@@ -6,7 +6,8 @@ final class HelloDelegate: ApplicationDelegate {
 
     /// Greets the name in the URL.
     ///
-    /// The reply goes back to the program that opened the URL. A thrown error declines the URL, as `.declined` does.
+    /// The reply goes back to the program that opened the URL. If this throws an error, it declines the URL, as
+    /// `.declined` does.
     func application(
         _ application: Application,
         open url: GenericURL,
@@ -20,11 +21,11 @@ final class HelloDelegate: ApplicationDelegate {
         return .handled(reply: ["greeting": .string("Hello, \(name)!"), "count": .uint32(count)])
     }
 
-    /// Says goodbye before the process ends, to the journal or to the router's log.
+    /// Says goodbye before the process exits, to the journal or to the router's log.
     func applicationWillTerminate(_ application: Application) {
         print("Goodbye after \(count) greetings.")
     }
 }
 
-// The router starts this program for the first URL. The manifest, com.example.hello.plist, names the same identifier.
+// The router starts this program for the first URL. Its manifest, com.example.hello.plist, has the same identifier.
 await Application.main("com.example.hello", delegate: HelloDelegate())

@@ -3,10 +3,10 @@ import OpenURL
 import OpenURLBus
 import RFC1808
 
-/// Opens the page of a sign-in, and prints the address to which the server sends the browser back.
+/// Opens a sign-in page, and prints the address to which the server sends the browser back.
 ///
-/// The server names the way of the callback by its `redirect_uri`: `http://127.0.0.1/PATH` for a server of this program, and any
-/// other address for a scheme of the program.
+/// CALLBACK decides how the browser comes back: `http://127.0.0.1/PATH` leads to a server of this program, and any other
+/// address to the program through its scheme.
 @main struct Login {
     static func main() async {
         guard CommandLine.arguments.count == 3 else { fail("usage: login CALLBACK URL", 64) }

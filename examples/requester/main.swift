@@ -4,7 +4,7 @@ import OpenURL
 import OpenURLBus
 import RFC1808
 
-// Opens a URL and prints the outcome. The default is the URL of the iOS app programming guide.
+// Opens a URL and prints the outcome. By default, it is the URL of the iOS app programming guide.
 
 let arguments = CommandLine.arguments.dropFirst()
 let text = arguments.first ?? "todolist://www.acme.com?Quarterly%20Report#200806231300"

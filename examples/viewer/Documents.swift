@@ -5,7 +5,7 @@ struct Documents {
     private let inbox: String
     private let kept: String
 
-    /// The bytes of the largest text that the viewer reads.
+    /// Size of the largest text that the viewer reads, in bytes.
     private static let largestText = 16 << 20
 
     init(directory: String) {
@@ -37,9 +37,9 @@ struct Documents {
         return Array(text.prefix(length))
     }
 
-    /// Moves a file of the inbox to the documents, and replaces no other document.
+    /// Moves a file from the inbox to the documents, without replacing another document.
     ///
-    /// - Returns: The new path of the file; the old one for a file that is not in the inbox.
+    /// - Returns: The file's new path, or the old one if the file is not in the inbox.
     func keep(_ path: [UInt8]) throws(FileError) -> [UInt8] {
         guard path.starts(with: Array("\(inbox)/".utf8)), let slash = path.lastIndex(of: UInt8(ascii: "/")),
             slash == inbox.utf8.count
@@ -48,7 +48,7 @@ struct Documents {
         let name = path[(slash + 1)...]
         for number in 0..<1000 {
             let new = Array("\(kept)/\(number == 0 ? "" : "\(number)-")".utf8) + name
-            // Unlike a new name given by `rename`, a new link replaces nothing.
+            // Unlike `rename`, `link` replaces nothing.
             if path.withPath({ old in new.withPath { link(old, $0) } }) == 0 {
                 guard path.withPath({ unlink($0) }) == 0 else { throw FileError(path, errno) }
                 return new
@@ -59,7 +59,7 @@ struct Documents {
     }
 }
 
-/// The error of a system call for a file. The description is the reason for which the handler declines the URL.
+/// A failed system call for a file. Its description is the reason why the handler declines the URL.
 struct FileError: Error, CustomStringConvertible {
     let description: String
 

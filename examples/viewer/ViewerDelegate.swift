@@ -2,7 +2,7 @@ import DBus
 import RFC1808
 import URLHandler
 
-/// Opens text files: those of the user where they are, and those in the inbox as documents of its own.
+/// Opens text files: the user's where they are, and those in the inbox as documents of its own.
 final class ViewerDelegate: ApplicationDelegate {
     private let documents: Documents
 
@@ -12,8 +12,8 @@ final class ViewerDelegate: ApplicationDelegate {
 
     /// Answers with the path, the first line and the number of lines.
     ///
-    /// A file in the inbox belongs to the handler, which moves it to its documents. Any other file belongs to the user, and the
-    /// handler only reads it.
+    /// If a file is in the inbox, it belongs to the handler, which moves it to its documents. Any other file belongs to
+    /// the user, and the handler only reads it.
     func application(
         _ application: Application,
         open url: GenericURL,
@@ -21,7 +21,7 @@ final class ViewerDelegate: ApplicationDelegate {
         annotation: Value?
     ) throws -> OpenResponse {
         guard url.scheme == "file" else { return .declined(reason: "the viewer opens files only") }
-        // The names of files are bytes, which need not be UTF-8.
+        // File names are bytes, which need not be UTF-8.
         let path = url.pathSegments.flatMap { [UInt8(ascii: "/")] + $0.decodedBytes() }
         let text = try documents.read(path)
         let kept = try documents.keep(path)

@@ -2,7 +2,7 @@ import DBus
 import Glibc
 import URLHandler
 
-/// The user's directory for the data of programs (XDG base directory specification); nil without a home directory.
+/// The directory for the user's data (XDG base directory specification); nil without a home directory.
 private let dataHome: String? = {
     if let value = getenv("XDG_DATA_HOME").map({ String(cString: $0) }), value.hasPrefix("/") { return value }
     return getenv("HOME").map { String(cString: $0) + "/.local/share" }

@@ -1,5 +1,4 @@
-// The C library's allocator with a counter. These definitions replace the C library's own definitions in the whole
-// process.
+// The C library's allocator with a counter. These definitions replace its own in the whole process.
 #include "CAllocations.h"
 #include <errno.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 public import Glibc
 
-/// A program that a benchmark has started, and its output.
+/// A program that a benchmark has started, with its output.
 public final class Program {
     /// The process ID of the program.
     public private(set) var pid: pid_t = 0
@@ -9,9 +9,9 @@ public final class Program {
 
     /// Starts a program.
     ///
-    /// - Parameters: - variables: The environment as `NAME=value` strings, instead of this process's own environment. -
-    ///   log: The file to which the program's standard error is appended. The default is this process's own standard
-    ///   error.
+    /// - Parameters:
+    ///   - variables: The environment as `NAME=value` strings, instead of this process's own.
+    ///   - log: The file to append the program's standard error to. By default it goes to this process's own.
     public init(_ path: String, _ arguments: [String], _ variables: [String] = [], log: String? = nil) throws {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { throw BenchmarkError("no pipe: errno \(errno)") }
@@ -22,7 +22,7 @@ public final class Program {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
         if let log { posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0o600) }
-        // The threads of Swift's runtime block signals, and a started program would inherit the signal mask.
+        // Threads of Swift's runtime block signals, and a started program would inherit the mask.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -76,7 +76,7 @@ public final class Program {
         }
     }
 
-    /// Waits for the end of the program and returns `count` numbers from its only line.
+    /// Waits until the program exits, and returns `count` numbers from its only line.
     public func numbers(_ count: Int) throws -> [Double] {
         let line = try readLine()
         try finish()
@@ -85,7 +85,7 @@ public final class Program {
         return numbers
     }
 
-    /// Waits for the end of the program. A status other than 0 is an error.
+    /// Waits until the program exits. Any status but 0 is an error.
     public func finish() throws {
         var status: CInt = 0
         waitpid(pid, &status, 0)
@@ -98,14 +98,14 @@ public final class Program {
         waitpid(pid, nil, 0)
     }
 
-    /// Returns the resident memory of the program in megabytes.
+    /// Returns the program's resident memory in megabytes.
     public func residentMegabytes() throws -> Double {
         let fields = try contents(of: "/proc/\(pid)/statm").split(separator: " ")
         return (Double(fields.count > 1 ? fields[1] : "") ?? 0) * Double(sysconf(CInt(_SC_PAGESIZE))) / 1e6
     }
 }
 
-/// The reason why a benchmark cannot continue.
+/// Why a benchmark cannot go on.
 public struct BenchmarkError: Error, CustomStringConvertible {
     /// The reason as text.
     public let description: String

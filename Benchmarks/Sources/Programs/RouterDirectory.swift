@@ -6,10 +6,10 @@ internal import OpenURLBus
 public struct RouterDirectory {
     /// The path of the directory.
     public let root: String
-    /// The environment variables with which a program finds the files, as `NAME=value` strings.
+    /// Environment variables that make a program find the files, as `NAME=value` strings.
     public let variables: [String]
 
-    /// Creates a directory below `/tmp`. This process and the programs that it starts find the router's socket there.
+    /// Creates a directory below `/tmp`, where this process and the programs that it starts find the router's socket.
     public init() throws {
         var template = Array("/tmp/openurl-benchmark-XXXXXX".utf8CString)
         guard let path = mkdtemp(&template) else { throw BenchmarkError("no directory: errno \(errno)") }
@@ -22,9 +22,9 @@ public struct RouterDirectory {
         for part in ["run", "data", "data/openurl", "data/openurl/handlers"] { mkdir("\(root)/\(part)", 0o700) }
     }
 
-    /// Writes a handler's manifest. The handler's scheme is the last part of its identifier.
+    /// Writes a handler's manifest. Its scheme is the last part of its identifier.
     ///
-    /// - Parameter times: The time limits of the manifest in seconds, by their keys.
+    /// - Parameter times: The manifest's time limits in seconds, by their keys.
     public func addHandler(
         _ id: String,
         _ program: String,

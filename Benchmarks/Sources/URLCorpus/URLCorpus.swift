@@ -1,16 +1,16 @@
-/// URLs for the measurement of parsers. A generator with a fixed seed makes the same URLs in every run.
+/// URLs for measuring parsers. A generator with a fixed seed makes the same ones in every run.
 ///
-/// One half of the URLs are typical for a router of custom schemes, the other half for a browser. They include user
-/// information, IPv6 hosts, ports, parameters, queries and escapes. The URLs are short and long, and have 89 bytes on
+/// Half of them are typical for a router of custom schemes, the other half for a browser. They include user
+/// information, IPv6 hosts, ports, parameters, queries and escapes. Some are short and some long, with 89 bytes on
 /// average.
 public struct URLCorpus: Sendable {
     /// Absolute URLs.
     public let urls: [String]
     /// References to resolve, each against ``base``.
     public let references: [String]
-    /// Absolute URLs of the web, of 47 bytes on average. Every parser accepts each of these without a change.
+    /// Absolute URLs of the web, of 47 bytes on average. Every parser accepts each of them unchanged.
     public let webURLs: [String]
-    /// A base URL as deep as typical URLs of the web.
+    /// A base URL, as deep as is typical on the web.
     public let base = "http://user@www.example.com:8080/a/b/c/d.html;p=1?q=2#f"
 
     /// Returns the mean length of some URLs, in whole bytes.
@@ -27,7 +27,7 @@ public struct URLCorpus: Sendable {
     }
 }
 
-/// A small generator with a known sequence (Steele, Lea, Flood 2014).
+/// A small generator whose sequence is known (Steele, Lea, Flood 2014).
 private struct SplitMix64: RandomNumberGenerator {
     var state: UInt64
 

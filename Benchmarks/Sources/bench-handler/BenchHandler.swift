@@ -1,9 +1,9 @@
 import URLHandler
 
-/// Handles each URL, as the handler in `open-floor` does.
+/// Handles each URL, like the handler in `open-floor`.
 ///
-/// The first argument is the bundle identifier. With a second argument, `count`, the handler replies to each URL with the
-/// number of URLs before the URL.
+/// The first argument is the bundle identifier. If there is a second one, `count`, the reply to each URL is the number
+/// of URLs before it.
 final class BenchHandler: ApplicationDelegate {
     private let counts: Bool
     private var count: UInt32 = 0

@@ -6,11 +6,11 @@ import Programs
 import RFC1808
 import Reactor
 
-/// Compares the times of opening URLs with minimal C programs, in the same run on the same bus. Usage:
-/// `dbus-run-session -- bench-open DIRECTORY [ROUNDS]`, where the directory holds openurl's programs.
+/// Compares the time that it takes to open URLs with minimal C programs, in the same run on the same bus. Usage:
+/// `dbus-run-session -- bench-open DIRECTORY [ROUNDS]`, where openurl's programs are in the directory.
 ///
-/// Each round measures every program once, so that other load on the machine affects all of them. With 64 calls in flight, the
-/// processor time of each program is measured too.
+/// Each round measures every program once, so that other load on the machine affects all of them. With 64 calls in
+/// flight, it also measures the processor time of each program.
 @main
 struct BenchOpen {
     @MainActor
@@ -78,7 +78,7 @@ struct BenchOpen {
         return round.merging(try await commands.times(bus, runs: 10)) { $1 }
     }
 
-    /// Measures the rates and the processor times with 64 calls in flight.
+    /// Measures rates and processor times with 64 calls in flight.
     @MainActor
     private static func inFlight(
         _ bus: Opener,

@@ -1,10 +1,10 @@
 import Programs
 
-/// The times of whole programs, from their start to their end.
+/// Times of whole programs, from start to exit.
 struct Commands {
     let openurl: String
 
-    /// Runs each command in turn, `runs` times with cold opens in between. The results are medians in milliseconds.
+    /// Runs each command in turn, `runs` times with cold opens in between. Results are medians in milliseconds.
     func times(_ opener: Opener, runs: Int) async throws -> [Figure: Double] {
         var taken: [Figure: [Double]] = [:]
         let url = Handlers.url(Handlers.swift)

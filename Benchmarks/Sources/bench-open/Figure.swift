@@ -2,7 +2,7 @@
 struct Figure: Hashable {
     let title: String
     let unit: String
-    /// The desired ratio, as text.
+    /// The ratio to reach, as text.
     var target = ""
 
     static let echo = Figure(title: "C call, string in, boolean out", unit: "µs")
@@ -41,7 +41,7 @@ struct Figure: Hashable {
     static let burstInC = Figure(title: "1,000 calls at once, C router", unit: "ms")
     static let burst = Figure(title: "1,000 opens at once, handler not running", unit: "ms", target: "≤ 1.8")
 
-    /// All figures in the order of the output. The ratios refer to the first figure of a group.
+    /// All figures in the order of the output. Ratios refer to the first figure of a group.
     static let groups: [[Figure]] = [
         [.echo, .routed, .lane, .laneC, .open, .openC, .openFromMainActor, .alternating, .wake, .longLane, .long],
         [.echoRate, .routedRate, .laneRate, .openRate, .openRateC, .callersRate, .callersRateC],

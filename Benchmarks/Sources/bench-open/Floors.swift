@@ -1,7 +1,7 @@
 import DBus
 import Programs
 
-/// The C programs that the results are compared with.
+/// The C programs to compare the results with.
 struct Floors {
     static let program = Program.path(besideThis: "open-floor")
     private static let client = Program.path(besideThis: "dbus-floor")
@@ -33,7 +33,7 @@ struct Floors {
 
     /// Opens a URL with a client in C, over connections to the bus.
     ///
-    /// - Parameter bytes: the length of the URL at least.
+    /// - Parameter bytes: the least length of the URL.
     func open(
         _ id: String,
         calls: Int,
@@ -46,7 +46,7 @@ struct Floors {
         return (numbers[0] / 1e3, numbers[1])
     }
 
-    /// Returns the milliseconds that the router takes for `count` calls at once.
+    /// Returns the milliseconds that the router needs for `count` calls at once.
     func burst(_ count: Int) throws -> Double {
         Double(count) / (try rate(Self.router, calls: count, window: count)) * 1e3
     }

@@ -1,7 +1,7 @@
 import DBus
 import Programs
 
-/// The handlers of the opened URLs. Each handler claims the scheme at the end of its identifier.
+/// The handlers of the opened URLs. Each claims the scheme at the end of its identifier.
 enum Handlers {
     static let swift = "com.example.swift"
     static let other = "com.example.other"
@@ -19,13 +19,13 @@ enum Handlers {
         try directory.addHandler(burst, program, [burst, "count"])
     }
 
-    /// The name of a handler on the bus.
+    /// Returns a handler's name on the bus.
     static func busName(_ id: String) throws -> BusName {
         guard let name = BusName(id) else { throw BenchmarkError("\(id) is not a bus name") }
         return name
     }
 
-    /// The bytes of a long URL.
+    /// Length of a long URL, in bytes.
     static let longBytes = 60_000
 
     static func longURL(_ id: String) -> String {

@@ -3,9 +3,9 @@ import OpenURLBus
 import Programs
 
 extension Opener {
-    /// Returns the milliseconds for `count` opens at once with a handler that does not run yet.
+    /// Returns the milliseconds for `count` opens at once with a handler that is not running yet.
     ///
-    /// A single process must receive all URLs in order: the handler replies with the number of URLs before the URL.
+    /// A single process must receive all URLs in order, so the handler replies with the number of URLs before each one.
     func burst(_ count: Int) async throws -> Double {
         let start = ContinuousClock.now
         let opens = (0..<count).map { number in

@@ -23,7 +23,7 @@ actor Opener {
         try await client.open(GenericURL(Handlers.url(id, number)))
     }
 
-    /// Returns the milliseconds for one URL. The URL must reach its handler in the given way.
+    /// Returns the milliseconds for one URL, which must reach its handler in the given way.
     func time(_ id: String, _ way: OpenResult.Way) async throws -> Double {
         let start = ContinuousClock.now
         let result = try await open(id)
@@ -35,7 +35,7 @@ actor Opener {
     /// Returns the median in microseconds for one URL at a time, with the handlers in turn.
     func time(by turns: [String], calls: Int) async throws -> Double {
         for id in turns + turns { try await open(id) }
-        // With more than one handler each handler is in the background when its turn comes.
+        // If there is more than one handler, each is in the background when its turn comes.
         let way: OpenResult.Way = turns.count == 1 ? .active : .background
         var taken: [Double] = []
         for call in 0..<calls { taken.append(try await time(turns[call % turns.count], way) * 1e3) }

@@ -2,12 +2,12 @@ import DBus
 import Glibc
 import Programs
 
-/// The processor time of the programs that take part in an exchange of messages, in microseconds for each call.
+/// The processor time of the programs that exchange messages, in microseconds for each call.
 ///
-/// A rate depends on the number of processors: with a processor for each program, they work side by side. The processor time
-/// depends on it less, and decides the rate of a machine that is busy with other work.
+/// A rate depends on the number of processors: with one for each program, they work side by side. The processor time
+/// depends on it less, and limits the rate of a machine that is busy with other work.
 struct ProcessorTime {
-    /// A program that takes part, in the order of the columns.
+    /// A program that takes part. They are in the order of the columns.
     enum Part: String, CaseIterable {
         case client, bus, router, handler
     }
@@ -19,7 +19,7 @@ struct ProcessorTime {
 
     /// Measures the programs while `body` makes `calls` calls.
     ///
-    /// The client is this process, with the programs that it starts and that end meanwhile.
+    /// This process counts as the client, together with programs that it starts and that exit meanwhile.
     static func measure<Result>(
         calls: Int,
         _ processes: [Part: pid_t],
@@ -34,7 +34,7 @@ struct ProcessorTime {
         return (result, ProcessorTime(parts: parts.mapValues { $0 / Double(calls) }))
     }
 
-    /// The processor time that a process has taken, in microseconds.
+    /// Returns the processor time that a process has used, in microseconds.
     private static func time(of pid: pid_t) throws -> Double {
         var clock = clockid_t()
         var time = timespec()

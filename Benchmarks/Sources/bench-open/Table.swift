@@ -1,6 +1,6 @@
 import Glibc
 
-/// The results, with one number for each figure and round.
+/// All results, with one number for each figure and round.
 struct Table {
     private var rounds: [[Figure: Double]] = []
 
@@ -18,7 +18,7 @@ struct Table {
 
     private func line(_ figure: Figure, floor: Figure) -> String {
         let values = rounds.compactMap { $0[figure] }
-        // Both numbers of a ratio come from the same round, so that other load affects both.
+        // Take both numbers of a ratio from the same round, so that other load affects both.
         let ratios = rounds.compactMap { round in round[floor].flatMap { floor in round[figure].map { $0 / floor } } }
         let decimals = figure.unit == "ms" ? 2 : figure.unit == "µs" ? 1 : 0
         var line = padded(figure.title, 42) + columns(values, decimals, 8) + " " + padded(figure.unit, 2)
@@ -27,7 +27,7 @@ struct Table {
     }
 }
 
-/// The processor times of the programs, with one measurement for each figure and round.
+/// Processor times of the programs, with one measurement for each figure and round.
 struct ProcessorTable {
     private static let targets: [Figure: String] = [.laneRate: "≤ 1.6", .openRateC: "≤ 2.9"]
     private var rounds: [[Figure: ProcessorTime]] = []

@@ -6,7 +6,7 @@ import Reactor
 /// Compares the module with the C program, in the same run on the same bus. Usage: `dbus-run-session -- compare-dbus
 /// [CALLS]`.
 ///
-/// With the name of a part as its argument the program is one end of an exchange, in a process of its own.
+/// If its argument is the name of a part, the program is one end of an exchange, in a process of its own.
 @main
 struct CompareDBus {
     static func main() async throws {
@@ -48,7 +48,7 @@ struct CompareDBus {
         }
         print(listener.address)
         fflush(nil)
-        // The parent process ends this process.
+        // The parent process ends this one.
         while true { try await Task.sleep(for: .seconds(3600)) }
     }
 
@@ -104,7 +104,7 @@ struct CompareDBus {
         }
     }
 
-    /// Returns the median of twenty runs. Each run lasts from the start of a program to its end after one call.
+    /// Returns the median of twenty runs, each from the start of a program to its exit after one call.
     private static func start(_ program: String, _ arguments: [String]) throws -> Duration {
         var taken: [Duration] = []
         for _ in 0..<20 {

@@ -14,7 +14,7 @@ enum Exchange {
     }
 }
 
-/// A client whose code runs on the event loop, like the code of a program that uses this module.
+/// A client whose code runs on the event loop, as in a program that uses this module.
 actor Caller {
     private let connection: Connection
     private let object: RemoteObject

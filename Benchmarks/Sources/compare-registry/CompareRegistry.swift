@@ -4,10 +4,10 @@ import Programs
 import Reactor
 import SchemeRegistry
 
-/// Compares the registry with GIO, with the same schemes in the same run. Usage: `dbus-run-session -- compare-registry
+/// Compares the registry with GIO, for the same schemes in the same run. Usage: `dbus-run-session -- compare-registry
 /// OPENURLD`.
 ///
-/// Each size has manifests with a hundred schemes each, and for GIO desktop entries with a hundred schemes each.
+/// Each size has manifests with a hundred schemes each and, for GIO, desktop entries with a hundred schemes each.
 @main
 struct CompareRegistry {
     static func main() async throws {

@@ -4,7 +4,7 @@ import OpenURLBus
 import Programs
 import SchemeRegistry
 
-/// A user's directories with many schemes, each in the manifest of a handler and in a desktop entry.
+/// A user's directories with many schemes, each in a handler's manifest and in a desktop entry.
 final class Tree {
     let root: String
     private let schemes: [String]
@@ -57,13 +57,13 @@ final class Tree {
         )
     }
 
-    /// Returns GIO's times: milliseconds for the first lookup, microseconds for the next lookups, and milliseconds to
+    /// Returns GIO's times: milliseconds for the first lookup, microseconds for the next ones, and milliseconds to
     /// register one more scheme.
     func gio() throws -> [Double] {
         let script = #filePath.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/gio.py"
         let some = (0..<min(50, schemes.count)).map { schemes[$0 * schemes.count / min(50, schemes.count)] }
         let environment = ["XDG_DATA_HOME=\(root)/gio", "XDG_DATA_DIRS=\(root)/none", "XDG_CONFIG_HOME=\(root)/config"]
-        // The measurement may take two minutes at most.
+        // This may take two minutes at most.
         return try Program(
             "/usr/bin/timeout",
             ["120", "/usr/bin/python3", script, applications] + some,
@@ -72,7 +72,7 @@ final class Tree {
         ).numbers(3)
     }
 
-    /// Starts the router without and with its cache, and registers handlers with the last router.
+    /// Starts the router with and without its cache, and registers handlers with the last one.
     func starts(
         of router: String,
         on connection: Connection
@@ -92,7 +92,7 @@ final class Tree {
             let process = try Program(router, [], environment, log: "/dev/null")
             while let owner = await iterator.next(), owner == nil {}
             taken.append(milliseconds(since: start))
-            // The router writes the cache after a quiet moment.
+            // Give the router a quiet moment, because it only then writes the cache.
             try await Task.sleep(for: .milliseconds(800))
             if round == 5 {
                 memory = try process.residentMegabytes()

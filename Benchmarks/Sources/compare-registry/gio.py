@@ -1,7 +1,7 @@
 """GIO's part of the comparison. Usage: gio.py DIRECTORY SCHEME...
 
-Prints the milliseconds of the first lookup of a default, the median in microseconds of the next lookups, and the
-milliseconds from the writing of one more desktop file, with update-desktop-database, until GIO finds the file.
+Prints the milliseconds of the first lookup of a default, the median in microseconds of the next ones, and the
+milliseconds that it takes from writing one more desktop file, with update-desktop-database, until GIO finds it.
 """
 
 import os
@@ -29,7 +29,7 @@ start = time.perf_counter()
 with open(f"{directory}/one.more.desktop", "w") as file:
     file.write("[Desktop Entry]\nType=Application\nName=More\nExec=/bin/true %u\nMimeType=x-scheme-handler/onemore;\n")
 subprocess.run(["update-desktop-database", directory], check=True)
-# This process may not have noticed the change yet, so another process looks for it.
+# Let another process look for it, because this one may not have noticed the change yet.
 again = [sys.executable, "-c", "import sys\nfrom gi.repository import Gio\n"
          "sys.exit(Gio.AppInfo.get_default_for_uri_scheme('onemore') is None)"]
 registered = time.perf_counter() - start

@@ -2,11 +2,12 @@ import Foundation
 import RFC1808
 import URLCorpus
 
-/// Compares `GenericURL` with Foundation's `URL` and `URLComponents`, with a `memchr` pass over the same bytes, and with the
-/// libraries of other projects that are installed.
+/// Compares `GenericURL` with Foundation's `URL` and `URLComponents`, with a `memchr` pass over the same bytes, and
+/// with any installed libraries of other projects.
 ///
-/// Absolute times on a shared machine mean little, so the result is a ratio within each group. The arguments are the
-/// number of rounds (101 by default), a prefix of the names of the subjects to measure, and the number of URLs (4,096).
+/// Because absolute times mean little on a shared machine, the result is a ratio within each group. The arguments are
+/// the number of rounds (101 by default), a prefix of the names of the subjects to measure, and the number of URLs
+/// (4,096).
 @main
 struct CompareURL {
     static func main() throws {
@@ -29,7 +30,8 @@ struct CompareURL {
         printTable(results, groups: ["web, parse: ", "web, parse+components: "], reference: reference, reference)
     }
 
-    /// The libraries that are installed. `make bench` builds a shared object for each of them beside this program.
+    /// Returns the libraries that are installed. For each of them, `make bench` builds a shared object next to this
+    /// program.
     private static func peers() -> [Peer] {
         let directory = CommandLine.arguments[0].split(separator: "/", omittingEmptySubsequences: false).dropLast()
         return ["ada", "uriparser"].compactMap { name in
@@ -70,7 +72,8 @@ struct CompareURL {
         }
     }
 
-    /// The subjects that the libraries of other projects share: every URL of the web means the same to all of them.
+    /// Returns the subjects that are shared with other projects' libraries: all of these read the URLs of the web in
+    /// the same way.
     private static func webSubjects(_ corpus: URLCorpus, _ peers: [Peer]) throws -> [Subject] {
         let urls = corpus.webURLs
         let bytes = urls.map { Array($0.utf8) }
@@ -107,7 +110,7 @@ struct CompareURL {
         return try subjects
             + peers.flatMap { peer in
                 let components = subject("web, parse+components: " + peer.name, peer.parseComponents)
-                // A library that read other components would do other work.
+                // If a library found other components, it would be doing other work.
                 let sum = try components.run()
                 guard sum == expected else { throw Disagreement(peer: peer.name, bytes: sum, expected: expected) }
                 return [subject("web, parse: " + peer.name, peer.parse), components]
@@ -171,7 +174,7 @@ struct CompareURL {
         ]
     }
 
-    /// The number of bytes of all components, as `Peers/peer.h` counts them: the `;` is part of the path there.
+    /// Counts the bytes of all components like `Peers/peer.h`, for which the `;` is part of the path.
     private static func byteCount(_ url: GenericURL) -> Int {
         var sum = url.port == nil ? 0 : 1
         sum += url.bytes.scheme?.count ?? 0
@@ -185,7 +188,7 @@ struct CompareURL {
         return sum
     }
 
-    /// The same number, from the components as text.
+    /// Counts the same bytes, from the components as text.
     private static func textCount(_ url: GenericURL) -> Int {
         var sum = url.port == nil ? 0 : 1
         sum += url.scheme?.utf8.count ?? 0
@@ -219,7 +222,7 @@ struct CompareURL {
     }
 }
 
-/// The error of a library that reads other components than `GenericURL`.
+/// Thrown if a library finds other components than `GenericURL`.
 struct Disagreement: Error {
     let peer: String
     let bytes: Int

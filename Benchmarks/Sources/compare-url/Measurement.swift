@@ -1,11 +1,11 @@
 import CAllocations
 import Glibc
 
-/// One kind of work that is done on every input of the corpus.
+/// One kind of work to do on every input of the corpus.
 struct Subject {
     let name: String
     let inputs: Int
-    /// Does the work on all inputs. The sum depends on every result, so that the compiler cannot remove the work.
+    /// Does the work on all inputs. Every result is part of the sum, so that the compiler cannot remove the work.
     let run: () throws -> Int
 }
 
@@ -16,8 +16,8 @@ struct Measurement {
 
     var medianNanoseconds: Double { median(nanoseconds) }
 
-    /// Returns the median of the ratios of each round. The two times of one round are comparable even if the speed of
-    /// the machine changes.
+    /// Returns the median of the ratios of each round. Even if the machine's speed changes, the two times of a round
+    /// are comparable.
     func ratio(to other: Measurement) -> Double {
         median(zip(nanoseconds, other.nanoseconds).map { $0 / $1 })
     }
@@ -29,7 +29,7 @@ struct Measurement {
 
 /// Measures all subjects in turn, `rounds` times.
 ///
-/// The clock is the CPU time of the thread, so that waiting for a processor does not count.
+/// The clock is the thread's CPU time, so waiting for a processor does not count.
 func measure(_ subjects: [Subject], rounds: Int) throws -> [String: Measurement] {
     var results: [String: Measurement] = [:]
     var sink = 0

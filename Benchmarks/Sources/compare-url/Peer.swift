@@ -1,6 +1,6 @@
 import Glibc
 
-/// The URL parser of another project, in a shared object with the functions of `Peers/peer.h`.
+/// Another project's URL parser, in a shared object with the functions of `Peers/peer.h`.
 struct Peer {
     typealias Parse = @convention(c) (UnsafePointer<CChar>, Int) -> Int
 
@@ -8,9 +8,9 @@ struct Peer {
     let parse: Parse
     let parseComponents: Parse
 
-    /// Loads a shared object, which stays loaded until the process ends.
+    /// Loads a shared object, which stays loaded until the process exits.
     ///
-    /// The result is `nil` if the file is absent or is not a peer, because the library is not installed.
+    /// Returns `nil` if there is no such file or it is not a peer, because the library is not installed.
     init?(path: String) {
         guard let object = dlopen(path, RTLD_NOW | RTLD_LOCAL),
             let name = dlsym(object, "peer_name"), let parse = dlsym(object, "peer_parse"),

@@ -5,12 +5,12 @@ import OpenURLBus
 import Programs
 import Reactor
 
-/// Opens URLs while handlers are killed or made sick at random, and accounts for every URL and for every process that the
-/// router has killed. Usage: `dbus-run-session -- soak OPENURLD TESTHANDLER [URLS]`.
+/// Opens URLs while handlers are killed or made sick at random, and accounts for every URL and for every process that
+/// the router has killed. Usage: `dbus-run-session -- soak OPENURLD TESTHANDLER [URLS]`.
 ///
-/// An opened URL appears exactly once in its handler's log. A URL whose handler died or took too long appears at most
-/// once. After any other error the URL does not appear. The router kills sick processes only: those in which a method hangs, or
-/// whose background task does not end.
+/// If a URL was opened, it appears exactly once in its handler's log. If its handler died or took too long, it appears
+/// at most once. After any other error it does not appear. The router must kill only sick processes: those in which a
+/// method hangs, or whose background task does not end.
 @main
 struct Soak {
     static func main() async throws {
@@ -60,7 +60,7 @@ struct Soak {
     }
 }
 
-/// Makes one method of one handler hang the next time, or makes its next background task endless, again and again.
+/// Again and again, makes one method of one handler hang the next time, or makes its next background task endless.
 func makeHandlersSick(in root: String, every pause: Duration) async throws {
     let faults = [
         "willFinishLaunching", "didFinishLaunching", "open", "didBecomeActive", "willResignActive",
@@ -78,7 +78,7 @@ func makeHandlersSick(in root: String, every pause: Duration) async throws {
     }
 }
 
-/// The memory and the descriptors of the router.
+/// The router's memory and descriptors.
 struct Footprint: CustomStringConvertible {
     let megabytes: Double
     let descriptors: Int
@@ -208,7 +208,7 @@ extension RouterDirectory {
         return (Dictionary(grouping: sick.values) { "\($0)" }.mapValues(\.count), killed.count, healthy)
     }
 
-    /// Returns the number of times that each URL appears in the handlers' logs.
+    /// Counts how often each URL appears in the handlers' logs.
     func handled(count: Int) throws -> [UInt8] {
         var times = [UInt8](repeating: 0, count: count)
         for id in Opener.handlers {

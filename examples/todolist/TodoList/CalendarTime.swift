@@ -9,11 +9,10 @@ struct CalendarTime {
     var minute: Int
     var second = 0
 
-    /// The offset from UTC in seconds, positive to the east. The offset is known only for a time that was made from an
-    /// instant.
+    /// Offset from UTC in seconds, positive to the east. It is known only if the time was made from an instant.
     var secondsFromUTC = 0
 
-    /// The reason why the time does not exist in the Gregorian calendar, or `nil` if the time exists.
+    /// The reason why the time does not exist in the Gregorian calendar; `nil` if it does.
     var invalidity: InvalidDate.Reason? {
         guard year >= 1 else { return .year }
         guard (1...12).contains(month) else { return .month(month) }
@@ -46,17 +45,17 @@ struct CalendarTime {
 // MARK: - To and from instants
 
 extension CalendarTime {
-    /// Creates the time of the local clock at an instant.
+    /// Creates the time that the local clock shows at an instant.
     init(local seconds: Int) {
         var fields = tm()
         var instant = time_t(seconds)
-        // Unlike `mktime`, `localtime_r` may keep using the old time zone after a change of TZ.
+        // Unlike `mktime`, `localtime_r` may keep using the old time zone after TZ has changed.
         tzset()
         localtime_r(&instant, &fields)
         self.init(fields)
     }
 
-    /// Creates the time of a UTC clock at an instant.
+    /// Creates the time that a UTC clock shows at an instant.
     init(utc seconds: Int) {
         var fields = tm()
         var instant = time_t(seconds)
@@ -70,11 +69,11 @@ extension CalendarTime {
         return timegm(&fields)
     }
 
-    /// The first instant at which the local clock shows this time, or `nil` if the clock never shows the time.
+    /// The first instant at which the local clock shows this time; `nil` if it never does.
     ///
-    /// For a skipped time `mktime` returns a neighbouring instant, so the result counts only if it converts back to the
-    /// same time. At the end of daylight saving the clock shows an hour twice. The code tries daylight saving first,
-    /// because its instant is the earlier one.
+    /// For a skipped time, `mktime` returns a neighbouring instant, so the result counts only if it converts back to
+    /// the same time. At the end of daylight saving, the clock shows an hour twice. Try daylight saving first, because
+    /// its instant is the earlier one.
     var localSeconds: Int? {
         for daylightSaving: Int32 in [1, 0, -1] {
             var fields = fields

@@ -2,21 +2,21 @@ import Glibc
 
 /// The due date of a to-do: an instant, and the offset of the local clock from UTC at that instant.
 ///
-/// A URL spells the date as `yyyymmddhhmm`, with a 24-hour clock, the Gregorian calendar and the local time zone. The
-/// format comes from Listing 6-2 of the iOS app programming guide. Files and programs use ISO 8601 with an offset,
-/// `2008-06-23T13:00:00+02:00`, which means the same instant everywhere.
+/// In a URL, it is `yyyymmddhhmm`, with a 24-hour clock, the Gregorian calendar and the local time zone, as in Listing
+/// 6-2 of the iOS app programming guide. Files and programs use ISO 8601 with an offset, `2008-06-23T13:00:00+02:00`,
+/// which means the same instant everywhere.
 public struct DueDate: Hashable, Sendable {
-    /// The seconds since 1970-01-01 00:00 UTC.
+    /// Seconds since 1970-01-01 00:00 UTC.
     public let secondsSince1970: Int
 
-    /// The offset from UTC in minutes, positive to the east.
+    /// Offset from UTC in minutes, positive to the east.
     public let minutesFromUTC: Int
 
     /// Creates the date of an instant, in the local time zone.
     public init(secondsSince1970: Int) {
         let local = CalendarTime(local: secondsSince1970)
-        // Before the introduction of time zones the offsets of clocks also had seconds, which ISO 8601 cannot express.
-        // An offset in whole minutes keeps the instant exact and shows a time that is less than a minute off.
+        // Before there were time zones, the offsets of clocks also had seconds, which ISO 8601 cannot express. With an
+        // offset in whole minutes, the instant stays exact, and the displayed time is less than a minute off.
         self.init(secondsSince1970: secondsSince1970, minutesFromUTC: local.secondsFromUTC / 60)
     }
 
@@ -30,10 +30,11 @@ public struct DueDate: Hashable, Sendable {
 
     /// Reads `yyyymmddhhmm` in the local time zone.
     ///
-    /// When daylight saving ends, the clock shows some times twice. Such a time means the first of the two instants.
+    /// When daylight saving ends, the clock shows some times twice. If this is one of them, it means the first of the
+    /// two instants.
     ///
-    /// - Throws: ``InvalidDate`` if the text has another form or the date does not exist, such as 30 February, hour 24,
-    ///   or a time that the local clock skips.
+    /// - Throws: ``InvalidDate`` if the text has another form, or if the date does not exist, such as 30 February, hour
+    ///   24, or a time that the local clock skips.
     public init(_ text: String) throws(InvalidDate) {
         guard let digits = Digits(text, form: "000000000000") else {
             throw InvalidDate(text: text, reason: .format("yyyymmddhhmm, twelve digits"))
@@ -89,7 +90,7 @@ extension DueDate: CustomStringConvertible {
 }
 
 extension DueDate: Comparable {
-    /// Compares the instants. The offset decides between equal instants.
+    /// Compares the instants. If they are equal, the offset decides.
     public static func < (left: DueDate, right: DueDate) -> Bool {
         (left.secondsSince1970, left.minutesFromUTC) < (right.secondsSince1970, right.minutesFromUTC)
     }
@@ -113,7 +114,7 @@ extension DueDate: Codable {
     }
 }
 
-/// An error for text that is not a date.
+/// Thrown for a text that is not a date.
 public struct InvalidDate: Error, Hashable, CustomStringConvertible {
     /// The problem with the text.
     public enum Reason: Hashable, Sendable {
@@ -158,12 +159,12 @@ public struct InvalidDate: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Text of a fixed form, as a source of numbers.
+/// A text of a fixed form, to read numbers from.
 private struct Digits {
     private let text: [UInt8]
 
-    /// Creates a value if the text has an ASCII digit at each `0` of the form and equals the form elsewhere. The result
-    /// is `nil` otherwise.
+    /// Creates a value if the text has an ASCII digit at each `0` of the form and equals the form elsewhere; `nil`
+    /// otherwise.
     init?(_ text: String, form: String) {
         self.text = Array(text.utf8)
         let zero = UInt8(ascii: "0")
@@ -171,7 +172,7 @@ private struct Digits {
         guard self.text.map({ digits.contains($0) ? zero : $0 }) == Array(form.utf8) else { return nil }
     }
 
-    /// Returns the number that the digits in a range of places spell.
+    /// Returns the number formed by the digits in a range of places.
     subscript(places: Range<Int>) -> Int {
         text[places].reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
     }

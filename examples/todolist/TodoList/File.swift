@@ -1,11 +1,11 @@
 import Glibc
 
-/// An open file that is closed at the end of its lifetime.
+/// An open file, closed at the end of its lifetime.
 struct File: ~Copyable {
     private let path: String
     private let descriptor: Int32
 
-    /// Opens a file. A new file gets access rights for the user only.
+    /// Opens a file. If it is new, only the user has access to it.
     init(_ path: String, _ flags: Int32) throws(StoreError) {
         self.path = path
         descriptor = open(path, flags | O_CLOEXEC, 0o600)
@@ -14,7 +14,7 @@ struct File: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Waits for the exclusive lock. The lock is released when this file is closed.
+    /// Waits for the exclusive lock, which is released when this file is closed.
     func lock() throws(StoreError) {
         try retrying("lock") { flock(descriptor, LOCK_EX) }
     }
@@ -42,7 +42,7 @@ struct File: ~Copyable {
         try retrying("write") { fsync(descriptor) }
     }
 
-    /// Makes a system call, and makes it again if a signal interrupted the call.
+    /// Makes a system call, again and again if a signal interrupts it.
     @discardableResult
     private func retrying<Result: SignedInteger>(_ operation: String, _ call: () -> Result) throws(StoreError) -> Result
     {
@@ -54,12 +54,12 @@ struct File: ~Copyable {
     }
 }
 
-/// Renames a file and replaces a file with the new name.
+/// Renames a file, replacing any file with the new name.
 func moveFile(_ path: String, to newPath: String) throws(StoreError) {
     if rename(path, newPath) != 0 { throw .system(operation: "rename", path: path, code: errno) }
 }
 
-/// Creates a directory and its parents with access for the user only. An existing directory stays as it is.
+/// Creates a directory and its parents with access only for the user. Existing ones stay as they are.
 func makeDirectories(_ path: String) throws(StoreError) {
     if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
     guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {

@@ -1,6 +1,7 @@
 public import RFC1808
 
-/// A task and its due date. Listing 6-2 of the iOS app programming guide makes this model object from a URL.
+/// A task and its due date. In Listing 6-2 of the iOS app programming guide, this is the model object that is made from
+/// a URL.
 public struct ToDoItem: Hashable, Sendable {
     /// The name of the task: one line of text that is not blank.
     public let task: String
@@ -16,7 +17,7 @@ public struct ToDoItem: Hashable, Sendable {
         for scalar in task.unicodeScalars {
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator: throw .controlCharacter(scalar)
-            // The list would show another text than the task's.
+            // Otherwise the list would show another text than the task's.
             case _ where scalar.properties.isBidiControl: throw .controlCharacter(scalar)
             default: continue
             }
@@ -27,8 +28,8 @@ public struct ToDoItem: Hashable, Sendable {
 
     /// Reads `todolist://anything?TASK#DATE`.
     ///
-    /// The task is the percent-decoded query. The date is the fragment: `yyyymmddhhmm` or `today`. Without a fragment
-    /// the date is the current moment. An empty fragment is refused, because it does not name a date.
+    /// The percent-decoded query is the task. The fragment is the date: `yyyymmddhhmm` or `today`. Without a fragment,
+    /// the date is now. An empty fragment is refused, because it does not name a date.
     ///
     /// - Throws: ``ToDoError`` with the problem of the URL.
     public init(_ url: GenericURL) throws(ToDoError) {
@@ -48,7 +49,7 @@ public struct ToDoItem: Hashable, Sendable {
 }
 
 extension ToDoItem: Comparable {
-    /// Compares the due dates. The task decides between equal dates.
+    /// Compares the due dates. If they are equal, the task decides.
     public static func < (left: ToDoItem, right: ToDoItem) -> Bool {
         (left.due, left.task) < (right.due, right.task)
     }
@@ -59,7 +60,7 @@ extension ToDoItem: Codable {
         case task, due
     }
 
-    /// Decodes an object with `task` and `due`. The rules for items from a URL apply.
+    /// Decodes an object with `task` and `due`, by the same rules as for a URL.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let task = try container.decode(String.self, forKey: .task)
@@ -72,7 +73,7 @@ extension ToDoItem: Codable {
     }
 }
 
-/// An error for a URL that does not describe a to-do.
+/// Thrown for a URL that does not describe a to-do.
 public enum ToDoError: Error, Hashable, CustomStringConvertible {
     /// The URL has another scheme.
     case otherScheme(String?)
@@ -82,7 +83,7 @@ public enum ToDoError: Error, Hashable, CustomStringConvertible {
     case blankTask
     /// The task contains a control character.
     case controlCharacter(Unicode.Scalar)
-    /// The query or the fragment does not decode to text.
+    /// The query or the fragment cannot be decoded as text.
     case undecodable(GenericURL.Component, GenericURL.PercentDecodingError)
     /// The fragment is not a date.
     case invalidDate(InvalidDate)

@@ -1,19 +1,20 @@
 import FoundationEssentials
 import Glibc
 
-/// The to-do list in the file `items.json` of a directory. The file is an array of objects with `task` and `due`.
+/// The to-do list in the file `items.json` of a directory, an array of objects with `task` and `due`.
 ///
-/// Every change replaces the whole file and is on the disk when the method returns. A crash therefore leaves either the
-/// old list or the new list. A lock on `items.lock` makes processes take turns, so no process overwrites an item of
-/// another. A file with other contents is kept under another name, and the list starts empty.
+/// Every change replaces the whole file and is on the disk when the method returns, so a crash leaves either the old
+/// list or the new one. A lock on `items.lock` makes processes take turns, so none overwrites an item of another. If
+/// the file has other contents, it is kept under another name, and the list starts empty.
 public struct ToDoStore: Sendable {
     private let directory: String
     private let warn: @Sendable (String) -> Void
 
-    /// Creates a store. The initializer does not access the file system.
+    /// Creates a store, without accessing the file system.
     ///
-    /// - Parameters: - directory: The directory of the list. The first access creates a missing directory. - warn: A
-    ///   closure that gets a sentence about a damaged file that was set aside.
+    /// - Parameters:
+    ///   - directory: The directory of the list. If it is missing, the first access creates it.
+    ///   - warn: Gets a sentence about a damaged file that was set aside.
     public init(directory: String, warn: @escaping @Sendable (String) -> Void) {
         self.directory = directory
         self.warn = warn
@@ -67,7 +68,7 @@ public struct ToDoStore: Sendable {
         }
     }
 
-    /// Renames the file to the first free name. The caller holds the lock, so no other process takes the name.
+    /// Renames the file to the first free name. No other process takes it, because the caller holds the lock.
     private func setAside() throws(StoreError) -> String {
         var number = 1
         while access("\(path).damaged-\(number)", F_OK) == 0 { number += 1 }
@@ -86,11 +87,11 @@ public struct ToDoStore: Sendable {
     }
 }
 
-/// An error while the list was read or written.
+/// Thrown when reading or writing the list fails.
 public enum StoreError: Error, Hashable, CustomStringConvertible {
     /// Neither `XDG_DATA_HOME` nor `HOME` is an absolute path.
     case noHome
-    /// The system refused an operation (`open`, …) on a file, with a value of `errno`.
+    /// The system refused an operation (`open`, …) on a file, with this `errno`.
     case system(operation: String, path: String, code: Int32)
     /// The list has no JSON form; the text says why.
     case unwritable(String)

@@ -2,23 +2,22 @@ public import DBus
 public import RFC1808
 public import URLHandler
 
-/// The delegate of Listing 6-2 in the iOS app programming guide. A URL `todolist://anything?TASK#yyyymmddhhmm` becomes
-/// an item of the list.
+/// The delegate of Listing 6-2 in the iOS app programming guide. It makes an item of the list from a URL
+/// `todolist://anything?TASK#yyyymmddhhmm`.
 public final class TodoDelegate: ApplicationDelegate {
-    /// The selected item, which is the one that was added last. State restoration keeps the selection when the handler
-    /// ends.
+    /// The selected item, which is the one added last. State restoration keeps it when the handler exits.
     public private(set) var selection: ToDoItem?
     private let store: () throws(StoreError) -> ToDoStore
 
     /// Creates a delegate.
     ///
-    /// - Parameter store: A closure that finds the user's list each time the delegate needs the list.
+    /// - Parameter store: Finds the user's list, each time the delegate needs it.
     public init(store: @escaping () throws(StoreError) -> ToDoStore) {
         self.store = store
     }
 
-    /// Adds the item and answers with its task and its date. An error declines the URL, with the error's description as
-    /// the reason.
+    /// Adds the item and answers with its task and its date. If an error is thrown, it declines the URL, with its
+    /// description as the reason.
     public func application(
         _ application: Application,
         open url: GenericURL,
@@ -26,7 +25,7 @@ public final class TodoDelegate: ApplicationDelegate {
         annotation: Value?
     ) async throws -> OpenResponse {
         let item = try ToDoItem(url)
-        // The background task keeps the handler running in the background until the item is on the disk.
+        // This background task keeps the handler running in the background until the item is on the disk.
         let task = await application.beginBackgroundTask(named: "adding a to-do")
         defer { application.endBackgroundTask(task) }
         try store().add(item)

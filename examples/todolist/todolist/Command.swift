@@ -1,13 +1,13 @@
 import Glibc
 import TodoList
 
-/// Returns the list of the current user. Its warnings go to standard error.
+/// Returns the current user's list. Its warnings go to standard error.
 func userStore() throws(StoreError) -> ToDoStore {
     let directory = try ToDoStore.directory(dataHome: variable("XDG_DATA_HOME"), home: variable("HOME"))
     return ToDoStore(directory: directory) { complain("todolist: \($0)\n") }
 }
 
-/// Runs `todolist` with arguments. `list` prints the items in the order of their due dates.
+/// Runs `todolist` with arguments. `list` prints the items by their due dates.
 ///
 /// - Returns: The exit status.
 func runCommand(_ arguments: ArraySlice<String>) -> Int32 {
@@ -21,7 +21,7 @@ func runCommand(_ arguments: ArraySlice<String>) -> Int32 {
         default:
             complain(
                 """
-                usage: todolist                 handles URLs until it is told to end
+                usage: todolist                 handles URLs until the router ends it
                        todolist list [--json]   prints the list
 
                 """
