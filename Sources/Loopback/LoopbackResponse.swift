@@ -11,9 +11,9 @@ enum LoopbackResponse: String, Hashable, CaseIterable {
     private var text: String {
         switch self {
         case .done: "You can close this tab and go back to the program."
-        case .wrongState: "This address does not belong to the sign-in that is waited for."
+        case .wrongState: "This address does not belong to the current sign-in."
         case .badRequest, .notFound, .wrongMethod, .misdirected, .tooLarge:
-            "This is not the address that is waited for."
+            "This is not the expected address."
         }
     }
 

@@ -84,7 +84,7 @@ public final class LoopbackServer {
             case .success(let first):
                 guard let port = LoopbackSocket.port(of: first, .v4) else {
                     close(first)
-                    throw LoopbackError("the kernel does not tell the port")
+                    throw LoopbackError("the kernel does not report the port")
                 }
                 switch LoopbackSocket.listen(.v6, port: port) {
                 case .success(let second): return (port, [first: .v4, second: .v6])

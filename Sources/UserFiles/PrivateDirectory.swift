@@ -67,7 +67,7 @@ package struct PrivateDirectory: ~Copyable {
             guard fstat(opened, &status) == 0 else { throw FileError(code: errno) }
             guard status.st_uid == getuid() else { throw FileError("\(subject)belongs to another user") }
             guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
-                throw FileError("\(subject)is open to changes by other users")
+                throw FileError("\(subject)can be changed by other users")
             }
         } catch {
             close(opened)

@@ -159,7 +159,7 @@ import UserFiles
         try tree.writeEntry("home/applications/\(names.joined(separator: "/"))/b.desktop")
         let entries = load()
         #expect(entries.entries.count == 1)
-        #expect(entries.diagnostics.map(\.reason) == ["is a directory too deep to be looked into"])
+        #expect(entries.diagnostics.map(\.reason) == ["is a directory nested too deeply to be searched"])
     }
 
     @Test func nameThatIsNotUTF8IsADiagnostic() throws {

@@ -156,7 +156,7 @@ import UserFiles
 
     @Test func handlerWithoutClaimsIsAWarning() {
         let body = "<key>CFBundleIdentifier</key><string>com.example.app</string>"
-        let reason = "the handler gets nothing to open; CFBundleURLTypes or CFBundleDocumentTypes claims something"
+        let reason = "the handler claims nothing to open; add CFBundleURLTypes or CFBundleDocumentTypes"
         #expect(findings(body) == ["W m.plist: \(reason)"])
     }
 

@@ -58,7 +58,7 @@ import UserFiles
     func directoryThatOthersMayWriteToIsRefused(mode: mode_t) throws {
         try makePrivateDirectories(path)
         try #require(chmod(path, mode) == 0)
-        #expect(throws: FileError("is open to changes by other users")) { _ = try PrivateDirectory(path) }
+        #expect(throws: FileError("can be changed by other users")) { _ = try PrivateDirectory(path) }
     }
 
     @Test func linkToAFileIsNotFollowed() throws {

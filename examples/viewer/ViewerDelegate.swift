@@ -20,7 +20,7 @@ final class ViewerDelegate: ApplicationDelegate {
         sourceApplication: String?,
         annotation: Value?
     ) throws -> OpenResponse {
-        guard url.scheme == "file" else { return .declined(reason: "the viewer opens files only") }
+        guard url.scheme == "file" else { return .declined(reason: "the viewer opens only files") }
         // File names are bytes, which need not be UTF-8.
         let path = url.pathSegments.flatMap { [UInt8(ascii: "/")] + $0.decodedBytes() }
         let text = try documents.read(path)

@@ -181,7 +181,7 @@ struct DesktopFileListing {
                         if name.hasSuffix(DesktopFileID.suffix), add(entry, prefix + [name]) { continue }
                         guard isDirectory(entry) else { continue }
                         if prefix.count == DesktopEntries.depthLimit {
-                            report(entry, "is a directory too deep to be looked into")
+                            report(entry, "is a directory nested too deeply to be searched")
                         } else {
                             below.append((entry, prefix + [name]))
                         }

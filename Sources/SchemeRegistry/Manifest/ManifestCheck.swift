@@ -36,7 +36,7 @@ public enum ManifestCheck {
             }
             if manifest.urlTypes.isEmpty, manifest.documentTypes.isEmpty {
                 let reason =
-                    "the handler gets nothing to open; CFBundleURLTypes or CFBundleDocumentTypes claims something"
+                    "the handler claims nothing to open; add CFBundleURLTypes or CFBundleDocumentTypes"
                 findings.append(diagnostic(.warning, nil, reason))
             }
         }

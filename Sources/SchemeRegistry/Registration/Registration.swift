@@ -61,7 +61,7 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
         case .notAHandler(let path):
             "\(printable(path)) is neither a bundle (Name.app) nor a manifest (Name.plist); register one of these"
         case .invalid(let diagnostics): diagnostics.map(\.description).joined(separator: "\n")
-        case .changed(let path): "\(printable(path)) has changed while it was being registered; register it again"
+        case .changed(let path): "\(printable(path)) changed while it was being registered; register it again"
         case .fixedHandler(let id): "\(id) is a fixed system handler; choose another CFBundleIdentifier"
         case .registered(let id, let other, let path):
             "\(id) is registered already, as \(printable(other)); "

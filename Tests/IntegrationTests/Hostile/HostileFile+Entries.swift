@@ -239,7 +239,7 @@ extension HostileFile {
             named("hostile\nname.desktop", "false", noID), named("hostile\u{1B}[2Jname.desktop", "false", noID),
             named("hostile.txt", "false", nil), named(".hostile.desktop", "false", nil),
             named("hostile.desktop~", "false", nil),
-            HostileFile(name: "deep/1/2/3/4/5/6/7/8", problem: "is a directory too deep to be looked into") {
+            HostileFile(name: "deep/1/2/3/4/5/6/7/8", problem: "is a directory nested too deeply to be searched") {
                 try FileManager.default.createDirectory(at: $0, withIntermediateDirectories: true)
                 try Data(contents("entry-deep", "false").utf8).write(to: $0.appending(path: "hostile.desktop"))
             }.opening(["entry-deep": .failed(.noHandler)]),
