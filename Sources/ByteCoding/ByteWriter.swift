@@ -1,4 +1,4 @@
-/// Collects the bytes of values that you append.
+/// A buffer for the bytes of values that you append.
 ///
 /// A number takes seven bits of each byte, the lowest bits first; if the highest bit of a byte is set, another byte
 /// follows. Texts and lists begin with their count. No types are written, so the reader must ask for the same types in

@@ -27,8 +27,8 @@ package struct PolicyLine: Sendable, Hashable {
     /// Returns the rules in place of a line or a file that cannot be read: nothing is allowed to the callers that rules
     /// are mostly about.
     ///
-    /// If a policy failed open, it would be enough to add a comment that makes the file too large, or a character that
-    /// nobody sees. The user's own programs stay allowed, so the user can correct the file.
+    /// If a policy failed open, you could lift it with a comment that makes the file too large, or with an invisible
+    /// character. The user's own programs stay allowed, so the user can correct the file.
     ///
     /// - Parameter line: the number of the line; 0 for the whole file.
     static func refusals(of file: String, line: Int = 0, isUsers: Bool) -> [PolicyLine] {

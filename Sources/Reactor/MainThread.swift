@@ -14,7 +14,7 @@ final class MainThread: SerialExecutor {
 
     private let loop: EventLoop
     private let id = Atomic<UInt>(0)
-    /// Wakes the loop's own thread.
+    /// A timer that wakes the loop's own thread.
     private let alarm: CInt
     /// The event that gives the loop back to the main thread.
     private let handover: CInt

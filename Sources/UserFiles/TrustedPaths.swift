@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Checks that only the user and the administrator can change a file that leads to the start of a program.
+/// A check that only the user and the administrator can change a file that leads to the start of a program.
 ///
 /// The rule is that of sshd's `StrictModes`: the file, and each directory above it up to the root, belongs to the user
 /// or to root, and no other user may write to it. Links on the way are followed, and have to belong to the user or to

@@ -44,7 +44,7 @@ extension BusAddress {
         }
     }
 
-    /// Stands for a bus that libdbus starts, for a session under X11.
+    /// The address of a bus that libdbus starts, for a session under X11.
     static let launching = "autolaunch:"
 
     private static func variable(_ name: String) -> String? {

@@ -12,7 +12,7 @@ enum BusDriver {
     static let reloadConfig = Method<Empty, Empty>(interface, "ReloadConfig")
     static let startService = Method<Arguments<String, UInt32>, UInt32>(interface, "StartServiceByName")
     static let getCredentials = Method<String, [String: Value]>(interface, "GetConnectionCredentials")
-    /// Exists on the D-Bus project's bus if it was built with statistics, as it is in the distributions.
+    /// A method that the D-Bus project's bus has if it was built with statistics, as in the distributions.
     static let getStatistics = Method<String, [String: Value]>("org.freedesktop.DBus.Debug.Stats", "GetConnectionStats")
     static let addMatch = Method<String, Empty>(interface, "AddMatch")
     static let removeMatch = Method<String, Empty>(interface, "RemoveMatch")
@@ -76,7 +76,7 @@ public enum NameRequest: Sendable, Hashable {
 /// A closure that is called on the event loop when a name gets, changes or loses its owner.
 public typealias NameOwnerHandler = @Sendable (_ old: BusName?, _ new: BusName?) -> Void
 
-/// Identifies one watch of a bus name.
+/// The identity of one watch of a bus name.
 public struct NameWatchID: Sendable, Hashable {
     /// The watched name.
     public let name: BusName

@@ -56,7 +56,7 @@ public actor Connection {
     /// Messages on their way to the socket.
     var output = OutputBuffer()
     var writingIsScheduled = false
-    /// Waits for room in the socket; nil until the socket is full for the first time.
+    /// The watch for room in the socket; nil until the socket is full for the first time.
     var outputWatch: DescriptorWatch?
 
     var objects = ObjectTree()

@@ -6,7 +6,7 @@ enum Introspection {
 
         """
 
-    /// Describes the interface that every connection answers by itself.
+    /// The interface that every connection answers by itself.
     private static let peer = """
           <interface name="org.freedesktop.DBus.Peer">
             <method name="GetMachineId">

@@ -26,7 +26,7 @@ public actor PeerListener {
     private let accounts: CallAccounts?
     private let maximumConnections: Int
     private let accept: @Sendable (Connection) -> Void
-    /// Waits for programs that connect.
+    /// The watch for programs that connect.
     private var watch: DescriptorWatch?
     /// The socket's identifier, sent during the authentication.
     private let id: String

@@ -31,7 +31,7 @@ public struct SignalSequence<Body: MessageBody>: AsyncSequence, Sendable {
         Iterator(buffer: buffer, subscription: subscription)
     }
 
-    /// Takes signals out of the buffer.
+    /// An iterator that takes signals out of the buffer.
     public struct Iterator: AsyncIteratorProtocol {
         let buffer: SignalBuffer<Body>
         let subscription: Subscription
@@ -50,7 +50,7 @@ public struct SignalSequence<Body: MessageBody>: AsyncSequence, Sendable {
     }
 }
 
-/// Keeps a subscription alive until the last reference to it is gone.
+/// An object that keeps a subscription alive until the last reference to it is gone.
 final class Subscription: Sendable {
     var loop: EventLoop { connection.loop }
     private let connection: Connection

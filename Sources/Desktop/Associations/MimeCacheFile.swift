@@ -166,7 +166,7 @@ final class MimeCacheFile {
         try checkVersion()
     }
 
-    /// Collects the output and writes it in pieces of equal size.
+    /// A buffer that collects the output and writes it in pieces of equal size.
     ///
     /// Every piece except the last starts and ends at a multiple of its size, because the page cache can keep such a
     /// piece as one unit.

@@ -220,7 +220,7 @@ struct DesktopFileListing {
     }
 }
 
-/// Identifies a file, whatever its name.
+/// A file's identity, whatever its name.
 private struct FileIdentity: Hashable {
     let device: dev_t
     let inode: ino_t
@@ -231,7 +231,7 @@ private struct FileIdentity: Hashable {
     }
 }
 
-/// Searches for programs, for each only once.
+/// A search for programs, for each only once.
 private struct ProgramSearch {
     private let directories: [String]
     private let silent: Set<String>

@@ -90,7 +90,7 @@ public struct DesktopFile: Sendable, Hashable {
     }
 }
 
-/// Reads the keys of one entry.
+/// A reader for the keys of one entry.
 private struct DesktopFileReader {
     private let location: DesktopFile.Location
     private let languages: [String]
@@ -98,7 +98,7 @@ private struct DesktopFileReader {
     private let file: KeyFile
     private(set) var problems: Problems
 
-    /// Ends the reading of an entry. The problem is already in `problems`.
+    /// An error that ends the reading of an entry. The problem is already in `problems`.
     private struct Unusable: Error {}
 
     fileprivate static let groupName = "Desktop Entry"

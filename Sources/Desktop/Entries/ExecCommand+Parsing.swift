@@ -66,7 +66,7 @@ private func printable(_ character: Character) -> String {
     character.unicodeScalars.map { printable($0) }.joined(separator: " ")
 }
 
-/// Splits a command line into arguments, as `g_shell_parse_argv` does, and finds the field codes.
+/// A parser that splits a command line into arguments, as `g_shell_parse_argv` does, and finds the field codes.
 private struct ExecParser {
     private(set) var arguments: [ExecCommand.Argument] = []
 

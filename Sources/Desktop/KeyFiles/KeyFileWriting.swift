@@ -1,6 +1,6 @@
 internal import UserFiles
 
-/// Writes values in the form that key files have (Desktop Entry Specification, "Possible value types").
+/// Values in the form that key files have (Desktop Entry Specification, "Possible value types").
 enum KeyFileText {
     /// Returns a `string` or `localestring` in its written form. Control characters that have no escape sequence are
     /// left out.
@@ -32,7 +32,7 @@ enum KeyFileText {
     }
 }
 
-/// Edits a key file. Lines, comments and groups that a change does not concern stay as they are.
+/// An editor for a key file. Lines, comments and groups that a change does not concern stay as they are.
 struct KeyFileEditor {
     private(set) var bytes: [UInt8]
 

@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// Makes a URL from decoded parts.
+    /// A builder that makes a URL from decoded parts.
     ///
     /// ```swift
     /// var builder = GenericURL.Builder()

@@ -1,4 +1,4 @@
-/// Decodes the escapes in one component.
+/// Decoding of the escapes in one component.
 ///
 /// This happens once, after the URL was taken apart, so an escaped separator never separates. A `+` stays a plus sign.
 extension Substring {

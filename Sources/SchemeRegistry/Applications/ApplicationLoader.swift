@@ -1,7 +1,7 @@
 public import Desktop
 internal import UserFiles
 
-/// Loads the desktop's applications. When it updates them, it reads only the changed entries again.
+/// A loader of the desktop's applications. When it updates them, it reads only the changed entries again.
 public struct ApplicationLoader: Sendable {
     /// The applications at the time of the last update.
     public private(set) var applications = DesktopApplications()

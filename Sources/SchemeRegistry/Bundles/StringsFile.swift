@@ -56,7 +56,7 @@ struct StringsFile {
     }
 }
 
-/// Splits the older syntax into tokens, with white space and C comments allowed between them.
+/// A scanner that splits the older syntax into tokens, with white space and C comments allowed between them.
 private struct Scanner {
     private let scalars: [Unicode.Scalar]
     private var index = 0

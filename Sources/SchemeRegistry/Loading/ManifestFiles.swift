@@ -20,7 +20,7 @@ enum ManifestReading: Sendable, Hashable {
     }
 }
 
-/// Reads manifests, each version of a file only once.
+/// A reader of manifests that reads each version of a file only once.
 struct ManifestFiles: Sendable {
     /// Largest size of a manifest, in bytes.
     static let sizeLimit = 1 << 20

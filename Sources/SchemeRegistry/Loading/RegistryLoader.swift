@@ -2,7 +2,7 @@ public import Desktop
 internal import Glibc
 internal import UserFiles
 
-/// Loads the registry. When it updates the registry, it reads only the changed files again.
+/// A loader of the registry. When it updates the registry, it reads only the changed files again.
 public struct RegistryLoader: Sendable {
     /// The registry at the time of the last update.
     public private(set) var registry = Registry(handlers: [])

@@ -1,4 +1,4 @@
-/// Decides which of two claimants gets a URL that both claim.
+/// A rule that decides which of two claimants gets a URL that both claim.
 public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     /// A fixed scheme's handler wins.
     case fixedScheme

@@ -2,7 +2,7 @@ internal import Glibc
 internal import Spelling
 public import UserFiles
 
-/// Checks a manifest, and finds not only what reading it finds but also what reading it ignores.
+/// A check of a manifest. It also finds things that reading the manifest ignores.
 public enum ManifestCheck {
     /// Largest number of findings.
     private static let limit = 100

@@ -7,7 +7,7 @@ struct ManifestProblem: Error, Hashable {
     var reason: String
 }
 
-/// Reads the keys of one dictionary, and collects the problems of their values.
+/// A reader for the keys of one dictionary, which collects the problems of their values.
 ///
 /// It is a class because the readers of inner dictionaries add their problems to those of the outermost reader.
 final class ManifestReader {

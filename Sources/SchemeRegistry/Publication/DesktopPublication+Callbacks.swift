@@ -6,7 +6,7 @@ internal import UserFiles
 /// It exists while there are claims, from the first call until the router ends. It bears the mark of this system but
 /// stands for no handler. So if a router could not remove its entry, ``publish(_:)`` does.
 extension DesktopPublication {
-    /// Marks the entry, in the place of a handler's identifier.
+    /// The mark of the entry, in the place of a handler's identifier.
     static let callbackMark = "org.openurl.callback"
 
     private static var callbackEntry: DesktopFileID? { DesktopFileID(rawValue: "\(callbackMark).desktop") }

@@ -5,7 +5,8 @@ public import Reactor
 internal import SystemPackage
 package import UserFiles
 
-/// Reads and writes the registry's files, follows their changes, and publishes the handlers to the desktop.
+/// The owner of the registry's files, which reads and writes them, follows their changes, and publishes the handlers to
+/// the desktop.
 ///
 /// Because reading and writing files blocks, it has a thread of its own, apart from the router's.
 public actor RegistryStore {
