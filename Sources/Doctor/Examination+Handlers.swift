@@ -66,7 +66,7 @@ extension Examination {
         let fact =
             handler.temporary == .known(.claim)
             ? "gets \(schemes) while its program runs, which 'openurl run' has started"
-            : "is registered until the router ends"
+            : "is registered until the router exits"
         add(.handlers, .ok, "temporary", handler.id, "\(fact); the desktop does not know it")
     }
 

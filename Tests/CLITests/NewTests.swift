@@ -63,14 +63,14 @@ import Testing
     }
 
     @Test(arguments: [
-        (["hello"], "'hello' is not a bundle identifier such as com.example.greeter"),
-        (["com.example.9"], "'com.example.9' is not a bundle identifier such as com.example.greeter"),
-        (["com.example._x"], "the last element of 'com.example._x' does not begin with a letter"),
+        (["hello"], "'hello' is not a bundle identifier; use one such as com.example.greeter"),
+        (["com.example.9"], "'com.example.9' is not a bundle identifier; use one such as com.example.greeter"),
+        (["com.example._x"], "the last element of 'com.example._x' must begin with a letter"),
         (
             ["com.example.x", "--scheme", "1x"],
-            "'1x' is not a scheme: letters, digits, '+', '-' and '.'; give one with --scheme"
+            "'1x' is not a scheme (letters, digits, '+', '-', '.'); give one with --scheme"
         ),
-        (["com.example.my_app"], "'my_app' is not a scheme: letters, digits, '+', '-' and '.'; give one with --scheme"),
+        (["com.example.my_app"], "'my_app' is not a scheme (letters, digits, '+', '-', '.'); give one with --scheme"),
     ])
     func wrongNamesAreUsageErrors(arguments: [String], message: String) async throws {
         try await inDirectory { directory in

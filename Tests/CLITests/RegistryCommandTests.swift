@@ -79,7 +79,7 @@ import Testing
             #expect(run.status == 0)
             #expect(
                 run.output == """
-                    com.acme.good: nothing found
+                    com.acme.good: no problems found
                     /a.plist:7: warning: OUReech: is not a known key
                     /a.plist: warning: todo belongs to com.acme.other
 

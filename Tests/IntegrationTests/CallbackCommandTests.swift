@@ -58,7 +58,7 @@ import Testing
         }
         // Only the first of several refusals is reported, without the values.
         let refusal =
-            "openurl: a callback was refused, and the wait goes on: the callback has no state=, or a wrong one"
+            "openurl: refused a callback and still waiting: the callback has no state=, or a wrong one"
         #expect(run.status == 0 && run.output == "\(Self.callback)\n")
         #expect(run.errors.hasPrefix(refusal) && run.errors.count { $0 == "\n" } == 1, "\(run.errors)")
         #expect(!run.errors.contains("secret"))
@@ -82,7 +82,7 @@ import Testing
         let url = "login://auth?error=access_denied&error_description=no+way&state=s1"
         let run = try await waiting(router, [Self.authorize]) { _ = try await router.open(url) }
         #expect(run.status == 1 && run.output == "\(url)\n")
-        #expect(run.errors == "openurl: the callback says: access_denied: no way\n")
+        #expect(run.errors == "openurl: the callback reports an error: access_denied: no way\n")
     }
 
     @Test func outcomesHaveTheirStatus() async throws {
@@ -132,7 +132,7 @@ import Testing
             #expect(try await fetch(router, "\(address)?code=1&state=\(state)").output == "403\n")
         }
         #expect(try await fetch(router, "\(address)?code=1&state=s1").output.contains("close this tab"))
-        let refusal = "openurl: a callback was refused, and the wait goes on: it has no state=, or a wrong one\n"
+        let refusal = "openurl: refused a callback and still waiting: its state= is missing or wrong\n"
         #expect(try await run == CommandRun(status: 0, output: "\(address)?code=1&state=s1\n", errors: refusal))
     }
 

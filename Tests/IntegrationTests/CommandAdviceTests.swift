@@ -71,7 +71,7 @@ import Testing
         defer { router.stop() }
         let none = try await router.openurl("status")
         #expect(none.status == 0 && none.output.isEmpty, "\(none)")
-        #expect(none.errors == "openurl: no handler is registered\n")
+        #expect(none.errors == "openurl: no handler is registered; 'openurl register PATH' adds one\n")
         let json = try await router.openurl("status", "--json")
         #expect(json.status == 0 && json.output.isEmpty && json.errors.isEmpty, "\(json)")
     }

@@ -104,7 +104,7 @@ import Testing
         environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/nonexistent"
         let noBus = try await CommandRun(RouterProcess.command, ["good:x"], environment, in: bus.directory)
         #expect(noBus.status == 69)
-        #expect(noBus.errors.hasPrefix("openurl: there is no session bus to reach the router on: "))
+        #expect(noBus.errors.hasPrefix("openurl: cannot reach the router, because there is no session bus: "))
         // An invalid command line needs neither a router nor a bus.
         for arguments in [["--nonsense", "good:x"], ["--timeout", "soon", "good:x"], ["open"]] {
             let usage = try await CommandRun(RouterProcess.command, arguments, environment, in: bus.directory)

@@ -90,7 +90,7 @@ import Testing
         for value in [#"k=a\'; touch run; '"#, "k=a\n touch run", #"k=\"#] {
             let arguments = ["--annotation", value, "app:refused"]
             let refused = try await openurl(router, server, ["--host", "box", "open"] + arguments)
-            let reason = "an argument has a backslash or a line break, and the host has no systemd-stdio-bridge"
+            let reason = "the host has no systemd-stdio-bridge, so arguments cannot have a backslash or a line break"
             #expect(refused.status == 69 && refused.output == "", "\(refused)")
             #expect(refused.errors.hasSuffix("'openurl' cannot be run on box: \(reason)\n"), "\(refused)")
         }
@@ -218,8 +218,8 @@ import Testing
         try await eventually(await sizeAfterOpening()) { $0 > 0 }
         #expect(try String(contentsOf: seen, encoding: .utf8).contains("app:x?…"))
         try server.cut()
-        let reason = "the connection to the session bus of box has ended"
-        let expected = "openurl: \(reason); run the command again to see the requests that follow\n"
+        let reason = "the connection to the session bus of box was lost"
+        let expected = "openurl: \(reason); run the command again to see further requests\n"
         let cut = try await run
         #expect(cut.status == 69 && cut.errors.hasSuffix(expected), "\(cut)")
     }

@@ -14,7 +14,7 @@ import Testing
         let register = try #require(lines.first { $0.hasPrefix("openurl register ") })
         let path = String(register.dropFirst("openurl register ".count))
         let checked = try await router.openurl("check", path)
-        #expect(checked.output == "\(path): nothing found\n")
+        #expect(checked.output == "\(path): no problems found\n")
         let registered = try await router.openurl("register", path)
         #expect(registered.status == 0 && registered.errors == "", "\(registered)")
         #expect(lines.last == "openurl --json 'greet:?name=World'")

@@ -225,7 +225,7 @@ import Testing
         #expect(no.status == 7)
         #expect(no.output.contains("wants to open this address with com.example.app:"), "\(no.output)")
         #expect(no.output.contains("  app://a"))
-        #expect(no.output.contains("the answer to the question whether to open it was no"))
+        #expect(no.output.contains("the address was not opened, because you answered no"))
         #expect(try router.log(of: Self.app) == [])
         #expect(try await atTerminal("y\n", "app://a", router).status == 0)
         #expect(try await atTerminal("\n", "app://a", router).status == 7)

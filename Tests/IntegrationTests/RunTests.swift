@@ -134,7 +134,7 @@ import Testing
         #expect(try await router.handlers()[Self.build]?.temporary == .known(.claim))
         #expect(try await router.status(of: Self.build).temporary == .known(.claim))
         let status = try await router.openurl("status").output
-        #expect(status.contains("\(Self.build) has claimed its schemes while its program runs"), "\(status)")
+        #expect(status.contains("\(Self.build) claims its schemes while its program runs"), "\(status)")
         let explanation = try await router.openurl("explain", "app:x").output
         #expect(explanation.contains("'openurl run' started comes first while it runs"), "\(explanation)")
         #expect(try files(router) == before)
@@ -223,7 +223,7 @@ import Testing
         try process.start()
         let line = try #require(await lines.next())
         let pid = try #require(try await router.open("app:1").reply["pid"]?.int)
-        #expect(line == "openurl: app: goes to process \(pid) (\(Self.build)) until it ends")
+        #expect(line == "openurl: app goes to process \(pid) (\(Self.build)) until it exits")
         let log = try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
         #expect(log.contains("started by 'openurl run'") && !log.contains("started by hand"), "\(log)")
         process.send(SIGTERM)
@@ -242,7 +242,7 @@ import Testing
         let error = try await router.failure("app:1")
         #expect(error.code == .launchFailed)
         let words =
-            "has not taken the name \(Self.build) on the bus within 5 seconds, and took \(other); it has to take"
+            "did not take the name \(Self.build) on the bus within 5 seconds, but took \(other); it must take"
         #expect(error.message.contains("the program that 'openurl run' started \(words)"), "\(error.message)")
         let line = try #require(await lines.next())
         #expect(line.hasPrefix("openurl: warning: the program \(words)"), "\(line)")

@@ -41,15 +41,15 @@ import Testing
         let before = try router.files(below: router.bus.directory.appending(path: "XDG_DATA_HOME"))
         let run = try await router.openurl("register", "--ephemeral", path)
         #expect(run.status == 0 && run.output.hasPrefix("\(Self.id)\tlate\t"))
-        #expect(run.errors.contains("\(Self.id) is registered until the router ends"))
+        #expect(run.errors.contains("\(Self.id) is registered until the router exits"))
         #expect(try await router.open("late:1").way == .launched)
         #expect(try await router.handlers()[Self.id]?.temporary == .known(.registration))
         #expect(try await router.status(of: Self.id).temporary == .known(.registration))
         for command in [["list"], ["status"], ["explain", "late:x"]] {
             let output = try await router.openurl(command).output
-            #expect(output.contains("is registered until the router ends"), "\(command)")
+            #expect(output.contains("is registered until the router exits"), "\(command)")
         }
-        #expect(try await router.openurl("doctor", "late:x").output.contains("is registered until the router ends"))
+        #expect(try await router.openurl("doctor", "late:x").output.contains("is registered until the router exits"))
         // Changes of the files leave the handler as it is.
         #expect(try await router.reload().isEmpty)
         #expect(try router.files(below: router.bus.directory.appending(path: "XDG_DATA_HOME")) == before)

@@ -22,23 +22,23 @@ import Testing
         (["a:b", "--foreground"], "Unknown option '--foreground' (see 'openurl open --help')"),
         (["--verbos", "a:b"], "Unknown option '--verbos'. Did you mean '--verbose'? (see 'openurl open --help')"),
         (["can-open"], "Missing expected argument '<url> ...' (see 'openurl can-open --help')"),
-        (["parse"], "there is no URL to parse (see 'openurl parse --help')"),
-        (["parse", "-0", "a:b"], "-0 needs '-', which reads standard input (see 'openurl parse --help')"),
+        (["parse"], "give a URL to parse, or '-' (see 'openurl parse --help')"),
+        (["parse", "-0", "a:b"], "-0 reads standard input; give '-' as a URL too (see 'openurl parse --help')"),
         (["register"], "Missing expected argument '<path> ...' (see 'openurl register --help')"),
         (["unregister"], "Missing expected argument '<id> ...' (see 'openurl unregister --help')"),
         (["list", "x"], "Unexpected argument 'x' (see 'openurl list --help')"),
         (["open", "\u{1B}[31m", "--x"], "Unknown option '--x' (see 'openurl open --help')"),
         (["default"], "Missing expected argument '<scheme>' (see 'openurl default --help')"),
         (["default", "a", "b", "c"], "Unexpected argument 'c' (see 'openurl default --help')"),
-        (["default", "--reset", "a", "b"], "--reset takes no ID (see 'openurl default --help')"),
+        (["default", "--reset", "a", "b"], "use --reset without an ID (see 'openurl default --help')"),
         (["explain"], "Missing expected argument '<url>' (see 'openurl explain --help')"),
         (["explain", "a:b", "c:d"], "Unexpected argument 'c:d' (see 'openurl explain --help')"),
         (["explain", "--quiet", "a:b"], "Unknown option '--quiet' (see 'openurl explain --help')"),
         (["activate"], "Missing expected argument '<id> ...' (see 'openurl activate --help')"),
         (["suspend", "--background", "a"], "Unknown option '--background' (see 'openurl suspend --help')"),
         (["publish"], "Missing expected argument '--system <directory>' (see 'openurl publish --help')"),
-        (["queue", "drop"], "name the URLs by number, or use --all (see 'openurl queue --help')"),
-        (["queue", "drop", "--all", "3"], "--all takes no numbers (see 'openurl queue --help')"),
+        (["queue", "drop"], "give the numbers of the URLs, or use --all (see 'openurl queue --help')"),
+        (["queue", "drop", "--all", "3"], "use --all without numbers (see 'openurl queue --help')"),
     ])
     func refusesAWrongCommandLine(arguments: [String], message: String) throws {
         let run = try openurl(arguments.map { .text($0) })
@@ -59,7 +59,7 @@ import Testing
         for arguments in [["--system", "share"], ["--system", "/share", "--root", "x"]] {
             let run = try openurl((["publish"] + arguments).map { .text($0) })
             #expect(run.status == 64)
-            #expect(run.errors.contains("a directory is an absolute path"), "\(run.errors)")
+            #expect(run.errors.contains("give the absolute path of the directory"), "\(run.errors)")
         }
     }
 
@@ -85,7 +85,7 @@ import Testing
     func refusesAnAnnotation(_ annotation: String) throws {
         let run = try openurl("--annotation=\(annotation)", "a:b")
         #expect(run.status == 64)
-        #expect(run.errors.contains("an annotation is key=value"))
+        #expect(run.errors.contains("write an annotation as key=value"))
     }
 
     /// The bus carries no such bytes, so the command gives them the escapes that the router gives to other decoded bytes.
@@ -159,7 +159,7 @@ import Testing
     func needsABus(_ arguments: [String]) throws {
         let run = try openurl(arguments.map { .text($0) })
         #expect(run.status == 69)
-        #expect(run.errors.hasPrefix("openurl: there is no session bus to reach the router on: "))
+        #expect(run.errors.hasPrefix("openurl: cannot reach the router, because there is no session bus: "))
         #expect(run.output == "")
     }
 

@@ -78,7 +78,7 @@ import Testing
 
     @Test func descriptionIsOneSentence() throws {
         let run = try openurl("__complete", "register", "--eph")
-        #expect(run.lines.dropFirst() == ["--ephemeral\tRegister until the router ends, and write no file"])
+        #expect(run.lines.dropFirst() == ["--ephemeral\tRegister until the router exits, and write no file"])
     }
 
     @Test func scriptIsPrintedWhereverItIsAskedFor() throws {

@@ -15,7 +15,7 @@ extension CommandLineArgument {
         if !text.utf8.starts(with: "/".utf8) {
             guard let directory = getcwd(nil, 0) else {
                 let reason = String(cString: strerror(errno))
-                throw CommandFailure(.failed, "the working directory: \(reason)", exitStatus: ExitStatus.failure)
+                throw CommandFailure(.failed, "no working directory: \(reason)", exitStatus: ExitStatus.failure)
             }
             defer { free(directory) }
             path = String(cString: directory) + "/" + text

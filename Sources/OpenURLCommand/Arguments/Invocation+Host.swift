@@ -17,7 +17,7 @@ extension Invocation {
         }
         let local: [any Command.Type] = [Publish.self, Doctor.self, New.self, Check.self]
         if let name = host.arguments.first?.text, local.contains(where: { $0.configuration.commandName == name }) {
-            let reason = "'\(name)' is about the files of one machine; run 'ssh \(host.name) openurl \(name)'"
+            let reason = "'\(name)' works on the files of one machine; run 'ssh \(host.name) openurl \(name)' instead"
             throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
         }
         arguments = host.arguments

@@ -15,10 +15,10 @@ struct TimeLimit: Sendable, Hashable {
         let unit = argument[digits.endIndex...]
         let factor = unit.isEmpty ? 1000 : Self.units.first { $0.suffix == unit }?.milliseconds
         guard let factor, let count = UInt64(digits), count > 0 else {
-            throw ValidationError("a time is a number above 0 with ms, s or m, such as 500ms or 5s")
+            throw ValidationError("write a time as a number above 0 with ms, s or m, such as 500ms or 5s")
         }
         let (milliseconds, overflow) = count.multipliedReportingOverflow(by: factor)
-        guard !overflow, milliseconds <= UInt32.max else { throw ValidationError("a time is at most 49 days") }
+        guard !overflow, milliseconds <= UInt32.max else { throw ValidationError("a time can be at most 49 days") }
         duration = .milliseconds(milliseconds)
     }
 }
@@ -30,7 +30,7 @@ struct KeyValue: Sendable, Hashable {
 
     /// Reads a pair. The value may be empty, the key may not.
     init(_ argument: String) throws {
-        try self.init(argument, form: "an annotation is key=value")
+        try self.init(argument, form: "write an annotation as key=value")
     }
 
     /// Reads a pair.
@@ -49,7 +49,7 @@ struct KeyValue: Sendable, Hashable {
 extension KeyFile {
     /// Reads a pair. Neither part may be empty.
     init(_ argument: String) throws {
-        let form = "an attached or saved file is key=file"
+        let form = "write the key and the file as key=file"
         let pair = try KeyValue(argument, form: form)
         guard !pair.value.isEmpty else { throw ValidationError(form) }
         self.init(key: pair.key, path: pair.value == "-" ? nil : pair.value)

@@ -25,7 +25,7 @@ enum PastTime: Sendable, Hashable {
             time.count >= 2
         else {
             throw ValidationError(
-                "a time is a number with s, m, h or d, such as 10m, or a date such as 2026-05-04T09:30"
+                "write a time as a number with s, m, h or d, such as 10m, or as a date such as 2026-05-04T09:30"
             )
         }
         var parts = tm()

@@ -52,8 +52,8 @@ struct OptionalPatternArguments: ParsableArguments {
 
     /// Checks that a command line has either `--all` or a pattern.
     func validate(all: Bool) throws {
-        if all, source != nil || urls != nil { throw ValidationError("--all takes no source and no URLs") }
-        if !all, source == nil, urls == nil { throw ValidationError("name the URLs or the source, or use --all") }
+        if all, source != nil || urls != nil { throw ValidationError("use --all without a source and URLs") }
+        if !all, source == nil, urls == nil { throw ValidationError("give the URLs or the source, or use --all") }
     }
 
     /// The source, the scheme and the host.

@@ -52,7 +52,7 @@ final class CallbackOperation {
             throw CommandFailure(error, refusal: ExitStatus.unavailable)
         }
         guard let outcome else {
-            throw CommandFailure(OpenURLError(.timedOut, "no callback came within the time limit"))
+            throw CommandFailure(OpenURLError(.timedOut, "no callback arrived within the time limit"))
         }
         return try outcome.get()
     }
@@ -66,7 +66,7 @@ final class CallbackOperation {
         do throws(LoopbackError) {
             server = try LoopbackServer(served) { [unowned self] url in
                 let isExpected = plan.hasState(of: url)
-                if !isExpected { reportRefusal("it has no state=, or a wrong one") }
+                if !isExpected { reportRefusal("its state= is missing or wrong") }
                 return isExpected
             }
         } catch {
@@ -100,7 +100,7 @@ final class CallbackOperation {
             complete(CallbackEnd(rawValue: code), url, details)
         }
         bus.receive(CallbackHandleInterface.refused, from: handle) { [unowned self] details in
-            reportRefusal(details.error?.message ?? "the router gives no reason")
+            reportRefusal(details.error?.message ?? "the router gave no reason")
         }
         var options = CallbackOptions()
         options.handleToken = token
@@ -117,13 +117,13 @@ final class CallbackOperation {
     private func reportRefusal(_ reason: String) {
         guard outcome == nil, !hasReportedRefusal else { return }
         hasReportedRefusal = true
-        invocation.errors.print("a callback was refused, and the wait goes on: \(reason)")
+        invocation.errors.print("refused a callback and still waiting: \(reason)")
     }
 
     private func complete(_ code: CallbackEnd?, _ url: String, _ details: CallbackDetails) {
         // A line or the server may have brought the callback before.
         guard outcome == nil else { return }
-        let error = details.error ?? OpenURLError(.cancelled, "the wait for the callback has ended").dbusError
+        let error = details.error ?? OpenURLError(.cancelled, "the router stopped waiting for the callback").dbusError
         guard code == .received else {
             // The person may open the URL on another machine, and paste the callback.
             if lines != nil, error.name == OpenURLError.Code.noHandler.errorName {
@@ -178,7 +178,7 @@ final class CallbackOperation {
 
     private func cancel() {
         guard interrupt?.take() == true else { return }
-        outcome = .failure(CommandFailure(OpenURLError(.cancelled, "the wait for the callback was cancelled")))
+        outcome = .failure(CommandFailure(OpenURLError(.cancelled, "cancelled while waiting for the callback")))
     }
 
     private func readLines() {
@@ -193,7 +193,7 @@ final class CallbackOperation {
                 // The message below says what is expected.
             }
             let beginning = plan.pattern?.description ?? server?.redirect.description ?? ""
-            invocation.errors.print("the line is not the callback, which begins with \(beginning)")
+            invocation.errors.print("that is not the callback, which begins with \(beginning); paste the whole address")
         }
     }
 }

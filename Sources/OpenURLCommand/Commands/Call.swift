@@ -6,23 +6,23 @@ internal import URLOpener
 struct Call: Command {
     static let configuration = CommandConfiguration(
         commandName: "call",
-        abstract: "Open a URL, and print the answer of its handler (x-callback-url).",
+        abstract: "Open a URL and print its handler's answer (x-callback-url).",
         discussion: """
-            Prints the answer as JSON: the parameters of x-success, or the handler's reply to the URL itself. The handler gets \
-            x-success, x-error and x-cancel of the router's own; parameters of the URL that begin with x- are left out.
-            The exit status is 0 with the answer, 1 after x-error, whose message is printed on standard error, 6 after the time \
-            limit, 11 after x-cancel and after Ctrl-C, and that of openurl open if the URL is not opened.
+            Prints the answer as JSON: the parameters of x-success, or the handler's reply to the URL itself. The router sets \
+            x-success, x-error and x-cancel, and drops any other parameter that begins with x-.
+            The exit status is 0 if an answer came, 1 after x-error (its message goes to standard error), 6 after the time \
+            limit, 11 after x-cancel or Ctrl-C, and that of openurl open if the URL was not opened.
             """
     )
 
     @Option(
         help: .init("Add a parameter to the URL; repeat for more.", valueName: "key=value"),
-        transform: { try KeyValue($0, form: "a parameter is key=value") }
+        transform: { try KeyValue($0, form: "write a parameter as key=value") }
     )
     var param: [KeyValue] = []
 
     @Option(
-        help: .init("Wait for this time, such as 30s or 5m; two minutes without the option.", valueName: "time"),
+        help: .init("Wait at most this long, such as 30s or 5m (default: two minutes).", valueName: "time"),
         transform: TimeLimit.init
     )
     var timeout: TimeLimit?
@@ -34,7 +34,7 @@ struct Call: Command {
 
     func validate() throws {
         if let pair = param.first(where: { $0.key.prefix(2).lowercased() == "x-" }) {
-            throw ValidationError("the router sets the parameters of x-callback-url; remove \(pair.key)")
+            throw ValidationError("the router sets the parameters that begin with x-; remove \(pair.key)")
         }
     }
 

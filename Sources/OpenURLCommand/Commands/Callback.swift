@@ -7,14 +7,14 @@ internal import URLOpener
 struct Callback: Command {
     static let configuration = CommandConfiguration(
         commandName: "callback",
-        abstract: "Open a URL, and wait for the URL that comes back.",
+        abstract: "Open a URL and wait for the URL that comes back.",
         discussion: """
-            A sign-in in a browser needs this. Prints the callback. The URL names it as redirect_uri=, and its state= has \
-            to come back. A callback to \
-            http://127.0.0.1, http://[::1] or http://localhost comes to a server of this command, at a free port unless \
-            the address has one. Any other scheme needs no registration; the desktop passes its URLs on while the command \
+            Use this to sign in with a browser. Prints the callback, which the URL names as redirect_uri=. If the URL has \
+            state=, the callback must bring it back. For a callback to \
+            http://127.0.0.1, http://[::1] or http://localhost, this command runs a server, at a free port unless \
+            the address has one. You need not register any other scheme: the desktop passes its URLs on while the command \
             waits.
-            The exit status is 0 with the callback, 1 if it carries error=, 3 if nothing opens the URL, 6 after the time \
+            The exit status is 0 if the callback came, 1 if it carries error=, 3 if nothing opens the URL, 6 after the time \
             limit, 7 if the program may not wait for these URLs, 11 after Ctrl-C, and 12 if another program waits for them.
             """
     )
@@ -30,22 +30,22 @@ struct Callback: Command {
     var pattern: String?
 
     @Option(
-        help: .init("Wait for this value of state=, instead of the URL's.", valueName: "value"),
+        help: .init("Expect this value of state= instead of the URL's.", valueName: "value"),
         transform: CommandLineArgument.requiredText
     )
     var state: String?
 
-    @Flag(help: "Take the callback at a server on 127.0.0.1 and ::1, whose address is put into redirect_uri=.")
+    @Flag(help: "Take the callback at a server on 127.0.0.1 and ::1, and put its address into redirect_uri=.")
     var loopback = false
 
-    @Flag(help: "Take a line of standard input as the callback, for a browser on another machine.")
+    @Flag(help: "Also take the callback as a line of standard input, for a browser on another machine.")
     var paste = false
 
     @Flag(help: "Print the URL instead of opening it.")
     var noOpen = false
 
     @Option(
-        help: .init("Wait for this time, such as 90s or 5m; five minutes without the option.", valueName: "time"),
+        help: .init("Wait at most this long, such as 90s or 5m (default: five minutes).", valueName: "time"),
         transform: TimeLimit.init
     )
     var timeout: TimeLimit?
@@ -57,7 +57,7 @@ struct Callback: Command {
 
     func validate() throws {
         if let timeout, timeout.duration > CallbackOptions.maximumTimeout {
-            throw ValidationError("--timeout is at most one day")
+            throw ValidationError("--timeout can be at most one day")
         }
     }
 
@@ -75,7 +75,7 @@ struct Callback: Command {
             refusal = callback.refusal
         }
         guard let refusal else { return status }
-        invocation.errors.print("the callback says: \(refusal)")
+        invocation.errors.print("the callback reports an error: \(refusal)")
         return ExitStatus.failure
     }
 

@@ -5,7 +5,7 @@ internal import URLOpener
 struct CanOpen: Command {
     static let configuration = CommandConfiguration(
         commandName: "can-open",
-        abstract: "Say whether each URL has a handler; start no handler.",
+        abstract: "Check whether each URL has a handler, without starting it.",
         discussion: "The exit status is 0 if every URL has a handler, and 3 if at least one URL has none."
     )
 

@@ -8,9 +8,9 @@ struct Check: Command {
         commandName: "check",
         abstract: "Check manifests before they are registered.",
         discussion: """
-            Prints everything that 'register' and a launch would find: keys that are misspelt, values of the wrong type, a missing \
-            program, and more, with the lines. Registers nothing.
-            The exit status is 0 if the handler can be registered, also with warnings, 65 if it cannot be, and 66 if there is no such file.
+            Prints every problem that 'register' or a launch would find, with its line: misspelt keys, values of the wrong type, a \
+            missing program, and more. Registers nothing.
+            The exit status is 0 if the handler can be registered, even with warnings, 65 if it cannot, and 66 if there is no such file.
             """
     )
 
@@ -41,7 +41,7 @@ struct Check: Command {
                 for finding in findings { invocation.output.print(JSON(finding).text) }
             } else {
                 for finding in findings { invocation.output.print(finding.line(of: handler.shown)) }
-                if findings.isEmpty { invocation.output.print("\(handler.shown): nothing found") }
+                if findings.isEmpty { invocation.output.print("\(handler.shown): no problems found") }
             }
         }
         return failure == 0 ? status : failure

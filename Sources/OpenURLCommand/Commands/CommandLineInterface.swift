@@ -14,16 +14,16 @@ struct CommandLineInterface: ParsableCommand {
             openurl --host [<user>@]<host> <command> ...
             """,
         discussion: """
-            The router, openurld, starts or wakes the handler of the URL's scheme or of the file's type, delivers the URL and reports the outcome.
+            The router, openurld, starts or wakes the handler of the URL's scheme or the file's type, delivers the URL, and reports the outcome.
 
             EXIT STATUS
               0  done                            6  a time limit ran out
               1  the handler declined the URL    7  not allowed
               2  the launch was vetoed           8  a limit was exceeded
-              3  nothing handles the scheme      9  handlers open each other in a circle
+              3  nothing handles the scheme      9  handlers open each other in a loop
               4  the handler cannot be started  10  the URL cannot be stored (--queue)
               5  the handler crashed            11  the request was cancelled
-                                                12  another program has the claim already
+                                                12  another program already has the claim
                                                 13  the handler's answer has the wrong type
                                                 64  the command line is wrong
                                                 65  the URL or the manifest is malformed

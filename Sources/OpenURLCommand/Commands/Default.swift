@@ -8,12 +8,12 @@ struct Default: Command {
         commandName: "default",
         abstract: "Show or choose the handler of a scheme or of a type of file.",
         discussion: """
-            Without an ID the command prints the current handler. The choice is written to mimeapps.list, which the \
+            Without an ID, prints the current handler. Your choice is stored in mimeapps.list, which the \
             desktop and other programs read too.
             """
     )
 
-    @Flag(help: "Remove the user's choice.")
+    @Flag(help: "Remove your choice.")
     var reset = false
 
     @OptionGroup var outputOptions: OutputOptions
@@ -36,7 +36,7 @@ struct Default: Command {
     var id: String?
 
     func validate() throws {
-        if reset, id != nil { throw ValidationError("--reset takes no ID") }
+        if reset, id != nil { throw ValidationError("use --reset without an ID") }
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {

@@ -9,12 +9,12 @@ struct Doctor: Command {
         abstract: "Find out why a link does nothing.",
         discussion: """
             Checks the bus, the router, the handlers, the desktop's entries and its defaults, and says who would open the URLs. \
-            Each line is ok, warn, fail or skip, with the file and the command that fixes the fault.
+            Each line is ok, warn, fail or skip, with the file and the command that fixes the problem.
             The exit status is 0, or 1 if a check failed.
             """
     )
 
-    @Flag(help: "Send a URL through the bus, xdg-open, gio and the portal, and print which arrived.")
+    @Flag(help: "Send a URL through the bus, xdg-open, gio and the portal, and show which of them arrive.")
     var probe = false
 
     @Flag(help: "Fix the problems that affect only you, then check again.")
@@ -25,7 +25,7 @@ struct Doctor: Command {
 
     @Argument(
         help: .init(
-            "Check for a scheme, a URL, or the identifier of a handler or application.",
+            "The scheme, the URL, or the identifier of a handler or application to check.",
             valueName: "scheme, url or id"
         ),
         completion: .schemesAndHandlers,

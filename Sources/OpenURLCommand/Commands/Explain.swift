@@ -6,12 +6,12 @@ internal import URLOpener
 struct Explain: Command {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Show the handler that would open a URL, and why; open nothing.",
+        abstract: "Show which handler would open a URL, and why, without opening it.",
         discussion: """
-            Prints the parts of the URL, its handler, and every candidate with the reason why the candidate wins or \
+            Prints the parts of the URL, its handler, and every candidate with the reason why it wins or \
             loses.
             The exit status is 0 if the URL can be delivered, 3 if no handler claims it, and 7 if the handler does not \
-            accept URLs from this program, or a rule of the policy denies the URL.
+            accept URLs from this program, or if a rule of the policy denies the URL.
             """
     )
 
@@ -19,7 +19,7 @@ struct Explain: Command {
     var handler: String?
 
     @Option(
-        help: .init("Decide as for a URL that the desktop passes through this entry.", valueName: "file"),
+        help: .init("Decide as if the desktop passed the URL through this entry.", valueName: "file"),
         transform: CommandLineArgument.requiredText
     )
     var desktopEntry: String?

@@ -9,14 +9,14 @@ struct Activate: LifecycleCommand {
         abstract: "Start or wake a handler without a URL.",
         discussion: """
             Returns when the handler is ready.
-            A handler that crashes too often is temporarily not started; --reset starts it at once.
+            If a handler crashes too often, the router temporarily does not start it; --reset starts it at once.
             """
     )
 
-    @Flag(help: "Leave the foreground as it is.")
+    @Flag(help: "Do not bring the handler to the foreground.")
     var background = false
 
-    @Flag(help: "Forget the crashes of the handler first, so that it is started at once.")
+    @Flag(help: "Forget the handler's crashes first, so that it starts at once.")
     var reset = false
 
     @OptionGroup var handlers: HandlerArguments
@@ -29,8 +29,8 @@ struct Activate: LifecycleCommand {
 struct Background: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "background",
-        abstract: "Take a handler to the background.",
-        discussion: "Returns when the handler has saved its state, or has ended because its manifest says so."
+        abstract: "Move a handler to the background.",
+        discussion: "Returns when the handler has saved its state, or has exited because its manifest says so."
     )
 
     @OptionGroup var handlers: HandlerArguments
@@ -41,8 +41,8 @@ struct Background: LifecycleCommand {
 struct Suspend: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "suspend",
-        abstract: "Take a handler to the background and stop its process.",
-        discussion: "A URL, 'openurl activate' or a call of the handler's name on the bus wakes the handler."
+        abstract: "Move a handler to the background and pause its process.",
+        discussion: "A URL, 'openurl activate' or a call to the handler's name on the bus wakes it."
     )
 
     @OptionGroup var handlers: HandlerArguments
@@ -54,7 +54,7 @@ struct Terminate: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "terminate",
         abstract: "End a handler and forget its saved state.",
-        discussion: "Returns when the handler's process has ended."
+        discussion: "Returns when the handler's process has exited."
     )
 
     @OptionGroup var handlers: HandlerArguments

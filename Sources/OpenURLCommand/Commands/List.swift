@@ -9,7 +9,7 @@ struct List: Command {
         abstract: "List the handlers or the schemes."
     )
 
-    @Flag(help: "List the schemes with their handlers; the handler that gets the URLs comes first.")
+    @Flag(help: "List the schemes with their handlers, the one that gets the URLs first.")
     var schemes = false
 
     @OptionGroup var outputOptions: OutputOptions

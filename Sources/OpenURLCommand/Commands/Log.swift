@@ -8,7 +8,7 @@ struct Log: Command {
         commandName: "log",
         abstract: "Show the requests of the last 30 days.",
         discussion: """
-            The router keeps the last 10,000 requests that have ended, without queries and other possible secrets. \
+            The router keeps the last 10,000 finished requests, without queries and other possible secrets. \
             OPENURL_LOG=off in the router's environment turns the log off.
             """
     )
@@ -23,7 +23,7 @@ struct Log: Command {
     var since: PastTime?
 
     @Option(
-        help: .init("Show the latest requests, at most this number.", valueName: "number"),
+        help: .init("Show at most this many requests, the latest ones.", valueName: "number"),
         transform: { try PositiveCount($0).value }
     )
     var limit: Int?
@@ -37,7 +37,7 @@ struct Log: Command {
 
     func validate() throws {
         if graph, display.verbose || display.outputOptions.json {
-            throw ValidationError("a graph has no other form; remove --json and --verbose")
+            throw ValidationError("use --graph without --json and --verbose")
         }
     }
 

@@ -7,9 +7,9 @@ struct Monitor: Command {
         commandName: "monitor",
         abstract: "Watch the router's requests as they happen, until Ctrl-C.",
         discussion: """
-            On a terminal, a request has one line, which grows with its steps. Elsewhere, each request that ends is a line of \
-            fields between tabs.
-            '…' stands for what may be a secret: queries, fragments, parameters, users and passwords.
+            On a terminal, each request has one line, which grows with its steps. Elsewhere, each finished request is a line of \
+            fields separated by tabs.
+            '…' replaces possible secrets: queries, fragments, parameters, users and passwords.
             """
     )
 
@@ -19,7 +19,7 @@ struct Monitor: Command {
     var showQueries = false
 
     @Option(
-        help: .init("End after this number of requests.", valueName: "number"),
+        help: .init("Stop after this many requests.", valueName: "number"),
         transform: { try PositiveCount($0).value }
     )
     var count: Int?
@@ -36,24 +36,24 @@ struct Monitor: Command {
 
 /// The options that select requests.
 struct MonitorFilterOptions: ParsableArguments {
-    @Option(help: "Select URLs of this scheme.", completion: .schemes, transform: CommandLineArgument.requiredText)
+    @Option(help: "Show only URLs of this scheme.", completion: .schemes, transform: CommandLineArgument.requiredText)
     var scheme: String?
 
     @Option(
-        help: .init("Select requests for this handler or application.", valueName: "id"),
+        help: .init("Show only requests for this handler or application.", valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var handler: String?
 
     @Option(
-        help: .init("Select requests of this program: its identifier, path or name.", valueName: "id"),
+        help: .init("Show only requests of this program: its identifier, path or name.", valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var source: String?
 
-    @Flag(help: "Select requests that have failed.")
+    @Flag(help: "Show only requests that failed.")
     var failed = false
 
     /// The filter.
@@ -69,7 +69,7 @@ struct MonitorFilterOptions: ParsableArguments {
 
 /// The options that say how requests look.
 struct MonitorDisplayOptions: ParsableArguments {
-    @Flag(help: "Print the rule, the policy's decision and the steps below each request; on a terminal also the URL.")
+    @Flag(help: "Print the rule, the decision and the steps below each request, and on a terminal the whole URL.")
     var verbose = false
 
     @OptionGroup var outputOptions: OutputOptions
@@ -80,7 +80,7 @@ struct PositiveCount {
     let value: Int
 
     init(_ argument: String) throws {
-        guard let value = Int(argument), value > 0 else { throw ValidationError("a number of requests is above 0") }
+        guard let value = Int(argument), value > 0 else { throw ValidationError("give a number of requests above 0") }
         self.value = value
     }
 }

@@ -9,7 +9,7 @@ struct New: Command {
         abstract: "Write a new handler, with a manifest and a test.",
         discussion: """
             Writes a directory with a handler that greets the name in a URL, and prints the commands that build, test, register and \
-            open it. Nothing is overwritten.
+            open it. Overwrites nothing.
             """
     )
 
@@ -18,7 +18,7 @@ struct New: Command {
 
     @Option(
         help: .init(
-            "The scheme of the URLs; the last element of the identifier if it is not given.",
+            "The scheme of the URLs (default: the last element of the identifier).",
             valueName: "scheme"
         ),
         transform: CommandLineArgument.requiredText
@@ -27,7 +27,7 @@ struct New: Command {
 
     @Option(
         help: .init(
-            "The directory to write; a new one named after the last element of the identifier if it is not given."
+            "The directory to write (default: a new one, named after the last element of the identifier)."
         ),
         completion: .directory,
         transform: CommandLineArgument.requiredText
@@ -36,7 +36,7 @@ struct New: Command {
 
     @Option(
         help: .init(
-            "The clone of openurl that a handler in Swift is built with; the one of this program if it runs from a clone.",
+            "The clone of openurl that builds a handler in Swift (default: the one that this program runs from).",
             valueName: "path"
         ),
         completion: .directory,
@@ -73,7 +73,7 @@ struct New: Command {
                 if access("\(clone)/Package.swift", R_OK) == 0 { return clone }
             }
         }
-        let message = "a handler in Swift is built with a clone of openurl; name it with --package PATH"
+        let message = "a handler in Swift needs a clone of openurl to build; give its path with --package PATH"
         throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
     }
 

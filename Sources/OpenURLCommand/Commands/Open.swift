@@ -10,10 +10,10 @@ struct Open: Command {
         commandName: name,
         abstract: "Open URLs and files in order (the default command).",
         discussion: """
-            An argument without a scheme is the path of a file; write ./NAME for a file whose name is a command or has a colon.
+            An argument without a scheme is the path of a file; write ./NAME if the name is a command or has a colon.
             Returns when every handler has answered, or with --queue when every URL is on the disk. A failure does not \
-            stop the rest; the exit status is that of the first failure. The tokens in XDG_ACTIVATION_TOKEN and \
-            DESKTOP_STARTUP_ID are passed on, so that the handler can take the focus.
+            stop the rest; the exit status is that of the first failure. Passes on the tokens in XDG_ACTIVATION_TOKEN and \
+            DESKTOP_STARTUP_ID, so that the handler can take the focus.
             """
     )
 
@@ -21,8 +21,8 @@ struct Open: Command {
     var handler: String?
 
     @Option(
-        help: .init("Add a parameter to the query of each URL, with escapes; repeat for more.", valueName: "key=value"),
-        transform: { try KeyValue($0, form: "a parameter is key=value") }
+        help: .init("Escape a parameter and add it to the query of each URL; repeat for more.", valueName: "key=value"),
+        transform: { try KeyValue($0, form: "write a parameter as key=value") }
     )
     var query: [KeyValue] = []
 
@@ -60,14 +60,14 @@ struct Open: Command {
     var fallback: [CommandLineArgument] = []
 
     @Option(
-        help: .init("Say that the desktop passes the URLs through this entry.", valueName: "file"),
+        help: .init("Treat the URLs as passed by the desktop through this entry.", valueName: "file"),
         transform: CommandLineArgument.requiredText
     )
     var desktopEntry: String?
 
     @Option(
         help: .init(
-            "Write the steps in the Trace Event Format, which Perfetto draws; '-' is standard output.",
+            "Write the steps in the Trace Event Format, for Perfetto; '-' is standard output.",
             valueName: "file"
         ),
         completion: .file(),
@@ -75,7 +75,7 @@ struct Open: Command {
     )
     var trace: String?
 
-    @Flag(help: "Leave the foreground as it is.")
+    @Flag(help: "Do not bring the handler to the foreground.")
     var background = false
 
     @Flag(help: "Store the URLs and return; the router delivers them later.")
@@ -94,14 +94,14 @@ struct Open: Command {
 
     func validate() throws {
         if queue, !attach.isEmpty || !save.isEmpty {
-            throw ValidationError("a URL in the queue has neither open files nor a reply; remove --queue")
+            throw ValidationError("a queued URL has no open files and no reply; remove --attach and --save")
         }
         for keys in [attach.map(\.key) + Set(annotation.map(\.key)), save.map(\.key)] where Set(keys).count < keys.count
         {
-            throw ValidationError("a file and another value have the same key")
+            throw ValidationError("two values have the same key; give each a key of its own")
         }
         if save.count > 0, urls.count > 1 {
-            throw ValidationError("--save takes one URL, because each URL has a reply")
+            throw ValidationError("--save works with one URL only, because each URL has its own reply")
         }
         if save.contains(where: { $0.path == nil }), outputOptions.json || verbose {
             throw ValidationError("standard output is for the saved value; remove --json and --verbose")

@@ -9,15 +9,15 @@ struct Parse: Command {
         commandName: "parse",
         abstract: "Parse URLs by RFC 1808.",
         discussion: """
-            Prints each part unchanged, with its escapes. A part that is absent is shown as –, an empty part as ""; \
-            with --json they are null and "". The exit status is 65 if an input is not a URL. No router is needed.
+            Prints each part unchanged, with its escapes. An absent part is shown as –, an empty one as ""; \
+            with --json they are null and "". The exit status is 65 if an input is not a URL. Needs no router.
             """
     )
 
     @Option(help: .init("Resolve each input against this URL first.", valueName: "url"))
     var base: CommandLineArgument?
 
-    @Flag(name: .customShort("0"), help: "Read inputs that end in NUL instead of a newline from standard input.")
+    @Flag(name: .customShort("0"), help: "Read inputs from standard input that end in NUL instead of a newline.")
     var isSeparatedByNUL = false
 
     @OptionGroup var outputOptions: OutputOptions
@@ -26,9 +26,9 @@ struct Parse: Command {
     var urls: [CommandLineArgument] = []
 
     func validate() throws {
-        guard isSeparatedByNUL || !urls.isEmpty else { throw ValidationError("there is no URL to parse") }
+        guard isSeparatedByNUL || !urls.isEmpty else { throw ValidationError("give a URL to parse, or '-'") }
         guard !isSeparatedByNUL || urls.isEmpty || urls.contains(.text("-")) else {
-            throw ValidationError("-0 needs '-', which reads standard input")
+            throw ValidationError("-0 reads standard input; give '-' as a URL too")
         }
     }
 

@@ -6,7 +6,7 @@ internal import URLOpener
 struct Permissions: Command {
     static let configuration = CommandConfiguration(
         commandName: "permissions",
-        abstract: "List who may open which URLs: by rules, and by remembered answers.",
+        abstract: "List who may open which URLs, by rule or by remembered answer.",
         discussion: "'openurl policy reset' removes a rule, and 'openurl policy forget' an answer."
     )
 

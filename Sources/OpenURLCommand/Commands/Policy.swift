@@ -8,8 +8,8 @@ struct Policy: ParsableCommand {
         commandName: "policy",
         abstract: "Show and change the rules that allow, ask about or deny URLs.",
         discussion: """
-            A rule is for a source and for the URLs of a scheme, or of a scheme and a host. The most specific rule decides: the \
-            source first, then the scheme, then the host. The administrator's rules are asked before yours.
+            A rule covers a source and the URLs of a scheme, or of a scheme and a host. The most specific rule decides: the \
+            source counts first, then the scheme, then the host. The administrator's rules come before yours.
 
             SOURCE is an identifier such as com.acme.app or com.acme.*, a class (user, handler, sandboxed, remote, unknown), \
             host:NAME, app:NAME, or '*'. URLS is SCHEME, SCHEME://HOST, or '*'.
@@ -25,7 +25,7 @@ struct PolicyList: Command {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the rules with their files.",
-        discussion: "Prints the problems of the files on standard error."
+        discussion: "Problems in the files are printed on standard error."
     )
 
     @OptionGroup var outputOptions: OutputOptions
@@ -78,7 +78,7 @@ extension PolicySetting {
         pattern.report([("decision", .string(decision.rawValue))], invocation)
         if let application = application(inSource: source) {
             let urls = shellWord(scheme + (host.isEmpty ? "" : "://\(host)"))
-            let advice = "; 'openurl policy \(decision.rawValue) --source sandboxed \(urls)' holds for all of them"
+            let advice = "; 'openurl policy \(decision.rawValue) --source sandboxed \(urls)' covers all of them"
             invocation.errors.print(blindSpot(ofRuleFor: application) + (decision == .allow ? "" : advice))
         }
         return 0
@@ -93,7 +93,7 @@ private func application(inSource source: String) -> String? {
 
 /// The URLs that a rule for an application does not see, as a message.
 private func blindSpot(ofRuleFor application: String) -> String {
-    "if \(application) runs in a sandbox, a rule for it does not hold for the URLs that it opens through the portal, as "
+    "if \(application) runs in a sandbox, a rule for it does not cover the URLs that it opens through the portal, as "
         + "'xdg-open' does in a Flatpak: the portal does not say which sandbox a URL comes from"
 }
 
@@ -104,7 +104,7 @@ struct PolicyReset: Command {
     static let configuration = CommandConfiguration(
         commandName: "reset",
         abstract: "Remove your rule for a source and URLs, or all of your rules.",
-        discussion: "Comments in the file stay."
+        discussion: "Keeps the comments in the file."
     )
 
     @Flag(help: "Remove all of your rules.")
@@ -130,7 +130,7 @@ struct PolicyForget: Command {
     static let configuration = CommandConfiguration(
         commandName: "forget",
         abstract: "Forget remembered answers.",
-        discussion: "'openurl permissions' lists the answers. Prints the number of answers with --json."
+        discussion: "'openurl permissions' lists the answers. With --json, prints how many were forgotten."
     )
 
     @Flag(help: "Forget all answers.")
@@ -147,7 +147,7 @@ struct PolicyForget: Command {
             .call(PolicyInterface.forget, input, refusal: ExitStatus.failure)
         if pattern.outputOptions.json { invocation.output.print(JSON.object([("count", .number(count))]).text) }
         guard count == 0, !all else { return 0 }
-        let message = "no such answer is remembered; 'openurl permissions' shows the answers"
+        let message = "there is no such answer; 'openurl permissions' lists the remembered answers"
         throw CommandFailure(.failed, message, exitStatus: ExitStatus.failure)
     }
 }

@@ -7,8 +7,8 @@ struct Publish: Command {
         abstract: "Make the system's handlers known to the desktop, for all users.",
         discussion: """
             Writes an entry and a service file for each handler in the directory openurl/handlers of a data directory, such as \
-            /usr/share, and removes those of handlers that are gone. Packages with handlers run it after their installation \
-            and removal. No bus and no router is needed.
+            /usr/share, and removes those of handlers that no longer exist. A package with handlers runs this after it is \
+            installed and after it is removed. Needs no bus and no router.
             """
     )
 
@@ -20,18 +20,18 @@ struct Publish: Command {
     var system: String
 
     @Option(
-        help: .init("The directory that takes the place of / while a package is built.", valueName: "directory"),
+        help: .init("A directory to use in place of / while a package is built.", valueName: "directory"),
         completion: .directory,
         transform: { try $0.isEmpty ? "" : Publish.absolutePath($0) }
     )
     var root = ""
 
-    @Flag(help: "Remove all entries and service files that the command has written.")
+    @Flag(help: "Remove all entries and service files that this command has written.")
     var remove = false
 
     private static func absolutePath(_ argument: String) throws -> String {
         let path = try CommandLineArgument.requiredText(argument)
-        guard path.hasPrefix("/") else { throw ValidationError("a directory is an absolute path") }
+        guard path.hasPrefix("/") else { throw ValidationError("give the absolute path of the directory") }
         return path
     }
 

@@ -18,11 +18,11 @@ struct QueueList: Command {
         abstract: "List the URLs in the queue.",
         discussion: """
             The router does not try a 'dead' URL again; 'openurl queue retry' does.
-            '…' stands for what may be a secret: queries, fragments, parameters, users and passwords.
+            '…' replaces possible secrets: queries, fragments, parameters, users and passwords.
             """
     )
 
-    @Flag(help: "Show each URL in full, also what may be a secret.")
+    @Flag(help: "Show each URL in full, including possible secrets.")
     var showQueries = false
 
     @OptionGroup var outputOptions: OutputOptions
@@ -43,7 +43,7 @@ struct QueueWait: Command {
     static let configuration = CommandConfiguration(
         commandName: "wait",
         abstract: "Wait until URLs have left the queue, and report their outcomes.",
-        discussion: "Prints the values that the handler has answered with. The outcome is kept for a day."
+        discussion: "Prints the handler's reply. The router keeps an outcome for a day."
     )
 
     @Option(
@@ -66,7 +66,7 @@ struct QueueWait: Command {
         let batch = Batch(key: "id", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
             guard let number = UInt64(id) else {
-                let message = "there is no URL '\(id.printable)' in the queue"
+                let message = "'\(id.printable)' is not the number of a URL; 'openurl queue' lists the queue"
                 throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
             }
             let result = try wait(for: number, router)
@@ -95,7 +95,7 @@ struct QueueWait: Command {
 struct QueueRetry: Command {
     static let configuration = CommandConfiguration(
         commandName: "retry",
-        abstract: "Try URLs again now, with a new count of attempts."
+        abstract: "Try URLs again now, and count their attempts from zero."
     )
 
     @OptionGroup var outputOptions: OutputOptions
@@ -135,7 +135,7 @@ struct QueuedURLArguments: ParsableArguments {
 
     func validate() throws {
         if all == ids.isEmpty { return }
-        throw ValidationError(all ? "--all takes no numbers" : "name the URLs by number, or use --all")
+        throw ValidationError(all ? "use --all without numbers" : "give the numbers of the URLs, or use --all")
     }
 
     /// Calls a method for the URLs in order. A failure does not stop the rest.

@@ -7,7 +7,7 @@ struct Register: Command {
     static let configuration = CommandConfiguration(
         commandName: "register",
         abstract: "Add handlers for this user.",
-        discussion: "Prints each handler with its schemes and types of files, and warnings on standard error."
+        discussion: "Prints each handler with its schemes and file types. Warnings go to standard error."
     )
 
     @Flag(help: "Replace a handler that has the same bundle identifier.")
@@ -15,8 +15,8 @@ struct Register: Command {
 
     @Flag(
         help: """
-            Register until the router ends, and write no file. The handler gets the URLs that nothing else claims, and those opened \
-            with 'openurl open --handler ID'.
+            Register until the router exits, and write no file. The handler gets the URLs that nothing else claims, and those \
+            opened with 'openurl open --handler ID'.
             """
     )
     var ephemeral = false
@@ -39,7 +39,7 @@ struct Register: Command {
         let batch = Batch(key: "file", printsJSON: outputOptions.json, invocation: invocation)
         let status = batch.perform(paths, name: \.shown) { (path) throws(CommandFailure) in
             if let host = invocation.host, path.bytes.first != UInt8(ascii: "/") {
-                let reason = "the path of a file on \(host.name) begins with '/'"
+                let reason = "'\(path.shown)' is not an absolute path; a file on \(host.name) needs one"
                 throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
             }
             let absolute = try path.absolutePath()

@@ -6,13 +6,13 @@ internal import URLOpener
 struct Run: Command {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Run a program that gets all URLs of some schemes while it runs.",
+        abstract: "Run a program that gets all URLs of some schemes meanwhile.",
         discussion: """
-            Tries a build of a handler: nothing is registered, and no file is written. The schemes go to the program before the \
-            user's default, and go where they went before when the program, this command or the router ends. The program takes \
-            its bundle identifier as its name on the bus. The command ends with the exit status of the program. A program that \
-            outlives the command is ended.
-            The desktop passes on only the URLs of schemes for which openurl is its handler already.
+            Use this to try a build of a handler: it registers nothing and writes no file. The program gets the URLs even if \
+            your default is another handler, until the program, this command or the router exits. The program must take \
+            its bundle identifier as its name on the bus. The exit status is the program's. If this command exits first, \
+            the program is ended too.
+            The desktop passes on only the URLs of schemes that openurl handles already.
             """
     )
 
@@ -26,7 +26,7 @@ struct Run: Command {
 
     @Option(
         help: .init(
-            "The bundle identifier of the program, or the path of its bundle or manifest. A program in a bundle needs no option.",
+            "The bundle identifier of the program, or the path of its bundle or manifest. A program in a bundle does not need this.",
             valueName: "id or path"
         ),
         completion: .handlers
@@ -51,7 +51,7 @@ struct Run: Command {
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         if invocation.host != nil {
-            let reason = "'openurl run' runs programs of this machine only"
+            let reason = "'openurl run' runs programs on this machine only; remove --host"
             throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
         }
         return try RunOperation(claim, try handlerText(), command, invocation).perform()
@@ -70,8 +70,8 @@ struct Run: Command {
         }
         throw CommandFailure(
             .invalidArguments,
-            "\(command[0].shown) is in no bundle, so its bundle identifier is not known; "
-                + "say it with '--handler ID', as in '\(Self.example)'",
+            "\(command[0].shown) is not in a bundle, so its bundle identifier is unknown; "
+                + "give it with '--handler ID', as in '\(Self.example)'",
             exitStatus: ExitStatus.usage
         )
     }

@@ -9,8 +9,8 @@ struct Send: Command {
         commandName: "send",
         abstract: "Copy files into the inbox of a handler, which opens them.",
         discussion: """
-            The handler has to claim the types of the files. It owns the copies, and deletes them. A file that was not opened \
-            leaves no copy, unless the handler may have acted on it. Returns when the handler has answered, or with --queue \
+            The handler must claim the types of the files. It owns the copies, and deletes them. If a file was not opened, no copy \
+            stays behind, unless the handler may have acted on it. Returns when the handler has answered, or with --queue \
             when the files and their URLs are on the disk. The exit status is that of the first failure.
             """
     )
@@ -28,7 +28,7 @@ struct Send: Command {
     )
     var timeout: TimeLimit?
 
-    @Flag(help: "Leave the foreground as it is.")
+    @Flag(help: "Do not bring the handler to the foreground.")
     var background = false
 
     @Flag(help: "Store the files and return; the router delivers them later.")
@@ -117,7 +117,7 @@ extension CommandLineArgument {
         else { throw CommandFailure(unsendable: shown, "its name is not UTF-8") }
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            let reason = errno == ELOOP ? "it is a link" : String(cString: strerror(errno))
+            let reason = errno == ELOOP ? "it is a link; send the file behind it" : String(cString: strerror(errno))
             throw CommandFailure(unsendable: shown, reason)
         }
         let file = UnixFD(owning: descriptor)

@@ -12,7 +12,7 @@ struct Status: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(
-        help: "The bundle identifier of the only handler to show.",
+        help: "Show only the handler with this bundle identifier.",
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
@@ -35,7 +35,7 @@ struct Status: Command {
         if outputOptions.json {
             for handler in handlers { invocation.output.print(JSON(handler).text) }
         } else if handlers.isEmpty {
-            invocation.errors.print("no handler is registered")
+            invocation.errors.print("no handler is registered; 'openurl register PATH' adds one")
         } else {
             Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row))
                 .print(to: invocation.output)
@@ -53,9 +53,9 @@ extension Reported<TemporaryRegistration> {
     /// The sentence about a handler that is there temporarily; nil for any other.
     func sentence(about id: String) -> String? {
         switch self {
-        case .known(.registration): "\(id) is registered until the router ends"
-        case .known(.claim): "\(id) has claimed its schemes while its program runs"
-        case .unknown(let word): word.isEmpty ? nil : "\(id) is there only temporarily (\(word))"
+        case .known(.registration): "\(id) is registered until the router exits"
+        case .known(.claim): "\(id) claims its schemes while its program runs"
+        case .unknown(let word): word.isEmpty ? nil : "\(id) is registered only temporarily (\(word))"
         }
     }
 }
@@ -82,7 +82,7 @@ extension HandlerStatus {
     /// The sentence about a process that no router has started; nil for any other.
     var startedByHand: String? {
         isVerified || temporary == .known(.claim)
-            ? nil : "\(id) was started by hand; it gets URLs, and the URLs that it opens do not carry its identifier"
+            ? nil : "\(id) was started by hand; it gets URLs, but the URLs that it opens do not carry its identifier"
     }
 
     /// The sentence about the time for which the handler is not started; nil if it may be started.

@@ -6,7 +6,7 @@ internal import URLOpener
 struct Unregister: Command {
     static let configuration = CommandConfiguration(
         commandName: "unregister",
-        abstract: "Remove handlers that register has added."
+        abstract: "Remove handlers that 'register' has added."
     )
 
     @OptionGroup var outputOptions: OutputOptions

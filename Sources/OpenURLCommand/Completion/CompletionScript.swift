@@ -31,7 +31,7 @@ struct CompletionScript {
     /// - Returns: the exit status.
     func print(_ invocation: Invocation) -> Int32 {
         guard let text else {
-            invocation.errors.print("the shell is one of bash, zsh and fish (see 'openurl --help')")
+            invocation.errors.print("give bash, zsh or fish as the shell (see 'openurl --help')")
             return ExitStatus.usage
         }
         invocation.output.append(String(decoding: text, as: UTF8.self))

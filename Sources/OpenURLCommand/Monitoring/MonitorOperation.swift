@@ -59,13 +59,13 @@ final class MonitorOperation {
         let reason =
             switch error {
             case .disconnected:
-                "the connection to the session bus\(invocation.host.map { " of \($0.name)" } ?? "") has ended"
-            case .remote(let error) where error.name == .noReply: "the router has ended"
+                "the connection to the session bus\(invocation.host.map { " of \($0.name)" } ?? "") was lost"
+            case .remote(let error) where error.name == .noReply: "the router exited"
             default: nil as String?
             }
         let failure = CommandFailure(error, refusal: ExitStatus.unavailable)
         guard let reason else { return failure }
-        let message = "\(reason); run the command again to see the requests that follow"
+        let message = "\(reason); run the command again to see further requests"
         return CommandFailure(failure.name, message, exitStatus: ExitStatus.unavailable)
     }
 

@@ -17,7 +17,7 @@ final class ChildProgram {
         }
         defer { for word in words { free(word) } }
         guard let program = words[0] else {
-            throw CommandFailure(OpenURLError(.launchFailed, "there is no memory for the command"))
+            throw CommandFailure(OpenURLError(.launchFailed, "there is not enough memory to start the program"))
         }
         words.append(nil)
         var pid: pid_t = 0

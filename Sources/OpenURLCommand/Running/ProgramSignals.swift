@@ -18,7 +18,7 @@ final class ProgramSignals {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else {
             let reason = String(cString: strerror(errno))
-            throw CommandFailure(OpenURLError(.launchFailed, "there is no pipe for signals: \(reason)"))
+            throw CommandFailure(OpenURLError(.launchFailed, "cannot create a pipe for signals: \(reason)"))
         }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         // A signal handler must not wait for room.

@@ -54,7 +54,7 @@ final class RunOperation {
                 // The router has ended, and the claim with it.
                 isLost = true
             } catch {
-                invocation.errors.print("the session bus has ended, and the claim with it; the program runs on")
+                invocation.errors.print("the session bus and with it the claim are gone; the program keeps running")
                 while child.status == nil { child.handle(signals.take()) }
             }
             if let status = child.status { return status }
@@ -93,16 +93,16 @@ final class RunOperation {
             guard child.isAncestor(of: pid) else { return }
             let gets = schemes.count == 1 ? "goes" : "go"
             let list = schemes.joined(separator: ", ")
-            return invocation.errors.print("\(list): \(gets) to process \(pid) (\(name)) until it ends")
+            return invocation.errors.print("\(list) \(gets) to process \(pid) (\(name)) until it exits")
         }
         guard let deadline = nameDeadline, deadline <= .now else { return }
         nameDeadline = nil
         let others = otherNames(of: child, bus)
         let words = others.prefix(3) + (others.count > 3 ? ["\(others.count - 3) more"] : [])
-        let taken = words.isEmpty ? "" : ", and took \(words.joined(separator: " and "))"
+        let taken = words.isEmpty ? "" : ", but took \(words.joined(separator: " and "))"
         invocation.errors.print(
-            "warning: the program has not taken the name \(name) on the bus within \(Self.nameTime.components.seconds) seconds"
-                + "\(taken); it has to take the name that --handler or its manifest says"
+            "warning: the program did not take the name \(name) on the bus within \(Self.nameTime.components.seconds) seconds"
+                + "\(taken); it must take the name that --handler or its manifest gives"
         )
     }
 
@@ -159,7 +159,7 @@ final class RunOperation {
             try claim(program, bus)
         } catch {
             isAnswered = bus.hasOwner(RouterService.name)
-            let loss = "the router has ended, and the program has lost its claim"
+            let loss = "the router exited, and the program lost its claim"
             invocation.errors.print("warning: \(loss): \(error.message)")
         }
     }

@@ -83,7 +83,7 @@ extension HandlerTemplate {
                     };
 
                     int main(void) {
-                        // The output is no terminal, and would be kept until the process ends.
+                        // Standard output is not a terminal, so lines would stay in the buffer until the process exits.
                         setvbuf(stdout, NULL, _IOLBF, 0);
                         sd_bus *bus;
                         int result = sd_bus_open_user(&bus);

@@ -42,7 +42,7 @@ extension HandlerTemplate {
                                 except Declined as error:
                                     raise dbus.DBusException(str(error), name="org.openurl.Error.Declined") from None
 
-                        # The output is no terminal, and Python would keep the lines until the process ends.
+                        # Standard output is not a terminal, so Python would keep the lines until the process exits.
                         sys.stdout.reconfigure(line_buffering=True)
                         dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
                         bus = dbus.SessionBus()

@@ -28,7 +28,7 @@ extension CommandLineArgument {
     package func suggestingPath(_ failure: CommandFailure) -> CommandFailure {
         let codes = [OpenURLError.Code.noHandler, .malformedURL].map(\.errorName)
         guard codes.contains(failure.name), hasScheme, exists else { return failure }
-        let advice = "a file has this name, which './\(shown)' opens"
+        let advice = "to open the file of this name, write './\(shown)'"
         return CommandFailure(failure.name, "\(failure.message); \(advice)", exitStatus: failure.exitStatus)
     }
 

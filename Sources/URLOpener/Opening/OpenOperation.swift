@@ -67,7 +67,7 @@ package struct OpenOperation {
         do throws(CommandFailure) {
             for url in urls + fallback { try invocation.checkMeaningThere(url) }
             if let host = invocation.host, !attached.isEmpty || !saved.isEmpty {
-                let reason = "files do not pass to \(host.name): --attach and --save are for this machine"
+                let reason = "files cannot be passed to \(host.name); remove --attach and --save"
                 throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
             }
             operation.options.annotation = try options.annotation.attaching(attached, standardInput: invocation.input)

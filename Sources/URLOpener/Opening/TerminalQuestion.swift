@@ -49,7 +49,7 @@ struct TerminalQuestion {
         case .yes: return question.permission
         case .always where question.isMemorable: return question.permission
         case .always, .no, .never:
-            throw CommandFailure(OpenURLError(.notAllowed, "the answer to the question whether to open it was no"))
+            throw CommandFailure(OpenURLError(.notAllowed, "the address was not opened, because you answered no"))
         }
     }
 

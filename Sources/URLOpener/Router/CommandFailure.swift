@@ -30,7 +30,7 @@ package struct CommandFailure: Error, Hashable {
 
     /// The failure of a URL that is not opened because the person has pressed Ctrl-C.
     package static let interrupted = CommandFailure(
-        OpenURLError(.cancelled, "the request was cancelled before the router had the URL")
+        OpenURLError(.cancelled, "the request was cancelled before the router got the URL")
     )
 
     package init(_ error: GenericURL.ParseError) {
@@ -51,7 +51,7 @@ package struct CommandFailure: Error, Hashable {
     package init(_ error: ConnectionError) {
         self.init(
             "org.freedesktop.DBus.Error.NoServer",
-            "there is no session bus to reach the router on: \(error); DBUS_SESSION_BUS_ADDRESS names the bus",
+            "cannot reach the router, because there is no session bus: \(error); set DBUS_SESSION_BUS_ADDRESS",
             exitStatus: ExitStatus.unavailable
         )
     }
@@ -101,7 +101,7 @@ package struct CommandFailure: Error, Hashable {
             let advice = "start openurld, or install its D-Bus service file"
             self.init(
                 error.name,
-                "the router is not running, and the bus cannot start it: \(advice)",
+                "the router is not running, and the bus cannot start it; \(advice)",
                 exitStatus: unavailable
             )
         case .noReply:

@@ -70,7 +70,7 @@ package struct RemoteHost: Sendable {
         guard
             !arguments.contains(where: { $0.bytes.contains { [UInt8(ascii: "\\"), UInt8(ascii: "\n")].contains($0) } })
         else {
-            return "an argument has a backslash or a line break, and the host has no systemd-stdio-bridge"
+            return "the host has no systemd-stdio-bridge, so arguments cannot have a backslash or a line break"
         }
         let quote = UInt8(ascii: "'")
         var line = Array("openurl".utf8)
@@ -91,7 +91,7 @@ extension Invocation {
     /// Checks that an argument means the same on the other machine, if the command is for one.
     package func checkMeaningThere(_ argument: CommandLineArgument) throws(CommandFailure) {
         guard let host, !argument.hasScheme else { return }
-        let reason = "'\(argument.shown)' is a file of this machine; \(host.name) opens URLs only"
+        let reason = "'\(argument.shown)' is a file on this machine; give a URL that \(host.name) can open"
         throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
     }
 }
