@@ -3,7 +3,7 @@ internal import RFC1808
 internal import URLOpener
 
 extension CommandLineArgument {
-    /// Returns the URL of the argument.
+    /// Parses the argument as a URL.
     func parsed() throws(CommandFailure) -> GenericURL {
         let text = try urlText()
         do throws(GenericURL.ParseError) {
@@ -13,7 +13,7 @@ extension CommandLineArgument {
         }
     }
 
-    /// Returns the URL of the argument with more parameters in its query.
+    /// Returns the argument's URL with more parameters in its query.
     func appending(_ parameters: [KeyValue]) throws(CommandFailure) -> String {
         let url = try parsed()
         do throws(OpenURLError) {

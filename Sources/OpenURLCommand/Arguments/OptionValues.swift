@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import URLOpener
 
-/// A time limit on the command line: `5s`, `500ms`, `2m`, or seconds without a unit.
+/// A time limit on the command line: `5s`, `500ms`, `2m`, or a number of seconds.
 struct TimeLimit: Sendable, Hashable {
     let duration: Duration
 
@@ -9,7 +9,8 @@ struct TimeLimit: Sendable, Hashable {
 
     /// Reads a time above zero.
     ///
-    /// - Throws: `ValidationError`, also for a time above 49 days: the bus carries the milliseconds in 32 bits.
+    /// - Throws: `ValidationError`. A time above 49 days is an error too, because the bus carries milliseconds in 32
+    ///   bits.
     init(_ argument: String) throws {
         let digits = argument.prefix { $0.isASCII && $0.isNumber }
         let unit = argument[digits.endIndex...]
@@ -23,17 +24,17 @@ struct TimeLimit: Sendable, Hashable {
     }
 }
 
-/// A key and a value on the command line: `key=value`, split at the first `=`.
+/// A `key=value` on the command line, split at the first `=`.
 struct KeyValue: Sendable, Hashable {
     let key: String
     let value: String
 
-    /// Reads a pair. The value may be empty, the key may not.
+    /// Reads a pair, whose value may be empty and whose key may not.
     init(_ argument: String) throws {
         try self.init(argument, form: "write an annotation as key=value")
     }
 
-    /// Reads a pair.
+    /// Reads a pair, and explains the form to a person who leaves out the key.
     ///
     /// - Parameter form: the message for an argument without a key.
     init(_ argument: String, form: String) throws {

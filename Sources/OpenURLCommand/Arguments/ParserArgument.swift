@@ -1,14 +1,14 @@
 internal import ArgumentParser
 internal import URLOpener
 
-/// An encoding of arguments that are not UTF-8 for swift-argument-parser, which takes strings only.
+/// An encoding for arguments that are not UTF-8, because swift-argument-parser takes only strings.
 ///
-/// The string is the longest prefix that is UTF-8, then a NUL, then the other bytes as hexadecimal digits. An argument of a
-/// process cannot contain a NUL, so the encoding is unambiguous.
+/// It is the longest prefix that is UTF-8, then a NUL, then the other bytes as hexadecimal digits. An argument of a
+/// process cannot contain a NUL, so this is unambiguous.
 extension CommandLineArgument: ExpressibleByArgument {
     private static let mark = UInt8(ascii: "\0")
 
-    /// The argument as a string for the parser.
+    /// The argument, encoded for the parser.
     var parserArgument: String {
         guard case .notUTF8(let bytes) = self else { return shown }
         var valid = bytes[...]
@@ -17,7 +17,7 @@ extension CommandLineArgument: ExpressibleByArgument {
         return String(decoding: valid, as: UTF8.self) + "\0" + digits.joined()
     }
 
-    /// Creates an argument from a string that went through the parser.
+    /// Decodes an argument that went through the parser.
     init(argument: String) {
         guard let mark = argument.utf8.firstIndex(of: Self.mark) else {
             self = .text(argument)

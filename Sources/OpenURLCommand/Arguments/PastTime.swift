@@ -1,11 +1,11 @@
 internal import ArgumentParser
 internal import Glibc
 
-/// A time in the past on the command line: `10m`, `2h` or `3d` ago, or an ISO 8601 date, with a time of the day or without one.
+/// A time in the past on the command line: `10m`, `2h` or `3d` ago, or an ISO 8601 date, with or without a time of day.
 enum PastTime: Sendable, Hashable {
     /// A number of seconds ago.
     case ago(UInt64)
-    /// A time in seconds since 1970.
+    /// Seconds since 1970.
     case at(UInt64)
 
     private static let units: [Character: UInt64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
@@ -31,12 +31,12 @@ enum PastTime: Sendable, Hashable {
         var parts = tm()
         (parts.tm_year, parts.tm_mon, parts.tm_mday) = (date[0] - 1900, date[1] - 1, date[2])
         (parts.tm_hour, parts.tm_min, parts.tm_sec) = (time[0], time[1], time.count > 2 ? time[2] : 0)
-        // The system knows whether it is summer there.
+        // Let the system decide whether it is summer time.
         parts.tm_isdst = -1
         self = .at(UInt64(clamping: isUniversal ? timegm(&parts) : mktime(&parts)))
     }
 
-    /// Reads numbers between separators; nil for another text. Numbers may be missing at the end.
+    /// Reads numbers between separators, and returns nil for any other text. Trailing numbers may be missing.
     private static func numbers(
         _ text: Substring,
         _ separator: Character,
@@ -50,7 +50,7 @@ enum PastTime: Sendable, Hashable {
         return numbers.count == words.count ? numbers : nil
     }
 
-    /// The time in microseconds since 1970.
+    /// Returns the time in microseconds since 1970.
     ///
     /// - Parameter now: the current time in microseconds since 1970.
     func microseconds(before now: UInt64) -> UInt64 {
@@ -67,7 +67,7 @@ enum PastTime: Sendable, Hashable {
 
 /// The system's clock.
 enum WallClock {
-    /// The current time in microseconds since 1970.
+    /// Microseconds since 1970.
     static var microseconds: UInt64 {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

@@ -17,13 +17,13 @@ struct PatternArguments: ParsableArguments {
     )
     var urls: String
 
-    /// The source, the scheme and the host.
+    /// The source, the scheme and the host, in this order.
     var parts: (String, String, String) {
         let (scheme, host) = split(urls: urls)
         return (source, scheme, host)
     }
 
-    /// Prints the pattern and further members as JSON, if the command prints JSON.
+    /// Prints the pattern and further members, if the command prints JSON.
     func report(_ members: [(name: String, value: JSON)], _ invocation: Invocation) {
         guard outputOptions.json else { return }
         let (source, scheme, host) = parts
@@ -34,7 +34,7 @@ struct PatternArguments: ParsableArguments {
     }
 }
 
-/// The source and the URLs on the command line of a command that can be for all of them.
+/// Like ``PatternArguments``, for a command that can also work on all rules or answers.
 struct OptionalPatternArguments: ParsableArguments {
     @Option(
         help: "The callers: an identifier, a class, host:NAME, app:NAME, or '*'.",
@@ -56,9 +56,9 @@ struct OptionalPatternArguments: ParsableArguments {
         if !all, source == nil, urls == nil { throw ValidationError("give the URLs or the source, or use --all") }
     }
 
-    /// The source, the scheme and the host.
+    /// Returns the source, the scheme and the host.
     ///
-    /// - Parameter everySource: the source and the scheme if the command line has none.
+    /// - Parameter everySource: stands for a source or scheme that the command line leaves out.
     func parts(everySource: String) -> (String, String, String) {
         guard let urls else { return (source ?? everySource, everySource, "") }
         let (scheme, host) = split(urls: urls)
@@ -66,7 +66,7 @@ struct OptionalPatternArguments: ParsableArguments {
     }
 }
 
-/// Returns the scheme and the host of `SCHEME`, `SCHEME:` or `SCHEME://HOST`. The router checks both.
+/// Splits `SCHEME`, `SCHEME:` or `SCHEME://HOST`. The router checks both parts.
 private func split(urls: String) -> (scheme: String, host: String) {
     if let mark = urls.firstRange(of: "://") {
         return (String(urls[..<mark.lowerBound]), String(urls[mark.upperBound...]))

@@ -4,7 +4,7 @@ internal import OpenURLBus
 internal import RFC1808
 internal import URLOpener
 
-/// The wait for a callback: through the router, at a server of this program, or on the terminal, whichever comes first.
+/// Waits for a callback through the router, at a server of this program, or on the terminal, and takes the first one.
 final class CallbackOperation {
     private let plan: CallbackPlan
     private let opens: Bool
@@ -25,7 +25,7 @@ final class CallbackOperation {
         router = RouterClient(on: invocation)
     }
 
-    /// Returns the callback when it has come.
+    /// Waits, and returns the callback.
     func perform() throws(CommandFailure) -> ReceivedCallback {
         let url = try serve()
         if plan.takesLines { lines = PastedLines(invocation.input) }
@@ -33,10 +33,10 @@ final class CallbackOperation {
         defer { interrupt?.end() }
         let bus = try router.bus()
         var limit = timeout
-        // A person who opens the address before the claim could lose the callback.
+        // Claim first: a person who opens the address before the claim could lose the callback.
         if let pattern = plan.pattern {
             try claim(pattern, url, bus)
-            // The router keeps the time of a claim.
+            // The router enforces the time limit of a claim, so give it time to answer.
             limit += RouterClient.grace
         }
         if plan.takesLines || !opens { announce(url) }
@@ -59,7 +59,7 @@ final class CallbackOperation {
 
     // MARK: The ways
 
-    /// Starts the server, if the callback comes to one; returns the URL to open.
+    /// Starts a server if the callback needs one, and returns the URL to open.
     private func serve() throws(CommandFailure) -> GenericURL {
         guard let served = plan.served else { return plan.url }
         let server: LoopbackServer
@@ -113,7 +113,7 @@ final class CallbackOperation {
         )
     }
 
-    /// Tells the person once that a callback was refused, without the callback, which may hold a secret.
+    /// Reports the first refused callback, but does not show it, because it may hold a secret.
     private func reportRefusal(_ reason: String) {
         guard outcome == nil, !hasReportedRefusal else { return }
         hasReportedRefusal = true
@@ -121,11 +121,11 @@ final class CallbackOperation {
     }
 
     private func complete(_ code: CallbackEnd?, _ url: String, _ details: CallbackDetails) {
-        // A line or the server may have brought the callback before.
+        // A line or the server may have brought the callback already.
         guard outcome == nil else { return }
         let error = details.error ?? OpenURLError(.cancelled, "the router stopped waiting for the callback").dbusError
         guard code == .received else {
-            // The person may open the URL on another machine, and paste the callback.
+            // The person may still open the URL on another machine, and paste the callback.
             if lines != nil, error.name == OpenURLError.Code.noHandler.errorName {
                 return invocation.errors.print("nothing here opens the address: \(error.message)")
             }
@@ -139,7 +139,7 @@ final class CallbackOperation {
         }
     }
 
-    /// Opens the URL; the server takes the callback meanwhile.
+    /// Opens the URL; meanwhile, the server takes the callback.
     private func open(_ url: GenericURL, _ bus: BlockingConnection) throws(CommandFailure) {
         var options = OpenOptions()
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
@@ -151,7 +151,7 @@ final class CallbackOperation {
             )
             _ = try bus.answer(to: call, timeout: timeout, watching: watches)
         } catch {
-            // The callback may have come although the browser's command failed later.
+            // The callback may have come even if the browser's command failed later.
             if outcome == nil, lines == nil { throw CommandFailure(error, refusal: ExitStatus.unavailable) }
         }
     }

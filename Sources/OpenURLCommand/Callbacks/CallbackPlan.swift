@@ -2,33 +2,33 @@ internal import OpenURLBus
 internal import RFC1808
 internal import URLOpener
 
-/// The ways on which a callback can come, decided before anything is opened.
+/// How a callback can come, decided before anything is opened.
 struct CallbackPlan: Hashable {
-    /// The wishes of the command line.
+    /// What the command line asks for.
     struct Wishes: Hashable {
         var pattern: CallbackPattern?
         var state: String?
         var isLoopback = false
         var isPaste = false
-        /// Whether the program runs on another machine than the person's browser: in a session of SSH without a display.
+        /// Whether the person's browser is on another machine, because this is an SSH session without a display.
         var isRemote = false
     }
 
     /// The URL that leads to the callback.
     let url: GenericURL
-    /// The URLs that the program claims; nil if a server of the program waits.
+    /// The URLs to claim; nil if a server of the program waits.
     let pattern: CallbackPattern?
-    /// The address at which a server of the program waits, perhaps without a port; nil without a server.
+    /// Where a server of the program waits, perhaps without a port; nil without a server.
     let served: GenericURL?
-    /// The value that the callback has to bring as `state`; nil for every value.
+    /// The value that the callback must bring as `state`; nil for any value.
     let state: String?
     /// Whether a line on standard input counts as the callback.
     let takesLines: Bool
 
-    /// The address of a server if the URL names none.
+    /// The server's address if the URL names none.
     private static let usualAddress = "http://127.0.0.1/callback"
 
-    /// - Throws: a failure if the URL does not name the callback, and no wish does.
+    /// - Throws: a failure if neither the URL nor a wish names the callback.
     init(_ url: GenericURL, _ wishes: Wishes) throws(CommandFailure) {
         self.url = url
         takesLines = wishes.isPaste || wishes.isRemote
@@ -60,7 +60,7 @@ struct CallbackPlan: Hashable {
         }
     }
 
-    /// Returns whether a URL brings the state that is waited for.
+    /// Returns whether a URL brings the expected state.
     func hasState(of url: GenericURL) -> Bool {
         state == nil || FormParameters(url)["state"] == state
     }

@@ -1,21 +1,22 @@
 internal import Glibc
 
-/// The lines that a person pastes, read piece by piece.
+/// Lines that a person pastes, read piece by piece.
 struct PastedLines {
     private let descriptor: CInt
     private var rest: [UInt8] = []
     /// Whether the input has ended.
     private(set) var isAtEnd = false
 
-    /// The largest size of a line, in bytes. A longer line is left out.
+    /// The largest size of a line, in bytes. Longer lines are skipped.
     static let limit = 65_536
 
     init(_ descriptor: CInt) {
         self.descriptor = descriptor
     }
 
-    /// Reads what there is, and returns the lines that are complete, without the spaces around them. The end of the input completes
-    /// the last line.
+    /// Reads what is available, and returns the complete lines without surrounding spaces.
+    ///
+    /// At the end of the input, the last line is complete even without a line break.
     mutating func read() -> [String] {
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = Glibc.read(descriptor, &bytes, bytes.count)

@@ -2,13 +2,13 @@ internal import OpenURLBus
 internal import RFC1808
 internal import URLOpener
 
-/// A callback that has come.
+/// A callback that has arrived.
 struct ReceivedCallback {
     let url: GenericURL
-    /// The facts about the program that brought the callback; empty for a callback that did not come through the router.
+    /// Facts about the program that brought the callback; empty if it did not come through the router.
     var details = CallbackDetails()
 
-    /// The failure that the server reports with the callback (RFC 6749 section 4.1.2.1); nil for a success.
+    /// The error that the server reports in the callback (RFC 6749 section 4.1.2.1); nil if it succeeded.
     var refusal: String? {
         let parameters = FormParameters(url)
         guard let error = parameters["error"] else { return nil }

@@ -27,7 +27,7 @@ struct Check: Command {
         let batch = Batch(key: "file", printsJSON: outputOptions.json, invocation: invocation)
         var status: Int32 = 0
         let failure = batch.perform(handlers, name: \.shown) { (handler) throws(CommandFailure) in
-            // A name without a slash is an identifier, unless there is such a file, or unless it is the name of a manifest.
+            // A name without a slash is an identifier, unless a file has this name or it ends like a manifest's.
             let isFile = handler.isPath || handler.namesFile || handler.shown.hasSuffix(".plist")
             let text = isFile ? try handler.absolutePath() : handler.shown
             let findings: [ManifestFinding]
@@ -49,7 +49,7 @@ struct Check: Command {
 }
 
 extension ManifestFinding {
-    /// `file:line: severity: key: message`, as compilers write it, so that editors find the place.
+    /// Formats the finding as compilers do, `file:line: severity: key: message`, so that editors find the place.
     fileprivate func line(of name: String) -> String {
         let place = (file ?? name) + (line.map { ":\($0)" } ?? "")
         return [place, severity.rawValue, key, message].compactMap { $0 }.joined(separator: ": ")

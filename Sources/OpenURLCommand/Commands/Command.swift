@@ -6,11 +6,11 @@ protocol Command: ParsableCommand {
     /// Performs the command.
     ///
     /// - Returns: the exit status.
-    /// - Throws: the failure of the command as a whole. The command itself reports the failure of a single item.
+    /// - Throws: a failure of the command as a whole. If only one item fails, the command reports that itself.
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32
 }
 
-/// The option that the commands with output share.
+/// The option that all commands with output share.
 struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON, one object per line.")
     var json = false

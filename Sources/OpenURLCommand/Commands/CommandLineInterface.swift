@@ -3,7 +3,7 @@ internal import OpenURLBus
 internal import Spelling
 internal import URLOpener
 
-/// The command line as a whole, which swift-argument-parser reads.
+/// The whole command line, as swift-argument-parser reads it.
 struct CommandLineInterface: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "openurl",
@@ -41,8 +41,7 @@ struct CommandLineInterface: ParsableCommand {
 
     /// Performs the command that the arguments of an invocation name.
     ///
-    /// The first argument decides: if the argument neither names a command nor concerns the program as a whole, the command
-    /// is `open`.
+    /// If the first argument neither names a command nor concerns the program as a whole, the command is `open`.
     ///
     /// - Returns: the exit status.
     static func run(_ invocation: Invocation) -> Int32 {
@@ -64,7 +63,7 @@ struct CommandLineInterface: ParsableCommand {
         if !isRootArgument(first) {
             guard
                 first.utf8.first == UInt8(ascii: "-") || first.utf8.contains(UInt8(ascii: ":"))
-                    // No command has a dot, so the word was meant as the name of a file.
+                    // No command's name has a dot, so this must be the name of a file.
                     || first.utf8.contains(UInt8(ascii: ".")) || invocation.arguments[0].isPath
                     || invocation.arguments[0].namesFile
             else {
@@ -96,14 +95,14 @@ struct CommandLineInterface: ParsableCommand {
         }
     }
 
-    /// Returns a help text whose lines of usage fit into 80 columns, as all other lines do already.
+    /// Wraps the usage lines of a help text at 80 columns. All other lines fit already.
     private static func wrappingUsage(in text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line -> [Substring] in
             guard line.hasPrefix("USAGE: "), line.count > 80 else { return [line] }
             var lines: [Substring] = []
             var rest = line
             while rest.count > 80 {
-                // An option and its value stay together: both are in brackets.
+                // Keep an option and its value together: both are in brackets.
                 var depth = 0
                 let spaces = rest.prefix(81).indices.filter { index in
                     if rest[index] == "[" { depth += 1 } else if rest[index] == "]" { depth -= 1 }
@@ -125,7 +124,7 @@ struct CommandLineInterface: ParsableCommand {
 
     private static func isCommand(_ argument: String) -> Bool { commandNames.contains(argument) }
 
-    /// The end of a message about a text that may be a misspelt command.
+    /// Suggests a command at the end of a message, if a text may be a misspelt one.
     private static func advice(on text: String) -> String {
         text.nearest(in: commandNames).map { "; is '\($0)' meant?" } ?? ""
     }
@@ -134,7 +133,7 @@ struct CommandLineInterface: ParsableCommand {
 }
 
 extension Invocation {
-    /// Prints an error in the command line and the command for help.
+    /// Prints an error in the command line, and the command that shows help.
     ///
     /// - Returns: the exit status.
     fileprivate func usageError(_ message: String, _ help: String) -> Int32 {

@@ -51,7 +51,7 @@ struct Default: Command {
         }
         var options = OpenOptions()
         if isType { options.contentType = scheme }
-        // A type has its handler without a file.
+        // A type has a handler even without a file.
         let url = isType ? "file:///" : "\(scheme):"
         let explanation = try router.call(RouterInterface.explain, Arguments(url, options))
         if outputOptions.json {

@@ -33,8 +33,8 @@ struct Doctor: Command {
     )
     var topic: String?
 
-    /// Continues this process as the router's program, which can read manifests and entries. Without them this command starts in a
-    /// fraction of the time.
+    /// Continues as the router's program, which can read manifests and entries. This command starts much faster without
+    /// that code.
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         var arguments = ["--doctor", "--command", Version.current]
         if probe { arguments.append("--probe") }

@@ -59,14 +59,14 @@ struct Explain: Command {
 }
 
 extension Explanation {
-    /// The failure of an open of the URL.
+    /// Returns the failure that opening the URL would give.
     func failure(_ error: (name: String, message: String)) -> CommandFailure {
         let code = OpenURLError.Code.allCases.first { $0.errorName.rawValue == error.name }
         let failure = code.map { CommandFailure(OpenURLError($0, error.message)) }
         return failure ?? CommandFailure(.failed, error.message, exitStatus: ExitStatus.failure)
     }
 
-    /// The parts and the handler of the URL, as rows of a table.
+    /// Rows of a table about the URL and its handler.
     var rows: [[String]] {
         var rows = [["url", url]]
         for name in Self.partNames {

@@ -65,7 +65,7 @@ struct Terminate: LifecycleCommand {
 /// A command that calls methods of `LifecycleInterface` for each handler on its command line.
 protocol LifecycleCommand: Command {
     var handlers: HandlerArguments { get }
-    /// The methods, in the order of the calls. Each takes a bundle identifier.
+    /// The methods to call in order, each with a bundle identifier.
     var methods: [Method<String, Empty>] { get }
 }
 
@@ -82,7 +82,7 @@ struct HandlerArguments: ParsableArguments {
 }
 
 extension LifecycleCommand {
-    /// Calls the methods for the handlers in order. A handler that fails does not stop the rest.
+    /// Calls the methods for each handler in order. If one fails, the others still get their calls.
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation)
         let printsJSON = handlers.outputOptions.json

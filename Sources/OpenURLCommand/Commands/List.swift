@@ -51,6 +51,6 @@ struct List: Command {
 }
 
 extension HandlerEntry {
-    /// The path of the bundle, the manifest or the desktop file, for a column.
+    /// Where the handler is defined: the path of its bundle, its manifest or its desktop file.
     var place: String { bundle ?? manifest ?? desktopEntry ?? Table.absent }
 }

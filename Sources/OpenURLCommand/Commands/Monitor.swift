@@ -34,7 +34,7 @@ struct Monitor: Command {
     }
 }
 
-/// The options that select requests.
+/// Options that select requests.
 struct MonitorFilterOptions: ParsableArguments {
     @Option(help: "Show only URLs of this scheme.", completion: .schemes, transform: CommandLineArgument.requiredText)
     var scheme: String?
@@ -56,7 +56,6 @@ struct MonitorFilterOptions: ParsableArguments {
     @Flag(help: "Show only requests that failed.")
     var failed = false
 
-    /// The filter.
     var filter: MonitorFilter {
         var filter = MonitorFilter()
         filter.scheme = scheme
@@ -67,7 +66,7 @@ struct MonitorFilterOptions: ParsableArguments {
     }
 }
 
-/// The options that say how requests look.
+/// Options for the look of requests.
 struct MonitorDisplayOptions: ParsableArguments {
     @Flag(help: "Print the rule, the decision and the steps below each request, and on a terminal the whole URL.")
     var verbose = false

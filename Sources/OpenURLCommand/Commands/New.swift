@@ -62,7 +62,7 @@ struct New: Command {
         return 0
     }
 
-    /// The package that a handler in Swift depends on.
+    /// Returns the path of the package that a handler in Swift depends on.
     private func clone() throws(CommandFailure) -> String {
         if let package { return try CommandLineArgument.text(package).absolutePath() }
         if let program = realpath("/proc/self/exe", nil) {

@@ -71,7 +71,7 @@ struct Parse: Command {
     }
 }
 
-/// Parses inputs and prints their parts or errors.
+/// Parses inputs, and prints their parts or errors.
 private struct Parsing {
     let base: GenericURL?
     let printsJSON: Bool
@@ -85,9 +85,9 @@ private struct Parsing {
         self.invocation = invocation
     }
 
-    /// Parses an input and prints the result.
+    /// Parses an input, and prints the result.
     ///
-    /// - Parameter label: names the input in an error message; nil for the only input.
+    /// - Parameter label: names the input in an error message; nil if it is the only one.
     mutating func parse(_ input: [UInt8], label: String?) {
         do throws(GenericURL.ParseError) {
             let url = try url(input)
@@ -110,7 +110,7 @@ private struct Parsing {
 
     private func url(_ input: [UInt8]) throws(GenericURL.ParseError) -> GenericURL {
         guard let base else { return try GenericURL(utf8: input.span) }
-        // The empty reference means the base (RFC 1808, section 4), but an empty input is not a URL by itself.
+        // An empty reference means the base (RFC 1808, section 4), but on its own an empty input is not a URL.
         return input.isEmpty
             ? try base.resolving(reference: "") : try GenericURL(utf8: input.span).resolved(against: base)
     }

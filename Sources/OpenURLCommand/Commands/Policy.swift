@@ -85,19 +85,19 @@ extension PolicySetting {
     }
 }
 
-/// The application, or the prefix of applications, that a source names; nil for every other source.
+/// Returns the application, or the prefix of applications, that a source names; nil for any other source.
 private func application(inSource source: String) -> String? {
     guard source != "*", CallerClass(rawValue: source) == nil, !source.hasPrefix("host:") else { return nil }
     return source.hasPrefix("app:") ? String(source.dropFirst("app:".count)) : source
 }
 
-/// The URLs that a rule for an application does not see, as a message.
+/// Explains which URLs a rule for an application misses.
 private func blindSpot(ofRuleFor application: String) -> String {
     "if \(application) runs in a sandbox, a rule for it does not cover the URLs that it opens through the portal, as "
         + "'xdg-open' does in a Flatpak: the portal does not say which sandbox a URL comes from"
 }
 
-/// A scheme, a host or a pattern of them as a word of a shell.
+/// Quotes a scheme, a host or a pattern of them for a shell.
 private func shellWord(_ text: String) -> String { text.contains("*") ? "\"\(text)\"" : text }
 
 struct PolicyReset: Command {
@@ -153,12 +153,11 @@ struct PolicyForget: Command {
 }
 
 extension PolicyRule {
-    /// The scheme and the host as a rule has them.
+    /// The scheme and host in the form of a rule.
     var urls: String { scheme + (host.map { "://\($0)" } ?? "") }
 
-    /// The file and the line of the rule.
+    /// The file and line of the rule.
     var place: String { "\(file):\(line)" }
 
-    /// The cells of a table row.
     fileprivate var row: [String] { [decision.rawValue, urls, source, place] }
 }

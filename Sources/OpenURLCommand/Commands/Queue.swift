@@ -138,7 +138,7 @@ struct QueuedURLArguments: ParsableArguments {
         throw ValidationError(all ? "use --all without numbers" : "give the numbers of the URLs, or use --all")
     }
 
-    /// Calls a method for the URLs in order. A failure does not stop the rest.
+    /// Calls a method for each URL in order. If one fails, the others still get their calls.
     ///
     /// - Returns: the exit status.
     func call(
@@ -163,13 +163,12 @@ struct QueuedURLArguments: ParsableArguments {
 }
 
 extension RouterClient {
-    /// The time limit of a listing.
     private static let listingLimit = Duration.seconds(30)
 
     /// Returns every URL in the queue.
     ///
-    /// The numbers of a router increase. The pages of a program that poses as a router could be endless, so their number and
-    /// their time are limited.
+    /// The numbers of a router increase. A program that poses as a router could send pages without end, so both their
+    /// number and the time for them are limited.
     fileprivate func queuedURLs() throws(CommandFailure) -> [QueuedURL] {
         var urls: [QueuedURL] = []
         var last: Int64?
@@ -191,7 +190,7 @@ extension RouterClient {
 }
 
 extension QueuedURL {
-    /// The entry without what may be a secret.
+    /// The entry without possible secrets.
     fileprivate var redacted: QueuedURL {
         let redacted = RedactedURL(url)
         var entry = self
@@ -200,7 +199,6 @@ extension QueuedURL {
         return entry
     }
 
-    /// The cells of a table row.
     var row: [String] {
         [
             id, handler, state.rawValue, "\(attempts)", next.map(LocalTime.text) ?? Table.absent, url,

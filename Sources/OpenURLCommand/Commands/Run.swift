@@ -40,7 +40,7 @@ struct Run: Command {
     )
     var command: [CommandLineArgument] = []
 
-    /// A program in no bundle needs the option --handler.
+    /// A program that is not in a bundle needs the option --handler.
     private static let example = "openurl run --claim todolist --handler com.example.todolist -- ./app"
 
     func validate() throws {
@@ -57,7 +57,7 @@ struct Run: Command {
         return try RunOperation(claim, try handlerText(), command, invocation).perform()
     }
 
-    /// The identifier, or the absolute path of the bundle or manifest.
+    /// Returns the identifier, or the absolute path of the bundle or manifest.
     private func handlerText() throws(CommandFailure) -> String {
         if let handler {
             let namesFile = handler.isPath || handler.bytes.suffix(6).elementsEqual(".plist".utf8)

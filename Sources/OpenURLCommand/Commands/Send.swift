@@ -65,7 +65,7 @@ struct Send: Command {
         return status
     }
 
-    /// Sends the files of one call. A file that cannot be opened here does not stop the others.
+    /// Sends the files of one call. If one cannot be opened here, the others are sent all the same.
     private func send(
         _ files: [CommandLineArgument],
         _ options: OpenOptions,
@@ -109,7 +109,9 @@ struct Send: Command {
 }
 
 extension CommandLineArgument {
-    /// Opens the file that the argument names, for another program. Only a regular file is opened, and no link is followed.
+    /// Opens the file that the argument names, for another program.
+    ///
+    /// It must be a regular file. Links are not followed.
     fileprivate func openedFile() throws(CommandFailure) -> SentFile {
         let path = bytes.map(CChar.init(bitPattern:)) + [0]
         guard

@@ -32,7 +32,7 @@ struct ShowVersion: Command {
         do throws(CommandFailure) {
             return try RouterClient(on: invocation).runningVersion()
         } catch  where invocation.host == nil {
-            // The version of this program is still useful without a bus or an answer.
+            // The version of this program is useful even without a bus or an answer.
             return nil
         }
     }

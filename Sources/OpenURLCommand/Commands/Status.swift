@@ -50,7 +50,7 @@ struct Status: Command {
 }
 
 extension Reported<TemporaryRegistration> {
-    /// The sentence about a handler that is there temporarily; nil for any other.
+    /// Returns a note if a handler is registered only temporarily; nil otherwise.
     func sentence(about id: String) -> String? {
         switch self {
         case .known(.registration): "\(id) is registered until the router exits"
@@ -61,7 +61,6 @@ extension Reported<TemporaryRegistration> {
 }
 
 extension HandlerStatus {
-    /// The cells of a table row.
     var row: [String] {
         [
             id, state.rawValue, pid.map(String.init) ?? Table.absent, since.map(LocalTime.text) ?? Table.absent,
@@ -70,22 +69,22 @@ extension HandlerStatus {
         ]
     }
 
-    /// The sentence about a process whose handler is no longer registered; nil for any other.
+    /// A note if the process still runs but its handler is no longer registered; nil otherwise.
     var unregistered: String? {
         isRegistered
             ? nil : "\(id) is no longer registered, but its process is still running; 'openurl terminate \(id)' ends it"
     }
 
-    /// The sentence about a handler that is there temporarily; nil for any other.
+    /// A note if the handler is registered only temporarily; nil otherwise.
     var lifetime: String? { temporary.sentence(about: id) }
 
-    /// The sentence about a process that no router has started; nil for any other.
+    /// A note if no router started the process; nil otherwise.
     var startedByHand: String? {
         isVerified || temporary == .known(.claim)
             ? nil : "\(id) was started by hand; it gets URLs, but the URLs that it opens do not carry its identifier"
     }
 
-    /// The sentence about the time for which the handler is not started; nil if it may be started.
+    /// A note if the handler is temporarily not started; nil otherwise.
     var quarantine: String? {
         quarantinedUntil.map { end in
             "\(id) crashed too often and is not started before \(LocalTime.text(end)); "
@@ -93,7 +92,7 @@ extension HandlerStatus {
         }
     }
 
-    /// Returns a number of bytes in the largest unit of at least 1, with one decimal, rounded down.
+    /// Returns a number of bytes in the largest unit that gives at least 1, rounded down to one decimal.
     private static func size(_ bytes: UInt64) -> String {
         guard bytes >= 1024 else { return "\(bytes) B" }
         var unit: UInt64 = 1024

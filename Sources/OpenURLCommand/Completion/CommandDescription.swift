@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 
-/// A command with its options and arguments, as the parser describes them.
+/// A command with its options and arguments, as the parser describes it.
 struct CommandDescription: Decodable {
     struct Argument: Decodable {
         enum Kind: String, Decodable {
@@ -13,7 +13,7 @@ struct CommandDescription: Decodable {
             let name: String
         }
 
-        /// The parser names the kind by a key, whose value holds what belongs to the kind.
+        /// Which values the parser completes. It names the kind by the key that is present.
         struct Completion: Decodable {
             struct Ignored: Decodable {}
 
@@ -30,11 +30,11 @@ struct CommandDescription: Decodable {
         let completionKind: Completion?
         let abstract: String?
 
-        /// The names as they stand on a command line.
+        /// The names as you type them.
         var options: [String] { (names ?? []).map { ($0.kind == "long" ? "--" : "-") + $0.name } }
         /// Whether every word up to the next option is a value of this option.
         var takesManyValues: Bool { parsingStrategy == "upToNextOption" }
-        /// Whether the argument stands after `--`.
+        /// Whether the argument comes after `--`.
         var isAfterTerminator: Bool { parsingStrategy == "postTerminator" }
     }
 
@@ -49,12 +49,12 @@ struct CommandDescription: Decodable {
     let subcommands: [CommandDescription]?
     let arguments: [Argument]?
 
-    /// Returns the command line as a whole.
+    /// Returns the description of the whole command line.
     static func ofWholeProgram() throws -> CommandDescription {
         try JSONDecoder().decode(Tool.self, from: Data(CommandLineInterface._dumpHelp().utf8)).command
     }
 
-    /// The arguments that are no options, in order.
+    /// The arguments that are not options, in order.
     var positionals: [Argument] { (arguments ?? []).filter { $0.kind == .positional } }
 
     func subcommand(_ name: String) -> CommandDescription? {

@@ -3,28 +3,28 @@ internal import DBus
 internal import OpenURLBus
 internal import URLOpener
 
-/// The values of options and arguments that the router knows. A list that cannot be read in two seconds is empty.
+/// Values of options and arguments that the router knows. If it does not list them within two seconds, there are none.
 ///
 /// The first element of a result says which files the shell adds.
 extension CompletionKind {
-    /// The identifiers of the handlers.
+    /// Identifiers of handlers.
     static let handlers = values { router throws(CommandFailure) in try router.handlers() }
 
-    /// The schemes that have a handler.
+    /// Schemes that have a handler.
     static let schemes = values { router throws(CommandFailure) in try router.schemes() }
 
-    /// The schemes with a colon, and files.
+    /// Schemes with a colon, and files.
     static let urls = values(.files) { router throws(CommandFailure) in try router.schemes().map { "\($0):" } }
 
-    /// Manifests, bundles, and the identifiers of the handlers.
+    /// Manifests, bundles, and identifiers of handlers.
     static let manifests = values(.files) { router throws(CommandFailure) in try router.handlers() }
 
-    /// The schemes, and the identifiers of the handlers.
+    /// Schemes, and identifiers of handlers.
     static let schemesAndHandlers = values { router throws(CommandFailure) in
         try router.schemes() + router.handlers()
     }
 
-    /// The numbers of the URLs in the queue.
+    /// Numbers of the URLs in the queue.
     static let queuedURLs = values { router throws(CommandFailure) in
         try router.call(QueueInterface.list, "", timeout: .seconds(2)).map(\.id)
     }
@@ -39,7 +39,7 @@ extension CompletionKind {
                 return [files.rawValue]
                     + values.filter { $0.utf8.starts(with: prefix.utf8) && $0.printable == $0 }
             } catch {
-                // A shell shows nothing then.
+                // The shell then offers nothing.
                 return [files.rawValue]
             }
         }

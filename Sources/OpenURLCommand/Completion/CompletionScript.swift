@@ -1,11 +1,12 @@
 internal import ArgumentParser
 internal import URLOpener
 
-/// The script that lets a shell ask for completions. The parser's own scripts run commands that stand in names of files.
+/// The script with which a shell asks for completions. It replaces the parser's own scripts, which run commands that
+/// stand in file names.
 struct CompletionScript {
     private let shell: String?
 
-    /// Creates the answer to `--generate-completion-script`, which the parser would answer in any place before `--`.
+    /// Answers `--generate-completion-script`, which the parser would accept anywhere before `--`.
     ///
     /// - Returns: nil without the option.
     init?(requestedBy arguments: [String]) {

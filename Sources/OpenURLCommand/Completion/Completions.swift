@@ -1,15 +1,16 @@
 internal import ArgumentParser
 internal import URLOpener
 
-/// The words that can stand in the place of the last word of an unfinished command line.
+/// The words that could replace the last word of an unfinished command line.
 ///
-/// The scripts of the shells ask for them with `openurl __complete WORD ...`. The answer's first line says which files the shell
-/// adds. Each other line is a word that begins with the last word, and its description after a tab. The shell quotes the words.
+/// Each shell's script asks for them with `openurl __complete WORD ...`. In the answer, the first line says which files
+/// the shell adds. Each further line is a word that begins with the last word, and its description after a tab. The
+/// shell quotes the words.
 struct Completions {
-    /// The command of the scripts.
+    /// The command that the scripts run.
     static let command = "__complete"
 
-    /// The files that the shell adds, which knows how to quote their names.
+    /// Which files the shell adds. It does that itself, because it knows how to quote their names.
     enum AddedFiles: String {
         case none = ""
         case files, directories
@@ -21,7 +22,7 @@ struct Completions {
     /// The lines of the answer.
     var lines: [String] { [added.rawValue] + words }
 
-    /// Creates the completions of the words after the program's name. The last word may be empty.
+    /// Completes the words after the program's name. The last word may be empty.
     init(of words: [String]) {
         let last = words.last ?? ""
         var words = words.dropLast()
@@ -40,7 +41,7 @@ struct Completions {
                 addCommandsAndArguments(last, at: place)
             }
         } catch {
-            // A shell shows nothing then. The tests read the parser's description of the commands.
+            // The shell then offers nothing. Tests make sure that the parser's description can be read.
         }
     }
 
@@ -82,7 +83,7 @@ struct Completions {
     /// Adds the values of an option or an argument.
     ///
     /// - Parameters:
-    ///   - name: the name of the argument for the parser.
+    ///   - name: what the parser calls the argument.
     ///   - head: the part of the last word that stays before the value.
     private mutating func addValues(
         of argument: CommandDescription.Argument,
@@ -96,7 +97,7 @@ struct Completions {
         if head.isEmpty, kind?.file != nil { added = .files }
         if head.isEmpty, kind?.directory != nil { added = .directories }
         guard kind?.custom != nil, let name = name ?? argument.options.last else { return }
-        // The parser runs the closure of the argument, and reports the result as an error.
+        // The parser runs the argument's closure, and reports the result as an error.
         let request = ["---completion"] + command.dropFirst().map(\.commandName)
         do {
             _ = try CommandLineInterface.parseAsRoot(request + ["--", name, "0", "\(prefix.count)", prefix])
@@ -107,22 +108,22 @@ struct Completions {
                 omittingEmptySubsequences: false
             )
             if head.isEmpty, let files = lines.first.flatMap({ AddedFiles(rawValue: String($0)) }) { added = files }
-            // The router is the one of this machine.
+            // The values come from this machine's router, so they say nothing about another machine.
             guard !place.isRemote else { return }
-            // A word that begins with a dash would be taken for an option.
+            // The shell would take a word that begins with a dash for an option.
             let values = lines.dropFirst().filter { place.isAfterTerminator || !head.isEmpty || !$0.hasPrefix("-") }
             words += values.map { head + $0 }
         }
     }
 }
 
-/// The place that the words before the last one lead to.
+/// Where the words before the last one lead.
 private struct Place {
     /// The program and the commands that the words name.
     var path: [CommandDescription]
     /// Whether the commands are for the router of another machine.
     let isRemote: Bool
-    /// The number of arguments that are no options.
+    /// How many arguments that are not options have passed.
     var positionals = 0
     /// The option whose value comes next, and its command.
     var option: (CommandDescription.Argument, [CommandDescription])?
@@ -135,7 +136,7 @@ private struct Place {
 
     var takesCommand: Bool { positionals == 0 && !isAfterTerminator }
 
-    /// The command that is meant if no word names one.
+    /// The command that applies if no word names one.
     private var defaultCommand: CommandDescription? {
         guard positionals == 0, let last = path.last else { return nil }
         return (path.count == 1 ? Open.name : last.defaultSubcommand).flatMap(last.subcommand)

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import URLOpener
 
-/// The watching of the router's requests.
+/// Watches the router's requests.
 final class MonitorOperation {
     private let filter: MonitorFilter
     private let options: MonitorOptions
@@ -14,7 +14,7 @@ final class MonitorOperation {
     private var ended = 0
     private var isDone = false
 
-    /// - Parameter count: the number of requests to wait for; nil to watch until Ctrl-C.
+    /// - Parameter count: how many requests to wait for; nil to watch until Ctrl-C.
     init(
         _ filter: MonitorFilter,
         _ display: MonitorDisplayOptions,
@@ -30,7 +30,7 @@ final class MonitorOperation {
         view = RequestView(display, invocation)
     }
 
-    /// Returns after Ctrl-C, after the number of requests, or when nobody reads the output any longer.
+    /// Shows requests until Ctrl-C, until enough have ended, or until nobody reads the output any longer.
     func perform() throws(CommandFailure) -> Int32 {
         let bus = try router.bus()
         bus.receive(MonitorInterface.entries, from: RouterService.object) { [unowned self] in show($0) }
@@ -54,7 +54,8 @@ final class MonitorOperation {
         return 0
     }
 
-    /// Returns the failure of a watch that has ended too early. The monitor waits for no answer then, so no outcome is in doubt.
+    /// Returns the failure of a watch that ended too early. Because the monitor then waits for no answer, no outcome is
+    /// in doubt.
     private func failure(_ error: CallError) -> CommandFailure {
         let reason =
             switch error {

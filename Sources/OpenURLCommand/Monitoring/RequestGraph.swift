@@ -15,7 +15,7 @@ struct RequestGraph {
 
     private var edges: [Edge: Count] = [:]
 
-    /// Counts the requests that open URLs. An attempt of the queue belongs to a request that is counted already.
+    /// Counts the requests that open URLs, but not the queue's attempts, which belong to requests that already count.
     init(_ entries: [MonitorEntry]) {
         for entry in entries where entry.kind != .known(.attempt) {
             let source = entry.source ?? "unknown"
@@ -26,7 +26,6 @@ struct RequestGraph {
         }
     }
 
-    /// Prints the graph.
     func print(to output: StandardOutput) {
         output.print("digraph openurl {")
         output.print("    rankdir=LR;")
@@ -41,7 +40,7 @@ struct RequestGraph {
         output.print("}")
     }
 
-    /// Returns a text as an identifier in quotation marks. A backslash begins an escape in a label.
+    /// Returns a text as a quoted identifier. It escapes backslashes, because they begin an escape in a label.
     static func quoted(_ text: String) -> String {
         let escaped = text.printable.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] }
         return "\"\(String(escaped))\""

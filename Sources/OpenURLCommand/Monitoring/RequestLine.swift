@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import URLOpener
 
-/// One request as a line of text.
+/// A request as a line of text.
 struct RequestLine {
     private let entry: MonitorEntry
 
@@ -14,13 +14,13 @@ struct RequestLine {
 
     private var time: String { LocalTime.text(entry.time / 1_000_000) }
 
-    /// The identifier of the source, or the name of its program.
+    /// The source's identifier, or the name of its program.
     private var sourceName: String {
         guard let source = entry.source else { return entry.pid.map { "process \($0)" } ?? Table.absent }
         return source.hasPrefix("/") ? source.split(separator: "/").last.map(String.init) ?? source : source
     }
 
-    /// The name of the source, with the process of a program without an identifier.
+    /// The source's name, with the process if the program has no identifier.
     private var source: String {
         guard let pid = entry.pid, entry.source?.hasPrefix("/") == true else { return sourceName }
         return "\(sourceName)(\(pid))"
@@ -34,7 +34,7 @@ struct RequestLine {
         return [kind, entry.url ?? ""].filter { !$0.isEmpty }.joined(separator: " ")
     }
 
-    /// The outcome, or else the last step.
+    /// The outcome, or the latest step if there is none yet.
     private var outcome: String {
         if let error = entry.error {
             let name = error.name.rawValue
@@ -51,7 +51,7 @@ struct RequestLine {
         return "\(tenths / 10).\(tenths % 10)"
     }
 
-    /// The fields for a program.
+    /// Fields for a program to read.
     var fields: [String] {
         [
             time, entry.kind.rawValue, source, entry.handler ?? Table.absent, entry.url ?? Table.absent, outcome,
@@ -59,13 +59,13 @@ struct RequestLine {
         ]
     }
 
-    /// The message of a failure.
+    /// The message, if the request failed.
     var message: String? { entry.error?.message }
 
-    /// The whole URL as a line, for a terminal whose columns may have no room for it.
+    /// The whole URL as a line, because a terminal's columns may not have room for it.
     var wholeURL: [String] { entry.url.map { ["url      \($0)"] } ?? [] }
 
-    /// The facts that have no column, in lines.
+    /// Lines with the facts that have no column.
     var details: [String] {
         let status = entry.error == nil ? [] : entry.exitStatus.map { ["exit     \($0)"] } ?? []
         let request = entry.requestID.map { ["request  \($0)"] } ?? []
@@ -78,7 +78,7 @@ struct RequestLine {
 
     // MARK: Columns
 
-    /// The widths of the columns.
+    /// How wide each column is.
     private struct Columns {
         let route: Int
         let subject: Int
@@ -88,14 +88,14 @@ struct RequestLine {
         static let gap = "  "
 
         init(width: Int) {
-            // A line that fills the last column would go on in the next line.
+            // A line that fills the last column would continue on the next line.
             let rest = max(20, width - 1 - Self.time - Self.outcome - Self.milliseconds - 4 * Self.gap.count)
             route = min(48, rest * 3 / 5)
             subject = rest - route
         }
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     static func header(width: Int) -> String {
         let columns = Columns(width: width)
         let cells = [
@@ -105,11 +105,11 @@ struct RequestLine {
         return String(cells.joined(separator: Columns.gap).prefix(max(0, width - 1)))
     }
 
-    /// The line for a terminal, without a line break.
+    /// Returns the line for a terminal, without a line break.
     func text(width: Int, _ style: TerminalStyle) -> String {
         let columns = Columns(width: width)
         let to = (entry.handler ?? Table.absent).printable
-        // The end of an identifier tells more than its beginning.
+        // Keep the end of an identifier, which says more than its beginning.
         let room = columns.route - 3
         let isWide = source.printable.count + to.count <= room
         let from = (isWide ? source : sourceName).printable
@@ -138,18 +138,18 @@ extension TracePhase {
 }
 
 extension String {
-    /// The text, filled with spaces up to a width.
+    /// Pads the text with spaces to a width.
     fileprivate func padded(_ width: Int, atStart: Bool = false) -> String {
         let spaces = String(repeating: " ", count: max(0, width - count))
         return atStart ? spaces + self : self + spaces
     }
 
-    /// The text, cut at its end to a width.
+    /// Cuts the text to a width at its end.
     fileprivate func keepingBeginning(_ width: Int) -> String {
         count <= width ? self : prefix(max(0, width - 1)) + "…"
     }
 
-    /// The text, cut at its beginning to a width.
+    /// Cuts the text to a width at its beginning.
     fileprivate func keepingEnd(_ width: Int) -> String {
         count <= width ? self : "…" + suffix(max(0, width - 1))
     }

@@ -1,9 +1,11 @@
 internal import OpenURLBus
 internal import URLOpener
 
-/// Requests on standard output: lines that grow for a person, fields between tabs for a program, or JSON.
+/// Shows requests on standard output: as lines that grow for a person, as tab-separated fields for a program, or as
+/// JSON.
 ///
-/// The line of a request is rewritten as long as it is the last one. A request that ends below later lines gets another line.
+/// As long as a request's line is the last one, it is rewritten. If later lines follow it, the request gets another
+/// line when it ends.
 final class RequestView {
     private let display: MonitorDisplayOptions
     private let output: StandardOutput
@@ -12,7 +14,7 @@ final class RequestView {
     private let mayRewrite: Bool
     /// The request whose line is the last one and may still grow.
     private var growing: UInt64?
-    /// The requests that have a line and have not ended.
+    /// Requests that have a line and have not ended.
     private var begun: Set<UInt64> = []
     private var day: String?
 
@@ -37,7 +39,7 @@ final class RequestView {
         growing = nil
     }
 
-    /// Shows a request, or what has become of it.
+    /// Shows a request, or its progress.
     func show(_ entry: MonitorEntry) {
         let hasEnded = entry.microseconds != nil
         if display.outputOptions.json {
@@ -77,8 +79,7 @@ final class RequestView {
 
     private static let indentation = String(repeating: " ", count: 10)
 
-    /// Returns a text below a request, in as many lines as the terminal needs for the whole text. A word stays in one line if a
-    /// line has the room.
+    /// Splits a text below a request into lines that fit the terminal, between words where possible.
     private func indented(_ text: String) -> [String] {
         let width = max(20, output.width - 1 - Self.indentation.count)
         var lines: [String] = []
@@ -93,7 +94,7 @@ final class RequestView {
         return lines + [Self.indentation + rest]
     }
 
-    /// Prints the day before the first request of each day.
+    /// Prints the date before the first request of each day.
     private func printDay(of entry: MonitorEntry) {
         let day = LocalTime.text(entry.time / 1_000_000).day
         if day != self.day { output.print(style.dim(day)) }
@@ -107,14 +108,14 @@ extension String {
 }
 
 extension MonitorEntry {
-    /// The request as an object, without the keys that have no value, with the exit status of a failure.
+    /// The request as an object without empty keys, and with the exit status of a failure.
     fileprivate var json: JSON {
         var members = members.compactMap { member in member.content.map { (name: member.key, value: JSON($0)) } }
         if let status = exitStatus { members.append((name: "exit", value: .number(status))) }
         return .object(members)
     }
 
-    /// The exit status of `openurl open` for the outcome; nil as long as there is none.
+    /// The exit status that `openurl open` would have; nil while the request runs.
     var exitStatus: Int32? {
         guard microseconds != nil else { return nil }
         guard let error else { return 0 }

@@ -1,4 +1,4 @@
-/// The colours of a terminal, which stay away for a person who wants none.
+/// The colours of a terminal, or none if the person wants none.
 struct TerminalStyle {
     let isColoured: Bool
 

@@ -2,8 +2,8 @@ internal import Glibc
 
 /// Reads records from a descriptor.
 ///
-/// A separator ends each record; the last record may lack the separator. The memory in use is bounded by the greatest length
-/// of a record.
+/// Each record ends with a separator, which the last one may lack. Memory use depends only on the maximum length of a
+/// record.
 struct RecordReader {
     private let descriptor: CInt
     private let separator: UInt8
@@ -11,7 +11,7 @@ struct RecordReader {
     private var buffer: [UInt8]
     private var unread = 0..<0
 
-    /// Creates a reader of a descriptor, which stays the caller's.
+    /// Creates a reader. It does not own the descriptor.
     init(descriptor: CInt, separator: UInt8, maximumLength: Int) {
         self.descriptor = descriptor
         self.separator = separator
@@ -19,9 +19,9 @@ struct RecordReader {
         buffer = Array(repeating: 0, count: 1 << 16)
     }
 
-    /// Returns the next record without its separator, or nil after the last record.
+    /// Returns the next record without its separator, or nil after the last one.
     ///
-    /// A record that is too long is cut after `maximumLength + 1` bytes. The caller can therefore see that the record is too
+    /// A record that is too long is cut after `maximumLength + 1` bytes, so the caller can still see that it is too
     /// long.
     ///
     /// - Parameter willRead: called before each read, which may block.
@@ -51,7 +51,6 @@ struct RecordReader {
         }
     }
 
-    /// The failure of a read.
     struct ReadError: Error {
         let number: CInt
         var message: String { String(cString: strerror(number)) }

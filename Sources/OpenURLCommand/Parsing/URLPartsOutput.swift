@@ -2,7 +2,7 @@ internal import RFC1808
 internal import URLOpener
 
 extension GenericURL {
-    /// The unchanged text of each part; nil for a part that is absent.
+    /// Each part's unchanged text; nil if the part is absent.
     private var parts: [(name: String, text: String?)] {
         [
             ("scheme", scheme),
@@ -19,13 +19,13 @@ extension GenericURL {
         ]
     }
 
-    /// A table with a row for each part. An absent part and an empty part look different.
+    /// A table with one row for each part. Absent and empty parts look different.
     var table: Table {
         let rows = parts.map { [$0.name, $0.text.map { $0.isEmpty ? "\"\"" : $0 } ?? Table.absent] }
         return Table(rows: [["url", description]] + rows)
     }
 
-    /// The parts as an object, in which the port is a number.
+    /// An object with the parts, in which the port is a number.
     var json: JSON {
         let members = parts.map { part in
             (name: part.name, value: part.text.map { part.name == "port" ? .literal($0) : .string($0) } ?? JSON.null)
@@ -35,7 +35,7 @@ extension GenericURL {
 }
 
 extension GenericURL.ParseError {
-    /// Returns the error of an input as an object. The object of an input that is too long has only the start of the input.
+    /// Returns the error of an input as an object. If the input is too long, the object has only its beginning.
     func json(of input: [UInt8]) -> JSON {
         let start = input.prefix(GenericURL.defaultMaximumLength)
         return .object([

@@ -2,13 +2,15 @@ internal import Glibc
 internal import OpenURLBus
 internal import URLOpener
 
-/// The program that `openurl run` has started, in the same group of processes, so that the terminal reaches it.
+/// The program that `openurl run` has started.
+///
+/// It is in the same process group, so that the terminal's signals reach it.
 final class ChildProgram {
     let pid: pid_t
-    /// The exit status, and 128 and the signal after a signal, as in a shell; nil while the program runs.
+    /// The exit status, or 128 and the signal that ended the program, as in a shell; nil while it runs.
     private(set) var status: Int32?
 
-    /// Starts a program, which is looked up on `PATH` if its name has no slash.
+    /// Starts a program. If its name has no slash, it is looked up on `PATH`.
     ///
     /// - Parameter command: the program and its arguments, never empty.
     init(_ command: [CommandLineArgument]) throws(CommandFailure) {
@@ -29,7 +31,7 @@ final class ChildProgram {
         self.pid = pid
     }
 
-    /// Whether a process is the program, or descends from it.
+    /// Returns whether a process is the program, or descends from it.
     func isAncestor(of process: UInt32) -> Bool {
         var next = process
         for _ in 0..<Self.generations {
@@ -40,10 +42,10 @@ final class ChildProgram {
         return false
     }
 
-    /// The number of generations that are looked at.
+    /// How many generations to look at.
     private static let generations = 64
 
-    /// The number of a process's parent; nil if there is no such process.
+    /// Returns the parent of a process; nil if there is no such process.
     private static func parent(of process: UInt32) -> UInt32? {
         let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -51,16 +53,17 @@ final class ChildProgram {
         let bytes = [UInt8](unsafeUninitializedCapacity: 512) { buffer, initialized in
             initialized = max(read(descriptor, buffer.baseAddress, buffer.count), 0)
         }
-        // The second field is the name of the program in parentheses, and the name may hold any character (proc_pid_stat(5)).
+        // Look for the last parenthesis: the second field is the program's name in parentheses, which may contain any
+        // character (proc_pid_stat(5)).
         guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
         let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
         return fields.count > 1 ? UInt32(String(decoding: fields[1], as: UTF8.self)) : nil
     }
 
-    /// Takes a signal of this process into account: notes the end of the program, or passes the signal on.
+    /// Handles a signal of this process: notes that the program exited, or passes the signal on.
     func handle(_ signal: CInt) {
         guard signal == SIGCHLD else {
-            // The number is the program's until its exit status has been taken.
+            // Until its exit status has been taken, the number is still the program's.
             if status == nil, ProgramSignals.passedOn.contains(signal) { kill(pid, signal) }
             return
         }

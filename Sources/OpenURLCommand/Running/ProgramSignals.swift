@@ -3,17 +3,18 @@ internal import OpenURLBus
 internal import Synchronization
 internal import URLOpener
 
-/// The signals of a process that waits for a program: the end of the program, and the requests to end.
+/// The signals of a process that waits for a program: that the program exited, and that it should exit.
 ///
-/// The signal handler writes into a pipe. The terminal sends Ctrl-C to the program as well, so this process only survives it.
+/// The signal handler writes into a pipe. On Ctrl-C, this process only has to survive, because the terminal also
+/// signals the program.
 final class ProgramSignals {
     /// Readable after a signal.
     let descriptor: CInt
 
-    /// The signals that the program gets from this process alone.
+    /// Signals that reach the program only through this process.
     static let passedOn: Set<CInt> = [SIGTERM, SIGHUP]
 
-    /// Takes the signals over until the process ends. A signal that is ignored stays ignored.
+    /// Takes over the signals until the process exits, except those that are ignored.
     init() throws(CommandFailure) {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else {
@@ -21,7 +22,7 @@ final class ProgramSignals {
             throw CommandFailure(OpenURLError(.launchFailed, "cannot create a pipe for signals: \(reason)"))
         }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        // A signal handler must not wait for room.
+        // A signal handler must not wait until the pipe has room.
         _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
         descriptor = ends[0]
         signalPipe.store(ends[1], ordering: .relaxed)
@@ -37,7 +38,8 @@ final class ProgramSignals {
             sigaction(signal, &action, nil)
             sigaddset(&taken, signal)
         }
-        // A program that starts this one in a thread of a library passes on the mask of the thread, which often blocks all signals.
+        // If a thread of a library started this program, it passed on that thread's mask, which often blocks all
+        // signals.
         sigprocmask(SIG_UNBLOCK, &taken, nil)
     }
 
@@ -52,7 +54,7 @@ final class ProgramSignals {
     }
 }
 
-/// The end of the pipe into which the signal handler writes.
+/// Where the signal handler writes.
 private let signalPipe = Atomic<CInt>(-1)
 
 private let noteSignal: @convention(c) (CInt) -> Void = { signal in

@@ -3,20 +3,20 @@ internal import Glibc
 internal import OpenURLBus
 internal import URLOpener
 
-/// A program that runs as the handler of some schemes, and the claim that the router keeps as long as this process is connected.
+/// Runs a program as the handler of some schemes, and keeps its claim as long as this process is connected.
 final class RunOperation {
     private let schemes: [String]
     private let handler: String
     private let command: [CommandLineArgument]
     private let invocation: Invocation
     private let router: RouterClient
-    /// Whether the router that runs now has answered the claim.
+    /// Whether the current router has answered the claim.
     private var isAnswered = false
-    /// The name that the program has to take; nil until the router has answered.
+    /// The name that the program must take; nil until the router has answered.
     private var name: BusName?
     /// Whether the person knows that the program has its name.
     private var isNamed = false
-    /// The end of the time that the program has for its name; nil after the warning.
+    /// When to warn that the program has not taken its name; nil after the warning.
     private var nameDeadline: ContinuousClock.Instant?
 
     /// - Parameters:
@@ -30,12 +30,12 @@ final class RunOperation {
         router = RouterClient(on: invocation)
     }
 
-    /// Claims the schemes, and runs the program; returns its exit status as a shell does.
+    /// Claims the schemes, runs the program, and returns its exit status as a shell does.
     func perform() throws(CommandFailure) -> Int32 {
         let bus = try router.bus()
         let program = command[0].isPath ? try command[0].absolutePath() : command[0].shown
         try claim(program, bus)
-        // The end of the program must not come before the signal is taken over.
+        // Take over the signals before the program starts, because it may exit at once.
         let signals = try ProgramSignals()
         let child = try ChildProgram(command)
         nameDeadline = .now + Self.nameTime
@@ -51,7 +51,7 @@ final class RunOperation {
                     }
                 )
             } catch .remote {
-                // The router has ended, and the claim with it.
+                // The router exited, and dropped the claim.
                 isLost = true
             } catch {
                 invocation.errors.print("the session bus and with it the claim are gone; the program keeps running")
@@ -66,30 +66,31 @@ final class RunOperation {
     /// About thirty years.
     private static let endless = Duration.seconds(1_000_000_000)
 
-    /// The time that a program has for its name before a warning, as the router gives it to a handler without `OULaunchTimeout`.
+    /// How long a program may take to get its name before a warning. The router gives the same time to a handler
+    /// without `OULaunchTimeout`.
     private static let nameTime = Duration.seconds(5)
     /// The time limit of a question to the bus.
     private static let busTime = Duration.seconds(5)
 
     // MARK: The name
 
-    /// The time until the warning; nil if there is none to come.
+    /// The time until the warning; nil if none is due.
     private var nameTimeLeft: Duration? {
         nameDeadline.map { ContinuousClock.now.duration(to: $0) }
     }
 
-    /// Whether the name of the program has an owner, and the person does not know it.
+    /// Returns whether the program's name has an owner that the person does not know of yet.
     private func canBeNamed(_ bus: BlockingConnection) -> Bool {
         guard let name, !isNamed else { return false }
         return bus.hasOwner(name)
     }
 
-    /// Says on standard error that the program has taken its name, or that the time for that is over.
+    /// Reports on standard error that the program has taken its name, or that it took too long.
     private func reportName(of child: ChildProgram, _ bus: BlockingConnection) {
         guard let name, !isNamed else { return }
         if bus.hasOwner(name), let pid = pid(of: name.rawValue, bus) {
             isNamed = true
-            // The router tells the senders of a stranger.
+            // If another process took the name, the router reports that to the senders.
             guard child.isAncestor(of: pid) else { return }
             let gets = schemes.count == 1 ? "goes" : "go"
             let list = schemes.joined(separator: ", ")
@@ -106,7 +107,7 @@ final class RunOperation {
         )
     }
 
-    /// The names that the program and its descendants have taken.
+    /// Returns the names that the program and its descendants have taken.
     private func otherNames(of child: ChildProgram, _ bus: BlockingConnection) -> [String] {
         do throws(CallError) {
             let names = try bus.call(BusDriver.listNames, on: BusDriver.object, Empty(), timeout: Self.busTime)
@@ -114,17 +115,17 @@ final class RunOperation {
                 !name.hasPrefix(":") && pid(of: name, bus).map(child.isAncestor) == true
             }.sorted()
         } catch {
-            // The warning is worth its line without the names.
+            // The warning is worth printing even without the names.
             return []
         }
     }
 
-    /// The process that has a name; nil if the bus does not tell it.
+    /// Returns the process that owns a name; nil if the bus does not know one.
     private func pid(of name: String, _ bus: BlockingConnection) -> UInt32? {
         do throws(CallError) {
             return try bus.call(BusDriver.processID, on: BusDriver.object, name, timeout: Self.busTime)
         } catch {
-            // The name has lost its owner.
+            // The name has no owner any longer.
             return nil
         }
     }
@@ -142,18 +143,20 @@ final class RunOperation {
         for warning in handler.warnings { invocation.errors.print("warning: \(handler.id): \(warning)") }
     }
 
-    /// Follows the owner of the name that the program has to take.
+    /// Follows the owner of the name that the program must take.
     private func follow(_ id: String, _ bus: BlockingConnection) {
         guard name == nil, let name = BusName(id) else { return }
         do throws(CallError) {
             try bus.followOwner(of: name)
             self.name = name
         } catch {
-            // The wait for the program reports the end of the bus.
+            // The wait for the program reports that the bus is gone.
         }
     }
 
-    /// Claims the schemes from the next router. The call makes the bus start one; without one, the claim waits until a router runs.
+    /// Claims the schemes from the next router.
+    ///
+    /// This call makes the bus start one. If it cannot, the claim waits until a router runs.
     private func claimAgain(_ program: String, _ bus: BlockingConnection) {
         do throws(CommandFailure) {
             try claim(program, bus)

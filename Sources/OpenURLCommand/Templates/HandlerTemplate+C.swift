@@ -1,5 +1,5 @@
 extension HandlerTemplate {
-    /// A program with its test and a Makefile.
+    /// A program, its test, and a Makefile.
     var cFiles: [File] {
         let path = "/" + id.replacing(".", with: "/").replacing("-", with: "_")
         return [

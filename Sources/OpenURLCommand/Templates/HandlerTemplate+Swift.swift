@@ -1,5 +1,5 @@
 extension HandlerTemplate {
-    /// A package with the handler and its test.
+    /// Returns a package with the handler and its test.
     func swiftFiles(clone: String) -> [File] {
         [
             File(

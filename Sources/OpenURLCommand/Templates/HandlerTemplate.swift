@@ -3,10 +3,9 @@ internal import URLOpener
 
 /// A handler that `openurl new` writes: it greets the name in a URL.
 ///
-/// The names of the files and modules are always the same. A name from the identifier could be a keyword, a module of the
-/// language, or a target of the Makefile.
+/// Its files and modules always have the same names. Names from the identifier could clash with a keyword, with a
+/// module of the language, or with a target of the Makefile.
 struct HandlerTemplate {
-    /// The languages of the templates.
     enum Language: String, CaseIterable {
         case swift, python, c
     }
@@ -58,7 +57,7 @@ struct HandlerTemplate {
         CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
     }
 
-    /// The files, the manifest last.
+    /// Returns the files, the manifest last.
     ///
     /// - Parameter clone: the path of openurl's package, for Swift.
     func files(clone: String) -> [File] {
@@ -71,7 +70,7 @@ struct HandlerTemplate {
         return sources + [File(path: "\(id).plist", text: manifest)]
     }
 
-    /// The commands that build, test, register and open the handler, for a person to copy.
+    /// Returns commands for a person to copy, which build, test, register and open the handler.
     func commands(in directory: String) -> [String] {
         let place = directory.quotedForShell
         let build =
@@ -85,7 +84,7 @@ struct HandlerTemplate {
         ]
     }
 
-    /// The program in the manifest. A path is below the directory of the manifest.
+    /// The program in the manifest, as a path below the manifest's directory.
     private var executable: String {
         switch language {
         case .swift: ".build/debug/Handler"
@@ -124,7 +123,7 @@ struct HandlerTemplate {
 }
 
 extension String {
-    /// The text as one word of a command line.
+    /// The text as one word of a shell command.
     fileprivate var quotedForShell: String {
         let isPlain = utf8.allSatisfy { byte in
             switch byte {
