@@ -1,21 +1,21 @@
 package import DBus
 internal import Glibc
 
-/// One run of the `openurl` command: the arguments, and everything outside the command that a run reads and writes.
+/// One run of the `openurl` command: its arguments, and everything outside that it reads and writes.
 public struct Invocation {
     /// The arguments after the program's name.
     package var arguments: [CommandLineArgument]
-    /// The value of an environment variable; nil if the variable is unset, empty, or not UTF-8.
+    /// Returns the value of an environment variable; nil if it is unset, empty, or not UTF-8.
     package var environment: (String) -> String?
     /// The descriptor of standard input.
     package var input: CInt
     package var output: StandardOutput
     package var errors: StandardError
-    /// The bus that the router is on.
+    /// Where the router is.
     package var bus: BusAddress
     /// The machine of the bus; nil for this machine.
     package var host: RemoteHost?
-    /// Takes Ctrl-C over; nil where Ctrl-C keeps its usual meaning.
+    /// Takes over Ctrl-C; returns nil where it keeps its usual meaning.
     package var makeInterrupt: () -> Interrupt? = { nil }
 
     /// The run that this process was started for.
@@ -34,9 +34,9 @@ public struct Invocation {
         )
     }
 
-    /// Opens the URLs of a command line of URLs alone.
+    /// Opens the URLs of a command line that has only URLs.
     ///
-    /// - Returns: the exit status; nil for any other command line, of which nothing is performed.
+    /// - Returns: the exit status; nil for any other command line, which this leaves alone.
     package func openURLs() -> Int32? {
         guard let operation = OpenOperation(plain: arguments) else { return nil }
         return output.finish(operation.perform(self), errors)

@@ -2,7 +2,7 @@ internal import Glibc
 internal import OpenURLCommand
 internal import URLOpener
 
-/// The command lines of `openurl` that have options or name a command.
+/// Command lines of `openurl` that have options or name a command.
 @main enum Program {
     static func main() {
         exit(Invocation.ofProcess.run())

@@ -1,10 +1,11 @@
 internal import Glibc
 internal import URLOpener
 
-/// The `openurl` command. It opens the URLs of a command line of URLs alone, and leaves any other command line to
+/// The `openurl` command. If a command line has only URLs, this opens them; it leaves any other command line to
 /// `openurl-command`.
 ///
-/// The parser of options makes a program a third larger, and the dynamic linker adapts every page of data at each start.
+/// With its parser of options, the program would be a third larger, and the dynamic linker adapts every page of data at
+/// each start.
 @main enum Program {
     static func main() {
         let invocation = Invocation.ofProcess

@@ -1,7 +1,7 @@
 /// One argument of the process: text, or bytes that are not UTF-8.
 ///
-/// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD. The program would then open another URL than the
-/// one on its command line.
+/// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD. With it, the program would open another URL
+/// than the one on its command line.
 package enum CommandLineArgument: Sendable, Hashable {
     case text(String)
     case notUTF8([UInt8])
@@ -32,7 +32,6 @@ package enum CommandLineArgument: Sendable, Hashable {
         if case .text(let text) = self { text } else { nil }
     }
 
-    /// The bytes of the argument.
     package var bytes: [UInt8] {
         switch self {
         case .text(let text): Array(text.utf8)
@@ -40,17 +39,17 @@ package enum CommandLineArgument: Sendable, Hashable {
         }
     }
 
-    /// The text with U+FFFD in the place of bytes that are not UTF-8: for messages only.
+    /// Text for messages only, in which U+FFFD replaces bytes that are not UTF-8.
     package var shown: String {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Whether the argument is an option, as long as no `--` comes before the argument.
+    /// Whether the argument is an option, provided that no `--` comes before it.
     package var isOption: Bool {
         bytes.first == UInt8(ascii: "-") && bytes.count > 1
     }
 
-    /// Whether the argument can be a URL with a scheme.
+    /// Whether this can be a URL with a scheme.
     package var hasColon: Bool {
         bytes.contains(UInt8(ascii: ":"))
     }

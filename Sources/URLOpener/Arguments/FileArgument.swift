@@ -1,10 +1,10 @@
 internal import Glibc
 internal import OpenURLBus
 
-/// Arguments that name files, as `xdg-open` tells them from URLs: an argument without a scheme is a path.
+/// Arguments that name files. As in `xdg-open`, an argument without a scheme is a path.
 ///
-/// A text with a scheme is a URL even where the working directory has a file of this name: otherwise the contents of a
-/// directory would decide about a URL. A file with such a name is written as a path, as in `./x:y`.
+/// If it has a scheme, it is a URL, even if the working directory has a file of this name: otherwise the contents of a
+/// directory would decide what a URL means. You can write such a file as a path, as in `./x:y`.
 extension CommandLineArgument {
     /// Whether the argument begins with a scheme and a colon (RFC 3986 section 3.1).
     package var hasScheme: Bool {
@@ -14,17 +14,18 @@ extension CommandLineArgument {
         return bytes[..<colon].allSatisfy { isLetter($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0) }
     }
 
-    /// Whether the argument can only be a path: it has a slash and no scheme.
+    /// Whether the argument can only be a path, because it has a slash and no scheme.
     package var isPath: Bool { !hasScheme && bytes.contains(UInt8(ascii: "/")) }
 
-    /// Whether the argument has no scheme, and a file of this name exists. A link counts as the file behind it.
+    /// Whether the argument has no scheme and names an existing file. Links are followed.
     package var namesFile: Bool {
         !hasScheme && exists
     }
 
     private var exists: Bool { !bytes.isEmpty && access(path, F_OK) == 0 }
 
-    /// Returns the failure of an open, with the path that was probably meant: a file whose name has a colon looks like a URL.
+    /// Adds the path that was probably meant to the failure of an open, because a file whose name has a colon looks
+    /// like a URL.
     package func suggestingPath(_ failure: CommandFailure) -> CommandFailure {
         let codes = [OpenURLError.Code.noHandler, .malformedURL].map(\.errorName)
         guard codes.contains(failure.name), hasScheme, exists else { return failure }
@@ -34,8 +35,8 @@ extension CommandLineArgument {
 
     /// Returns the URL of the file that the argument names.
     ///
-    /// The path is made absolute. A `..` needs the file system: after a link, the path goes on from the directory behind the
-    /// link. Every byte that has a meaning in a URL is escaped, so any name can be written.
+    /// This makes the path absolute. For a `..` it asks the file system: after a link, the path continues from the
+    /// directory that the link points to. Every byte that has a meaning in a URL is escaped, so any name works.
     ///
     /// - Throws: the failure if there is no such file, or no working directory.
     package func fileURL() throws(CommandFailure) -> String {
@@ -57,14 +58,14 @@ extension CommandLineArgument {
         return "file://" + (parts.isEmpty ? "/" : parts.map { "/" + Self.escaped($0) }.joined())
     }
 
-    /// The bytes with the NUL at the end that the C library expects.
+    /// The bytes with a NUL at the end, as the C library expects them.
     private var path: [CChar] { bytes.map(CChar.init(bitPattern:)) + [0] }
 
     private static func bytes(of text: UnsafePointer<CChar>) -> [UInt8] {
         UnsafeBufferPointer(start: text, count: strlen(text)).map(UInt8.init(bitPattern:))
     }
 
-    /// Returns a part of a path with escapes for all bytes but the unreserved ones (RFC 3986 section 2.3).
+    /// Escapes all bytes of a path component except the unreserved ones (RFC 3986 section 2.3).
     private static func escaped(_ bytes: ArraySlice<UInt8>) -> String {
         var text = ""
         for byte in bytes {

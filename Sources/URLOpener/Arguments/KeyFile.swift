@@ -1,4 +1,4 @@
-/// A key and a file on the command line: `key=file`, in which `-` is a standard stream of the command.
+/// A `key=file` on the command line, in which `-` is a standard stream of the command.
 package struct KeyFile: Sendable, Hashable {
     package let key: String
     /// The path of the file; nil for the standard stream.

@@ -2,10 +2,10 @@ internal import DBus
 
 /// The items of a command line, which a command processes one at a time.
 package struct Batch {
-    /// The name of the item's member in the JSON of a failure.
+    /// What an item is called in the JSON of its failure.
     let key: String
     let printsJSON: Bool
-    /// Whether nothing is printed on standard error.
+    /// Whether standard error stays empty.
     var isQuiet = false
     let invocation: Invocation
 
@@ -16,11 +16,11 @@ package struct Batch {
         self.invocation = invocation
     }
 
-    /// Processes the items in order. A failure does not stop the rest.
+    /// Processes the items in order. If one fails, the others are processed all the same.
     ///
-    /// A failure is printed on standard output if the command prints JSON, and on standard error otherwise.
+    /// Failures go to standard output if the command prints JSON, and to standard error otherwise.
     ///
-    /// - Parameter name: returns the item as the command line names it.
+    /// - Parameter name: returns an item as the command line names it.
     /// - Returns: the exit status of the first failure, or 0 if there is none.
     package func perform<Item>(
         _ items: [Item],

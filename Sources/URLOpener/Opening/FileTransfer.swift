@@ -3,7 +3,8 @@ internal import Glibc
 internal import OpenURLBus
 
 extension Value? {
-    /// Returns the annotation with open files as further entries. The handler reads from the files; this program does not.
+    /// Returns the annotation with open files as further entries. Only the handler reads from the files, not this
+    /// program.
     ///
     /// - Parameter standardInput: the descriptor for a file without a path.
     /// - Throws: the failure of a file that cannot be opened.
@@ -22,7 +23,7 @@ extension Value? {
     }
 }
 
-/// A file for a value of the reply. It is open before the URL is sent, and keeps its contents until there is a value.
+/// A file for a value of the reply. It is open before the URL is sent, and keeps its contents until a value arrives.
 struct SavedValue {
     let key: String
     fileprivate let file: OutputFile
@@ -36,14 +37,14 @@ struct SavedValue {
     }
 }
 
-/// A file for output, which keeps its contents until it is written.
+/// A file for output, which keeps its old contents until it is written.
 struct OutputFile {
-    /// The file; nil for the standard output.
+    /// The file; nil for standard output.
     private let file: (path: String, descriptor: UnixFD)?
 
     /// Opens a file.
     ///
-    /// - Parameter path: the path; nil for the standard output.
+    /// - Parameter path: the path; nil for standard output.
     /// - Throws: the failure of a file that cannot be written.
     init(_ path: String?) throws(CommandFailure) {
         guard let path else {
@@ -58,8 +59,8 @@ struct OutputFile {
     /// Replaces the contents of the file.
     ///
     /// - Parameters:
-    ///   - output: the output for a file without a path.
-    ///   - body: passes the contents to its argument, which returns whether there is a use for more.
+    ///   - output: used if the file has no path.
+    ///   - body: passes the contents to its argument, which returns whether to continue.
     /// - Throws: the failure of the file, and the errors of `body`.
     func write(
         _ output: StandardOutput,
@@ -73,16 +74,17 @@ struct OutputFile {
             problem = URLOpener.write(bytes, to: file.rawValue)
             return problem == nil
         }
-        // A file system may report only when a descriptor is closed that a write has failed.
+        // Some file systems report a failed write only when a descriptor is closed.
         if problem == nil, close(dup(file.rawValue)) != 0 { problem = errno }
         if let problem { throw CommandFailure(problem, of: path) }
     }
 }
 
 extension OpenResult {
-    /// Writes a value of the reply into a file: a text, bytes, or everything that the handler writes into a pipe or file.
+    /// Writes a value of the reply into a file: a text, bytes, or everything that the handler writes into a pipe or
+    /// file.
     ///
-    /// - Parameter output: the output for a file without a path.
+    /// - Parameter output: used if the file has no path.
     /// - Throws: `invalidReply` if the reply has no such value, and the failure of the file.
     func save(_ saved: SavedValue, _ output: StandardOutput) throws(CommandFailure) {
         guard let value = reply[saved.key] else {
@@ -124,7 +126,6 @@ extension OpenResult {
 }
 
 extension CommandFailure {
-    /// Creates the failure of a file.
     fileprivate init(_ code: CInt, of file: String, status: Int32 = ExitStatus.inputOutput) {
         self.init(
             "org.freedesktop.DBus.Error.IOError",

@@ -1,9 +1,9 @@
 internal import Glibc
 internal import Synchronization
 
-/// Ctrl-C, as long as URLs are being opened: the first cancels the request, and the second gives up.
+/// Ctrl-C while URLs are being opened: the first one cancels the request, the second one gives up.
 ///
-/// The signal handler writes into a pipe, which the wait for the router's answer looks at. No thread is needed.
+/// The signal handler writes into a pipe that is watched along with the router's answer, so no thread is needed.
 package final class Interrupt {
     /// Readable after Ctrl-C.
     package let descriptor: CInt
@@ -11,14 +11,16 @@ package final class Interrupt {
     /// Whether the person wants to cancel.
     private(set) var isRequested = false
 
-    /// Takes Ctrl-C over; nil if the program was started with the signal ignored, as a shell starts a program in the background, or
-    /// if there is no descriptor left.
+    /// Takes over Ctrl-C.
+    ///
+    /// - Returns: nil if no descriptor is left, or if the signal was ignored when the program started, as a shell does
+    ///   for a program in the background.
     package init?() {
         var before = sigaction()
         sigaction(SIGINT, nil, &before)
         let handler = unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self)
         var ends: [CInt] = [-1, -1]
-        // Nothing may follow that fails: `deinit` changes the signal.
+        // Nothing after this may fail, because `deinit` changes the signal.
         guard handler != Self.ignored, pipe(&ends) == 0 else { return nil }
         (descriptor, writingEnd) = (ends[0], ends[1])
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -52,19 +54,19 @@ package final class Interrupt {
         return false
     }
 
-    /// Whether Ctrl-C has come that ``take()`` has not noted.
+    /// Whether a Ctrl-C has come that ``take()`` has not noted.
     package var isWaiting: Bool {
         var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&end, 1, 0) > 0
     }
 
-    /// Gives Ctrl-C its usual meaning back.
+    /// Restores the usual meaning of Ctrl-C.
     package func end() {
         signal(SIGINT, SIG_DFL)
     }
 }
 
-/// The end of the pipe into which the signal handler writes.
+/// Where the signal handler writes.
 private let pipeEnd = Atomic<CInt>(-1)
 
 private let noteSignal: @convention(c) (CInt) -> Void = { _ in

@@ -2,19 +2,19 @@ internal import DBus
 internal import OpenURLBus
 internal import RFC1808
 
-/// The message to a waiting person that a handler has not answered yet.
+/// Informs a waiting person that a handler has not answered yet.
 struct LaunchNotice {
     let url: String
     /// The handler on the command line, if there is one.
     let handler: String?
 
-    /// Prints the handler of the URL; prints nothing if the URL has no handler.
+    /// Prints which handler the URL waits for; prints nothing if it has none.
     func print(to errors: StandardError, asking router: RouterClient) {
         do throws(CommandFailure) {
             guard let id = try id(asking: router) else { return }
             errors.print("waiting for \(id) …; Ctrl-C cancels")
         } catch {
-            // The call that opens the URL meets the same failure and reports the failure.
+            // The call that opens the URL meets the same failure, and reports it.
         }
     }
 

@@ -3,11 +3,11 @@ internal import Glibc
 package import OpenURLBus
 internal import RFC1808
 
-/// The opening of URLs and files.
+/// Opens URLs and files.
 ///
-/// The operation is the same whether the command line went through the parser or not.
+/// It does the same whether the command line went through the parser or not.
 package struct OpenOperation {
-    /// The output for a URL that was opened.
+    /// What to print for a URL that was opened.
     package enum Report {
         case nothing, trace, reply, json
     }
@@ -17,14 +17,14 @@ package struct OpenOperation {
     package var options = OpenOptions()
     /// Whether each URL waits for the answer of its handler.
     package var isCall = false
-    /// The files that the handler gets in the annotation.
+    /// Files that the handler gets in the annotation.
     package var attached: [KeyFile] = []
-    /// The files for values of the reply. The operation then has one URL.
+    /// Files for values of the reply. If there are any, the operation has one URL.
     package var saved: [KeyFile] = []
-    /// The path of the file for the steps; `-` for the standard output.
+    /// The path of the file for the steps; `-` for standard output.
     package var trace: String?
     package var report = Report.nothing
-    /// Whether nothing is printed on standard error.
+    /// Whether standard error stays empty.
     package var isQuiet = false
 
     package init(
@@ -45,9 +45,9 @@ package struct OpenOperation {
 
     private static let startupVariable = "DESKTOP_STARTUP_ID"
 
-    /// Opens the URLs in order. A failure does not stop the rest.
+    /// Opens the URLs in order. If one fails, the others are opened all the same.
     ///
-    /// If the desktop has started this program with a startup notification of X11, the notification ends with the last URL. An
+    /// If the desktop started this program with a startup notification of X11, it ends with the last URL. An
     /// application that takes a URL ends the notification itself, when its window appears.
     ///
     /// - Returns: the exit status of the first failure, or 0 if there is none.
@@ -71,7 +71,7 @@ package struct OpenOperation {
                 throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
             }
             operation.options.annotation = try options.annotation.attaching(attached, standardInput: invocation.input)
-            // A value that cannot be saved is of no use, so the URL is not opened then.
+            // If a value cannot be saved, it is of no use, so do not open the URL.
             outputs = try saved.map { file throws(CommandFailure) in try SavedValue(file) }
             openTrace = try trace.map { path throws(CommandFailure) in try OpenTrace(path == "-" ? nil : path) }
         } catch {
@@ -90,7 +90,7 @@ package struct OpenOperation {
     ) -> Int32 {
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         var isWithApplication = false
-        // A URL that is stored is in the queue, and 'queue drop' removes it.
+        // A stored URL is in the queue, and 'queue drop' removes it.
         let interrupt = options.isQueued ? nil : invocation.makeInterrupt()
         var replied: OpenResult?
         var status = batch.perform(urls, name: \.nameInFailures) { (url) throws(CommandFailure) in
@@ -122,7 +122,7 @@ package struct OpenOperation {
             }
         }
         interrupt?.end()
-        // Ctrl-C ends the program again, whose copying may take as long as the handler writes.
+        // Ctrl-C ends the program again, because saving may take as long as the handler writes.
         if let replied, !outputs.isEmpty { status = save(replied, outputs, invocation) }
         if let openTrace { status = write(openTrace, after: status, invocation) }
         if !isWithApplication { startup?.end() }
@@ -139,7 +139,7 @@ package struct OpenOperation {
         }
     }
 
-    /// Performs an open, and adds its steps to a trace. The router's log tells the steps of an open that fails.
+    /// Performs an open, and adds its steps to a trace. If the open fails, they come from the router's log.
     private func tracing(
         _ url: String,
         in trace: OpenTrace?,
@@ -178,7 +178,8 @@ package struct OpenOperation {
         }
     }
 
-    /// Brings the handler of a desktop entry to the foreground. A menu starts the entry's command without a URL.
+    /// Brings the handler of a desktop entry to the foreground, because a menu starts the entry's command without a
+    /// URL.
     private func activate(_ entry: String, with router: RouterClient, _ invocation: Invocation) -> Int32 {
         let id = entry.hasSuffix(".desktop") ? String(entry.dropLast(".desktop".count)) : entry
         let batch = Batch(key: "id", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
@@ -187,7 +188,7 @@ package struct OpenOperation {
         }
     }
 
-    /// The time after which the router cannot answer any more: a fallback gets the time limit once more.
+    /// How long the router may take to answer. Each fallback gets the time limit once more.
     private var timeLimit: Duration {
         guard let limit = options.timeout else { return RouterClient.longestCall }
         return limit * (fallback.count + 1) + RouterClient.grace
@@ -204,7 +205,7 @@ package struct OpenOperation {
         if !options.isQueued { options.handleToken = RouterClient.token }
         for url in fallback { options.fallback.append(try url.urlText(passedBy: options.desktopEntry)) }
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
-        // A value that breaks the rules is ignored, as W3C Trace Context says.
+        // As W3C Trace Context says, ignore a value that breaks the rules.
         options.traceParent = invocation.environment("TRACEPARENT").flatMap(TraceParent.init(rawValue:))
         options.desktopStartupID = invocation.environment(Self.startupVariable)
         let isWatched = !isQuiet && report != .json && invocation.errors.isTerminal
@@ -239,7 +240,7 @@ package struct OpenOperation {
         let bar = isWatched && invocation.environment("TERM") != "dumb" ? ProgressBar(on: invocation.errors) : nil
         defer { bar?.remove() }
         let notice = {
-            // A handler that reports has started.
+            // A handler that reports progress has started.
             if bar?.isShown == true { return }
             if isCall { return invocation.errors.print("waiting for the answer …; Ctrl-C cancels") }
             LaunchNotice(url: url, handler: options.handler).print(to: invocation.errors, asking: router)
@@ -260,12 +261,12 @@ package struct OpenOperation {
 }
 
 extension OpenOperation {
-    /// Creates the operation for a command line of URLs alone, or for the one of a desktop entry; nil for any other command
-    /// line.
+    /// Creates the operation for a command line of only URLs, or for that of a desktop entry; nil for any other.
     ///
-    /// The two skip the parser, which takes some milliseconds. The command of a desktop entry is
-    /// `openurl open --desktop-entry ID -- URL`. An argument that starts with `-` is an option unless `--` comes before. Without `open` and `--`, the first argument
-    /// could name a command, so the argument has to contain a `:` or a `/`, which no command's name contains.
+    /// These two skip the parser, which takes some milliseconds. The command of a desktop entry is `openurl open
+    /// --desktop-entry ID -- URL`. An argument that starts with `-` is an option unless `--` comes before it. Without
+    /// `open` and `--`, the first argument could name a command, so it must contain a `:` or a `/`, which no command's
+    /// name does.
     package init?(plain arguments: [CommandLineArgument]) {
         var urls = arguments[...]
         let isNamed = urls.first == .text("open")
@@ -289,19 +290,20 @@ extension OpenResult {
 }
 
 extension CommandLineArgument {
-    /// The argument in the message of a failure, which may go to a log. The answer to a call holds a secret.
+    /// The argument as the message of a failure names it. The message may go to a log, and the answer to a call holds a
+    /// secret.
     fileprivate var nameInFailures: String {
         XCallbackURL.isReply(shown) ? "\(XCallbackURL.replyScheme):" : shown
     }
 
     /// Returns the text of a URL, or the URL of the file that the argument names.
     ///
-    /// Only bytes that the bus cannot carry are an error here. The router judges the rest.
+    /// Only bytes that the bus cannot carry are an error here, because the router judges the rest.
     ///
-    /// - Parameter entry: the desktop entry that passes the URL, if there is one. The desktop may have decoded the URL, so the
-    ///   bytes get their escapes again.
+    /// - Parameter entry: the desktop entry that passes the URL, if there is one. Because the desktop may have decoded
+    ///   the URL, its bytes are escaped again.
     package func urlText(passedBy entry: String? = nil) throws(CommandFailure) -> String {
-        // A text without a colon has no scheme, so it can only be meant as the name of a file.
+        // Without a colon there is no scheme, so this must be the name of a file.
         if isPath || namesFile || !hasColon && !bytes.isEmpty { return try fileURL() }
         switch self {
         case .text(let text): return text

@@ -3,12 +3,12 @@ internal import OpenURLBus
 extension OpenResult {
     /// Returns the result as lines for a person.
     ///
-    /// The first line names the handler and the request, and says how the URL reached the handler. Each further line has a step and the
-    /// milliseconds since the router accepted the URL. The last line has the values of the reply, if there are any.
+    /// On the first line are the handler, the request, and how the URL reached the handler. Each further line has a
+    /// step and the milliseconds since the router accepted the URL. If the reply has values, they are on the last line.
     package func traceLines(of url: String) -> [String] {
         let number = id.map { " \($0.printable)" } ?? ""
         let origin = isVerified ? "" : ", started by hand"
-        // The number of a queued URL is its name, unless the caller has given one.
+        // A queued URL is known by its number, unless the caller has named the request.
         let request = requestID.flatMap { $0 == id ? nil : ", request \($0.printable)" } ?? ""
         let title = "\(url.printable): \(handler.printable) (\(way.rawValue)\(number)\(origin)\(request))"
         let answer = reply.isEmpty ? [] : ["    reply \(replyJSON.text.printable)"]
@@ -21,15 +21,15 @@ extension OpenResult {
             } + answer
     }
 
-    /// Returns the URL, or a file, and the result as an object, without the keys that have no value.
+    /// Returns the URL or file and the result as an object without empty keys.
     package func json(of url: String, as key: String = "url") -> JSON {
         .object([(name: key, value: .string(url))] + jsonMembers)
     }
 
-    /// The result of a queued URL as an object, without the keys that have no value.
+    /// The result of a queued URL as an object without empty keys.
     package var json: JSON { .object(jsonMembers) }
 
-    /// The values that the handler answered with, as an object.
+    /// The handler's reply as an object.
     package var replyJSON: JSON {
         .object(reply.sorted { $0.key < $1.key }.map { (name: $0.key, value: JSON($0.value)) })
     }

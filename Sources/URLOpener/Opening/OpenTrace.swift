@@ -4,7 +4,7 @@ internal import OpenURLBus
 
 /// The steps of opens in the Trace Event Format, which Perfetto and browsers draw.
 ///
-/// The format is described in <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
+/// See <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU> for the format.
 final class OpenTrace {
     private let file: OutputFile
     private var events: [JSON] = []
@@ -12,22 +12,22 @@ final class OpenTrace {
 
     /// Opens the file.
     ///
-    /// - Parameter path: the path; nil for the standard output.
+    /// - Parameter path: the path; nil for standard output.
     init(_ path: String?) throws(CommandFailure) {
         file = try OutputFile(path)
         add(metadata: "process_name", "openurl", lane: 0)
     }
 
-    /// A name for the next request, by which the log of the router finds it.
+    /// Names the next request, so that it can be found in the router's log.
     static var requestID: RequestID? { RequestID(rawValue: "trace-\(getpid())-\(TracePhase.now)") }
 
-    /// Adds an open. The texts do not have what may be a secret of the URLs.
+    /// Adds an open, and leaves out what may be a secret of the URLs.
     ///
     /// - Parameters:
-    ///   - fallback: the URLs that are tried instead, which the texts may quote as well.
-    ///   - start: the time when the command sent the URL, in microseconds of `TracePhase.now`.
-    ///   - end: the time of the outcome.
-    ///   - steps: the steps, whose times count from the time when the router accepted the URL.
+    ///   - fallback: the URLs that are tried instead, because texts may quote them too.
+    ///   - start: when the command sent the URL, in microseconds of `TracePhase.now`.
+    ///   - end: when the outcome was known.
+    ///   - steps: the steps, whose times count from when the router accepted the URL.
     ///   - outcome: the outcome, in words.
     func add(
         _ url: String,
@@ -50,7 +50,7 @@ final class OpenTrace {
         add("open \(redacted)", at: start, total, lane: lane, facts)
         var before: UInt64 = 0
         for step in steps {
-            // A step ends when it is told. The handler's clock is the router's.
+            // A step ends when it is reported. The handler and the router use the same clock.
             let begin = min(before, step.microseconds)
             add(
                 secrets.redacting(step.name),
@@ -63,7 +63,6 @@ final class OpenTrace {
         }
     }
 
-    /// Writes the file.
     func write(_ output: StandardOutput) throws(CommandFailure) {
         let document = JSON.object([
             (name: "traceEvents", value: .array(events)), (name: "displayTimeUnit", value: .string("ms")),

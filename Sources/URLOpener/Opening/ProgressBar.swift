@@ -1,6 +1,6 @@
 internal import OpenURLBus
 
-/// The progress of a handler's work, in the last line of a terminal.
+/// Shows a handler's progress in the last line of a terminal.
 final class ProgressBar {
     private let errors: StandardError
     private(set) var isShown = false
@@ -10,22 +10,22 @@ final class ProgressBar {
         self.errors = errors
     }
 
-    /// Shows a report in place of the one before.
+    /// Shows a report in place of the previous one.
     func show(_ report: ProgressReport) {
         isShown = true
         errors.draw(Self.line(report, width: terminalWidth(of: errors.descriptor)))
     }
 
-    /// Removes the bar, so that other output can begin at the start of the line.
+    /// Removes the bar, so that other output starts at the beginning of the line.
     func remove() {
         if isShown { errors.draw("") }
         isShown = false
     }
 
-    /// The number of characters in the bar.
+    /// The length of the bar in characters.
     private static let length = 20
 
-    /// Returns the line for a report, which fits into a terminal of a width.
+    /// Returns the line for a report, cut to the width of a terminal.
     static func line(_ report: ProgressReport, width: Int) -> String {
         let done = Int(report.fraction * Double(length))
         let bar = String(repeating: "#", count: done) + String(repeating: "-", count: length - done)
@@ -33,7 +33,7 @@ final class ProgressBar {
         let padding = String(repeating: " ", count: max(0, 3 - percent.count))
         let line = "[\(bar)] \(padding)\(percent) %"
         let text = report.message.isEmpty ? line : "\(line)  \(report.message.printable)"
-        // A line that fills the last column would go on in the next line.
+        // A line that fills the last column would continue on the next line.
         return String(text.prefix(max(0, width - 1)))
     }
 }

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// A startup notification of X11, which the desktop shows as a busy pointer until the notification ends
-/// (Startup Notification Protocol Specification, version 0.1).
+/// A startup notification of X11, which the desktop shows as a busy pointer until it ends (Startup Notification
+/// Protocol Specification, version 0.1).
 ///
-/// A toolkit ends the notification with the first window of its process. This program and a handler of the router have no such
-/// window, so this program ends the notification.
+/// A toolkit ends it with the first window of its process. Because neither this program nor a handler of the router has
+/// such a window, this program ends it.
 struct StartupNotification {
     private let id: String
     private let display: String
@@ -12,16 +12,16 @@ struct StartupNotification {
     /// The longest name of a notification, in bytes.
     private static let limit = 4096
 
-    /// Creates a notification; nil for a name that is not of X11, and without a display.
+    /// Creates a notification; nil without a display, or if the name is not of X11.
     ///
-    /// Wayland's tokens can be in the same variable. Only a name of X11 has a time.
+    /// The same variable can hold a token of Wayland. Only a name of X11 has a time.
     init?(_ id: String?, on display: String?) {
         guard let id, let display, strstr(id, "_TIME") != nil, id.utf8.count <= Self.limit else { return nil }
         self.id = id
         self.display = display
     }
 
-    /// The message that ends the notification, in the pieces of 20 bytes that fit into an event.
+    /// The message that ends the notification, in pieces of 20 bytes, which fit into an event.
     var removal: [[UInt8]] {
         let value = String(id.flatMap { $0 == "\\" || $0 == "\"" ? ["\\", $0] : [$0] })
         let text = Array("remove: ID=\"\(value)\"".utf8) + [0]
@@ -31,12 +31,14 @@ struct StartupNotification {
         }
     }
 
-    /// The time that the display gets to take the message, in milliseconds.
+    /// How long the display may take to accept the message, in milliseconds.
     private static let timeLimit: CInt = 1000
 
-    /// Ends the notification. If the display does not take the message, the desktop ends the notification after some seconds.
+    /// Ends the notification. If the display does not accept the message, the desktop ends the notification after a few
+    /// seconds.
     ///
-    /// Another thread talks to the display, because a display behind a network may not answer. The thread ends with the program.
+    /// This uses another thread, because a display on another machine may never answer. The thread ends with the
+    /// program.
     func end() {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { return }

@@ -2,7 +2,7 @@ internal import DBus
 internal import Glibc
 internal import OpenURLBus
 
-/// The question to the person at the terminal that a URL may need.
+/// Asks the person at the terminal whether to open a URL.
 struct TerminalQuestion {
     let url: String
     let options: OpenOptions
@@ -21,7 +21,7 @@ struct TerminalQuestion {
 
     /// Asks the person.
     ///
-    /// - Returns: the permission to open the URL; nil if the router has no question about the URL.
+    /// - Returns: the permission to open the URL; nil if the router has no question about it.
     /// - Throws: the failure of a URL that the person does not allow.
     func ask() throws(CommandFailure) -> String? {
         let question: PolicyQuestion
@@ -32,14 +32,14 @@ struct TerminalQuestion {
             return nil
         }
         invocation.output.flush()
-        // Text that was typed before the question is not an answer to it.
+        // Text that was typed before the question does not answer it.
         tcflush(invocation.input, TCIFLUSH)
         invocation.errors.print("\(question.sender) wants to open this address with \(question.handler):")
         invocation.errors.print("  \(question.url)")
         let choices = question.isMemorable ? "[y]es, [a]lways, [n]o, ne[v]er" : "[y]es, [n]o"
         invocation.errors.prompt("open it? \(choices): ")
         let line = line()
-        // The router has nothing of this URL that could be cancelled.
+        // The router has not begun this URL, so there is nothing to cancel.
         if let interrupt, interrupt.isWaiting, interrupt.take() { throw .interrupted }
         let reply = line.first.flatMap { Reply(rawValue: Character($0.lowercased())) } ?? .no
         if question.isMemorable, reply == .always || reply == .never {

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The functions of libxcb with which a program sends a message to the clients of a display.
+/// The functions of libxcb that send a message to the clients of a display.
 ///
 /// The library is loaded at run time, because most runs of the program do not need it.
 struct XCB {
@@ -11,7 +11,7 @@ struct XCB {
     private typealias Ask = @convention(c) (Connection) -> CInt
     private typealias GenerateID = @convention(c) (Connection) -> UInt32
     private typealias GetSetup = @convention(c) (Connection) -> UnsafeRawPointer?
-    // A cookie of libxcb is a structure of one 32-bit number.
+    // In libxcb, a cookie is a structure of one 32-bit number.
     private typealias InternAtom = @convention(c) (Connection, UInt8, UInt16, UnsafePointer<CChar>) -> UInt32
     private typealias InternAtomReply =
         @convention(c) (Connection, UInt32, UnsafeRawPointer?) -> UnsafeMutableRawPointer?
@@ -36,7 +36,7 @@ struct XCB {
     /// The number of bytes in a piece of a message.
     static let pieceSize = 20
 
-    /// Loads the library, which stays loaded; nil if the library is not installed.
+    /// Loads the library, which stays loaded; nil if it is not installed.
     init?() {
         guard let library = dlopen("libxcb.so.1", RTLD_NOW) else { return nil }
         func function<Function>(_ name: String, as _: Function.Type = Function.self) -> Function? {
@@ -65,7 +65,7 @@ struct XCB {
 
     /// Sends a message to all clients that watch the properties of the root window.
     ///
-    /// Nothing is sent if the display cannot be reached. Blocks until the display has taken the message.
+    /// This blocks until the display has accepted the message. If the display cannot be reached, nothing is sent.
     ///
     /// - Parameters:
     ///   - pieces: the pieces of the message, each of ``pieceSize`` bytes.
@@ -77,7 +77,7 @@ struct XCB {
         guard hasError(connection) == 0, let root = rootWindow(of: connection),
             let first = atom(types.first, on: connection), let others = atom(types.others, on: connection)
         else { return }
-        // The window only tells the pieces of one message from those of another. The display removes it with the connection.
+        // The window only marks which pieces belong to one message. It goes away with the connection.
         let window = generateID(connection)
         _ = createWindow(connection, 0, window, root, 0, 0, 1, 1, 0, Self.inputOnly, 0, 0, nil)
         for (index, piece) in pieces.enumerated() {
@@ -86,8 +86,8 @@ struct XCB {
                 _ = sendEvent(connection, 0, root, Self.propertyChange, Array(header) + piece)
             }
         }
-        // The display may drop messages that it has not read before the end of the connection. With the answer to a further
-        // question it has read them.
+        // At the end of a connection, the display may drop messages that it has not read. If it answers another
+        // question, it has read them.
         _ = atom(types.first, on: connection)
     }
 
@@ -116,8 +116,8 @@ struct XCB {
         return reply.load(fromByteOffset: 8, as: UInt32.self)
     }
 
-    /// Returns the root window of the first screen, as the display's first message describes it (X Window System Protocol,
-    /// "Connection Setup"). Displays with several screens have died out.
+    /// Returns the root window of the first screen, which the display describes in its first message (X Window System
+    /// Protocol, "Connection Setup"). Nobody uses displays with several screens any longer.
     private func rootWindow(of connection: Connection) -> UInt32? {
         guard let setup = getSetup(connection), setup.load(fromByteOffset: 28, as: UInt8.self) > 0 else { return nil }
         let vendorLength = Int(setup.load(fromByteOffset: 24, as: UInt16.self))

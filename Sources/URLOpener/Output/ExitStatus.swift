@@ -1,18 +1,18 @@
 internal import OpenURLBus
 
-/// The exit statuses of the command, apart from 0 and those of the causes in `OpenURLError.Code`.
+/// Exit statuses of the command, apart from 0 and those in `OpenURLError.Code`.
 package enum ExitStatus {
     /// A command other than `open` failed, such as `status` for a handler that is not registered.
     package static let failure: Int32 = 1
-    /// The command line is wrong. The corresponding C constant is `EX_USAGE`.
+    /// The command line is wrong (`EX_USAGE`).
     package static let usage: Int32 = 64
-    /// A manifest is invalid. The corresponding C constant is `EX_DATAERR`.
+    /// A manifest is invalid (`EX_DATAERR`).
     package static let dataError: Int32 = 65
-    /// There is no such file. The corresponding C constant is `EX_NOINPUT`.
+    /// There is no such file (`EX_NOINPUT`).
     package static let noInput: Int32 = 66
-    /// There is no session bus, or no router on the bus, or a program of openurl is missing. The corresponding C constant is `EX_UNAVAILABLE`.
+    /// There is no session bus or no router on it, or a program of openurl is missing (`EX_UNAVAILABLE`).
     package static let unavailable: Int32 = 69
-    /// Standard input or output failed. The corresponding C constant is `EX_IOERR`.
+    /// Standard input or output failed (`EX_IOERR`).
     package static let inputOutput: Int32 = 74
 }
 

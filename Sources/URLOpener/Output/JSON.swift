@@ -3,8 +3,8 @@ package import OpenURLBus
 
 /// A JSON text (RFC 8259) that keeps the order of an object's members.
 ///
-/// `JSONEncoder` leaves the controls of terminals and of bidirectional text as they are, which JSON allows. Such controls
-/// could mislead a person who reads the output, so this type escapes them.
+/// It escapes the control characters of terminals and of bidirectional text, which could mislead a person who reads the
+/// output. `JSONEncoder` leaves them as they are, because JSON allows them.
 package indirect enum JSON {
     /// A number, `true`, `false` or `null`.
     case literal(String)
@@ -72,8 +72,8 @@ package indirect enum JSON {
 extension JSON {
     /// Converts a value of the bus.
     ///
-    /// A variant becomes its content, and a structure becomes an array. The keys of a dictionary become strings, which are
-    /// sorted. A descriptor and a number that is not finite become null.
+    /// A variant becomes its content, and a structure becomes an array. Dictionary keys become strings, and are sorted.
+    /// If a value is a descriptor, or a number that is not finite, it becomes null.
     package init(_ value: Value) {
         switch value {
         case .byte(let number): self = .number(number)
@@ -97,12 +97,12 @@ extension JSON {
         }
     }
 
-    /// A value of the contract, with the keys that the value has on the bus. A key without a value is null.
+    /// Converts a value of the contract, with the same keys as on the bus. If a key has no value, it is null.
     package init(_ record: some Record) {
         self.init(record.content)
     }
 
-    /// The content of a field.
+    /// Converts the content of a field.
     package init(_ content: FieldContent) {
         switch content {
         case .value(let value): self.init(value)

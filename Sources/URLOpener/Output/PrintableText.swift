@@ -1,7 +1,7 @@
 extension Unicode.Scalar {
     /// Whether the scalar could mislead a terminal or a reader.
     ///
-    /// Such scalars are the controls (C0, DEL, C1), the controls of bidirectional text, and the separators of lines and
+    /// This is true of the controls (C0, DEL, C1), the controls of bidirectional text, and the separators of lines and
     /// paragraphs.
     package var isControl: Bool {
         switch value {
@@ -12,7 +12,7 @@ extension Unicode.Scalar {
 }
 
 extension String {
-    /// The text with its control scalars written as `\u{…}`, which is safe for a terminal.
+    /// The text with its controls written as `\u{…}`, so that it is safe for a terminal.
     package var printable: String {
         guard unicodeScalars.contains(where: \.isControl) else { return self }
         var text = ""

@@ -1,10 +1,10 @@
 internal import Glibc
 internal import OpenURLBus
 
-/// The program's output, which is collected and written in large pieces.
+/// The program's output, collected so that it is written in large pieces.
 ///
-/// ``flush()`` writes the output before the program may wait. If the output cannot be written, the program still performs
-/// its command, and then fails.
+/// Call ``flush()`` before the program may wait. If the output cannot be written, the program still performs its
+/// command, and then fails.
 package final class StandardOutput {
     /// Whether a person reads the output.
     package private(set) lazy var isTerminal = isatty(descriptor) != 0
@@ -12,7 +12,7 @@ package final class StandardOutput {
     private var buffer: [UInt8] = []
     private var problem: CInt?
 
-    /// Creates an output to a descriptor, which stays the caller's.
+    /// Creates an output. It does not own the descriptor.
     ///
     /// - Parameter isTerminal: whether a person reads the output; nil asks the kernel about the descriptor.
     package init(_ descriptor: CInt = STDOUT_FILENO, isTerminal: Bool? = nil) {
@@ -35,12 +35,12 @@ package final class StandardOutput {
         buffer.append(contentsOf: text.utf8)
     }
 
-    /// The width of the terminal; 80 if it is not known.
+    /// The width of the terminal; 80 if it is unknown.
     package var width: Int { terminalWidth(of: descriptor) }
 
-    /// Writes bytes at once, after the output that was collected before.
+    /// Writes bytes at once, after any output collected before.
     ///
-    /// - Returns: whether there is a use for more.
+    /// - Returns: whether to continue.
     package func write(_ bytes: ArraySlice<UInt8>) -> Bool {
         flush()
         if isIntact { problem = URLOpener.write(bytes, to: descriptor) }
@@ -54,12 +54,13 @@ package final class StandardOutput {
         buffer.removeAll(keepingCapacity: true)
     }
 
-    /// Writes the rest of the output and reports a write that failed.
+    /// Writes the rest of the output, and reports a write that failed.
     ///
-    /// The end of a reader (`EPIPE`) is not reported: the reader has what it wanted.
+    /// If the reader has closed its end (`EPIPE`), that is not reported: it has what it wanted.
     ///
     /// - Parameter status: the exit status of the command.
-    /// - Returns: the exit status of the program, which is `status` unless the command succeeded and its output was lost.
+    /// - Returns: the exit status of the program, which is `status` unless the command succeeded and its output was
+    ///   lost.
     package func finish(_ status: Int32, _ errors: StandardError) -> Int32 {
         flush()
         guard let problem else { return status }
@@ -70,29 +71,30 @@ package final class StandardOutput {
 
 /// The program's messages to a person, apart from its output.
 package struct StandardError {
-    /// The descriptor, which stays the caller's.
+    /// The descriptor, which this does not own.
     package var descriptor = STDERR_FILENO
 
     /// Whether a person reads the messages.
     package var isTerminal: Bool { isatty(descriptor) != 0 }
 
-    /// Writes a line that begins with the program's name. Controls in the message are escaped.
+    /// Writes a line that begins with the program's name, with the controls in the message escaped.
     package func print(_ message: String) {
         write(message.printable)
     }
 
-    /// Writes the beginning of a line, which the person at the terminal completes. Controls in the message are escaped.
+    /// Writes the beginning of a line that the person at the terminal completes, with the controls in the message
+    /// escaped.
     package func prompt(_ message: String) {
         _ = URLOpener.write(Array("openurl: \(message.printable)".utf8)[...], to: descriptor)
     }
 
-    /// Writes a text in place of the current line of the terminal. The text has no controls.
+    /// Replaces the terminal's current line by a text without controls.
     package func draw(_ text: String) {
         _ = URLOpener.write(Array("\r\(text)\u{1B}[K".utf8)[...], to: descriptor)
     }
 
-    /// Writes the message of a failure. Each further line is indented, so that no line of the message looks like another
-    /// message of the program.
+    /// Writes the message of a failure. Further lines are indented, so that none of them looks like another message of
+    /// the program.
     ///
     /// - Parameter item: the item that failed, if the command has several.
     package func print(_ failure: CommandFailure, of item: String? = nil) {
@@ -102,12 +104,12 @@ package struct StandardError {
     }
 
     private func write(_ text: String) {
-        // No stream is left to report a failure of this write.
+        // If this write fails, no stream is left to report that.
         _ = URLOpener.write(Array("openurl: \(text)\n".utf8)[...], to: descriptor)
     }
 }
 
-/// The width of the terminal at a descriptor; 80 if the terminal does not tell.
+/// Returns the width of the terminal at a descriptor; 80 if it is unknown.
 package func terminalWidth(of descriptor: CInt) -> Int {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
@@ -116,7 +118,7 @@ package func terminalWidth(of descriptor: CInt) -> Int {
 
 /// Writes all bytes.
 ///
-/// - Returns: the error number of a failure, nil if there is none.
+/// - Returns: the error number of a failure; nil if there is none.
 package func write(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> CInt? {
     var bytes = bytes
     while !bytes.isEmpty {

@@ -1,22 +1,21 @@
 /// Rows of text.
 ///
-/// A person gets aligned columns under a header. A program gets cells that are separated by tabs, without a header.
+/// For a person, the columns are aligned under a header. For a program, cells are separated by tabs, without a header.
 package struct Table {
     /// The names of the columns; empty for a table without a header.
     package var header: [String] = []
     /// The cells of each row, one for each column.
     package var rows: [[String]] = []
 
-    /// Creates a table; without names of columns, the table has no header.
     package init(header: [String] = [], rows: [[String]] = []) {
         self.header = header
         self.rows = rows
     }
 
-    /// The text of a cell that has no value.
+    /// Stands in a cell that has no value.
     package static let absent = "–"
 
-    /// Prints the table. Controls in a cell are escaped, tabs and line breaks included.
+    /// Prints the table. Controls in a cell are escaped, including tabs and line breaks.
     package func print(to output: StandardOutput) {
         let rows = rows.map { $0.map(\.printable) }
         guard output.isTerminal else {

@@ -1,8 +1,8 @@
 extension CommandFailure {
-    /// The message as lines for a terminal: at least one, each without control characters.
+    /// The message as lines for a terminal: at least one, and none with control characters.
     ///
-    /// The reason of a handler may have several lines. The traceback of a program in Python ends with the exception, which a
-    /// person wants to read first, so the exception is also the first line.
+    /// A handler's reason may have several lines. If it is a traceback of Python, the exception comes last, but a
+    /// person wants to read it first, so it is repeated as the first line.
     package var lines: [String] {
         var lines = message.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }[...]
         while lines.count > 1, lines.last?.isEmpty == true { lines.removeLast() }

@@ -3,13 +3,13 @@ internal import Glibc
 package import OpenURLBus
 package import RFC1808
 
-/// The failure of a command, or of one item of a command.
+/// The failure of a command, or of one item of it.
 package struct CommandFailure: Error, Hashable {
-    /// The name of the error on the bus. An error of the command itself has a name of the same kind.
+    /// The name of the error on the bus. Errors of the command itself have names of the same kind.
     package let name: ErrorName
-    /// The message for a person, with advice where advice is known.
+    /// What happened, and if known, what to do.
     package let message: String
-    /// The exit status of the program if this failure is the first.
+    /// The program's exit status if this failure is the first.
     package let exitStatus: Int32
 
     package init(_ name: ErrorName, _ message: String, exitStatus: Int32) {
@@ -22,13 +22,13 @@ package struct CommandFailure: Error, Hashable {
         self.init(error.code.errorName, error.message, exitStatus: error.code.exitStatus)
     }
 
-    /// The failure of an identifier that no handler has, in the words of the router.
+    /// Creates the failure of an identifier that no handler has, in the words of the router.
     package init(unknownHandler id: String) {
         let message = "no handler is registered as \(id); 'openurl list' shows all that are"
         self.init(OpenURLError(.noHandler, message))
     }
 
-    /// The failure of a URL that is not opened because the person has pressed Ctrl-C.
+    /// The failure of a URL that was not opened because the person pressed Ctrl-C.
     package static let interrupted = CommandFailure(
         OpenURLError(.cancelled, "the request was cancelled before the router got the URL")
     )
@@ -37,7 +37,7 @@ package struct CommandFailure: Error, Hashable {
         self.init(OpenURLError(.malformedURL, error.description))
     }
 
-    /// Creates the failure of an argument that names no file, with the error of the system.
+    /// Creates the failure of an argument that names no file, with the system's error.
     package init(unusable file: String, _ code: CInt) {
         let reason = String(cString: strerror(code))
         self.init(
@@ -47,7 +47,7 @@ package struct CommandFailure: Error, Hashable {
         )
     }
 
-    /// Creates the failure of a program without a session bus.
+    /// Creates the failure of a program that has no session bus.
     package init(_ error: ConnectionError) {
         self.init(
             "org.freedesktop.DBus.Error.NoServer",
@@ -58,7 +58,7 @@ package struct CommandFailure: Error, Hashable {
 
     /// Creates the failure of a call.
     ///
-    /// - Parameter refusal: the exit status for an error of the router that has no exit status itself.
+    /// - Parameter refusal: the exit status if the router's error has none of its own.
     package init(_ error: CallError, refusal: Int32) {
         switch error {
         case .remote(let error):
@@ -124,7 +124,7 @@ package struct CommandFailure: Error, Hashable {
 }
 
 extension ErrorName {
-    /// Whether the bus uses the name for a service that the bus could not start.
+    /// Whether the bus reports with this name that it could not start a service.
     fileprivate var isAboutStarting: Bool {
         rawValue.hasPrefix("org.freedesktop.DBus.Error.Spawn.") || rawValue == "org.freedesktop.DBus.Error.TimedOut"
     }

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// A program that is installed beside this one.
 package enum InstalledProgram: String {
-    /// The command lines with options and commands.
+    /// The program for command lines with options and commands.
     case command = "openurl-command"
     case router = "openurld"
 
@@ -20,7 +20,7 @@ package enum InstalledProgram: String {
         }
     }
 
-    /// Continues this process as the program, with the arguments of this process.
+    /// Continues this process as the program, with the same arguments.
     ///
     /// - Returns: the exit status, if the program cannot be run. The reason is printed.
     package func becomeForSameArguments(_ invocation: Invocation) -> Int32 {
@@ -29,9 +29,10 @@ package enum InstalledProgram: String {
         return failure.exitStatus
     }
 
-    /// Calls `body` with the path, and returns the failure of `body`.
+    /// Calls `body` with the program's path. If that returns, the program could not be run, and this is the failure.
     private func run(_ body: (UnsafePointer<CChar>) -> Void) -> CommandFailure {
-        // The file may have been replaced since the start of this process, and its directory may have any name.
+        // Read the link, because the file may have been replaced since this process started, and because its directory
+        // may have any name.
         var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &bytes, bytes.count)
         guard count > 0 else { return Self.failure("/proc/self/exe cannot be read") }
@@ -44,7 +45,7 @@ package enum InstalledProgram: String {
         }
     }
 
-    /// The failure with the error of the system. A program that is missing is a service that is unavailable.
+    /// Creates a failure with the system's error. A missing program counts as an unavailable service.
     private static func failure(_ problem: String) -> CommandFailure {
         let reason = String(cString: strerror(errno))
         return CommandFailure(.failed, "\(problem): \(reason)", exitStatus: ExitStatus.unavailable)

@@ -2,18 +2,18 @@ package import DBus
 internal import Glibc
 internal import OpenURLBus
 
-/// The other machine whose router performs a command (`--host`).
+/// Another machine whose router performs a command (`--host`).
 package struct RemoteHost: Sendable {
     /// `HOST` or `USER@HOST`, as ssh takes it.
     package let name: String
     package let bus: BusAddress
-    /// The arguments of the command, for the `openurl` of the other machine.
+    /// The command's arguments, for the other machine's `openurl`.
     package let arguments: [CommandLineArgument]
 
-    /// The variables that belong to the desktop of this machine.
+    /// Variables that belong to the desktop of this machine.
     package static let localVariables: Set = ["DISPLAY", "DESKTOP_STARTUP_ID", "XDG_ACTIVATION_TOKEN"]
 
-    /// - Throws: the failure if the name cannot be one of a host.
+    /// - Throws: a failure if this cannot be the name of a host.
     package init(_ name: String?, _ arguments: [CommandLineArgument]) throws(CommandFailure) {
         let asks = isatty(STDIN_FILENO) != 0
         guard let name, let bus = BusAddress.host(name, asks: asks) else {
@@ -25,13 +25,13 @@ package struct RemoteHost: Sendable {
         self.arguments = arguments
     }
 
-    /// The time in which ssh reaches the host, and a person types a password.
+    /// How long ssh may take to reach the host, and a person to type a password.
     package static let connectionTime = Duration.seconds(120)
 
-    /// Returns the failure of a connection, with the exit status of ssh, which has printed the reason.
+    /// Returns the failure of a connection. If ssh failed, it has printed the reason.
     ///
-    /// If the host has no `systemd-stdio-bridge`, this process becomes an ssh that runs `openurl` there, and the method does not
-    /// return.
+    /// If the host has no `systemd-stdio-bridge`, this process becomes an ssh that runs `openurl` there, and the method
+    /// does not return.
     package func failure(_ error: ConnectionError) -> CommandFailure {
         let unreachable = "the session bus of \(name) cannot be reached"
         guard error != .timedOut else { return failure("\(unreachable): no answer came in time") }
@@ -41,7 +41,7 @@ package struct RemoteHost: Sendable {
         let exited = status & 0x7f == 0
         let code = (status >> 8) & 0xff
         guard exited, code == Self.notFound else {
-            // ssh has printed its own reason. Other statuses are those of the bridge.
+            // If ssh failed, it has printed its own reason. Other statuses come from the bridge.
             let reason =
                 !exited
                 ? "ssh was killed"
@@ -66,7 +66,7 @@ package struct RemoteHost: Sendable {
     ///
     /// - Returns: the reason why that is not possible.
     private func runThere() -> String {
-        // The login shell there may be any. Quotes mean the same in each of them only without these characters.
+        // The login shell there is unknown. Quotes mean the same in all shells only without these characters.
         guard
             !arguments.contains(where: { $0.bytes.contains { [UInt8(ascii: "\\"), UInt8(ascii: "\n")].contains($0) } })
         else {
@@ -88,7 +88,7 @@ package struct RemoteHost: Sendable {
 }
 
 extension Invocation {
-    /// Checks that an argument means the same on the other machine, if the command is for one.
+    /// Checks that an argument means the same on the other machine, if there is one.
     package func checkMeaningThere(_ argument: CommandLineArgument) throws(CommandFailure) {
         guard let host, !argument.hasScheme else { return }
         let reason = "'\(argument.shown)' is a file on this machine; give a URL that \(host.name) can open"

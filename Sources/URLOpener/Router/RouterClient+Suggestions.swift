@@ -2,11 +2,11 @@ internal import DBus
 internal import OpenURLBus
 internal import Spelling
 
-/// The names that a person probably meant. The router names none of them in its errors, because its callers may be confined.
+/// Suggestions for misspelt names. The router's errors have none, because its callers may be confined.
 extension RouterClient {
     private static let limit = Duration.seconds(2)
 
-    /// Returns the failure of an open, with the scheme that was probably meant.
+    /// Adds the scheme that was probably meant to the failure of an open.
     package func suggestingScheme(for url: String, _ failure: CommandFailure) -> CommandFailure {
         guard failure.name == OpenURLError.Code.noHandler.errorName, let colon = url.firstIndex(of: ":") else {
             return failure
@@ -16,7 +16,7 @@ extension RouterClient {
         }
     }
 
-    /// Returns the failure of a request for a handler, with the identifier that was probably meant.
+    /// Adds the identifier that was probably meant to the failure of a request for a handler.
     package func suggestingHandler(for id: String, _ failure: CommandFailure) -> CommandFailure {
         guard failure.name == OpenURLError.Code.noHandler.errorName else { return failure }
         return suggesting(insteadOf: id, "", failure) { () throws(CommandFailure) in
@@ -24,8 +24,8 @@ extension RouterClient {
         }
     }
 
-    /// Returns the failure of a request with a URL, with the name that was probably meant: that of the handler if the request is for
-    /// one handler, and otherwise the scheme.
+    /// Adds the name that was probably meant to the failure of a request with a URL: the handler's if the request names
+    /// one, and otherwise the scheme.
     package func suggestingName(for url: String, _ handler: String?, _ failure: CommandFailure) -> CommandFailure {
         handler.map { suggestingHandler(for: $0, failure) } ?? suggestingScheme(for: url, failure)
     }

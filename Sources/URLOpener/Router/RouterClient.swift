@@ -1,14 +1,15 @@
 package import DBus
 package import OpenURLBus
 
-/// A client of the router. The bus starts the router if the router is not running.
+/// A client of the router. If it is not running, the bus starts it.
 package struct RouterClient {
     private let way: WayToRouter
 
-    /// Connects to the router's bus. If the connection fails, or if another program than the router owns the router's name, every call
-    /// throws that failure.
+    /// Connects to the router's bus. If that fails, or if another program owns the router's name, every call throws
+    /// that failure.
     ///
-    /// - Parameter mayUseLane: whether the router's lane is used instead of the bus, if the router of this installation listens there.
+    /// - Parameter mayUseLane: whether to use the router's lane instead of the bus, if the router of this installation
+    ///   listens there.
     package init(on invocation: Invocation, mayUseLane: Bool = false) {
         way = WayToRouter(invocation, mayUseLane: mayUseLane && invocation.host == nil)
     }
@@ -20,10 +21,10 @@ package struct RouterClient {
         }
     }
 
-    /// Makes a call; again over the bus if the router on the lane has ended and has not seen the call, or if the call is too large
-    /// for the lane.
+    /// Makes a call. It is repeated over the bus if the lane's router exited before it saw the call, or if the call is
+    /// too large for the lane.
     ///
-    /// - Parameter refusal: the exit status for an error that has no exit status itself.
+    /// - Parameter refusal: the exit status for an error that has none of its own.
     private func perform<Output>(
         refusal: Int32,
         _ body: (BlockingConnection) throws(CallError) -> Output
@@ -44,22 +45,22 @@ package struct RouterClient {
         return try perform(refusal: refusal, body)
     }
 
-    /// The time limit of a call that the router itself limits, by the times in a manifest: at most a day each, and some time
-    /// for the answer. Only a program that poses as a router lets a call reach it.
+    /// The time limit of a call that the router itself limits. It adds up times from a manifest, each at most a day,
+    /// and some time for the answer. Only a program that poses as a router lets a call take this long.
     package static let longestCall = Duration.seconds(2 * 86_400)
 
-    /// The time limit of a call that starts, suspends or ends a handler. The router's own limits are shorter, unless a manifest
-    /// says otherwise.
+    /// The time limit of a call that starts, suspends or ends a handler. The router's own limits are shorter, unless a
+    /// manifest says otherwise.
     package static let lifecycleCall = Duration.seconds(120)
 
-    /// The time that a router gets for its answer after the time limit that a person has set.
+    /// How much longer than a person's time limit a router may take to answer.
     package static let grace = Duration.seconds(2)
 
     /// Calls a method of the router.
     ///
     /// - Parameters:
-    ///   - timeout: the time limit of the call. A method that the router itself limits has ``longestCall``.
-    ///   - refusal: the exit status for an error that has no exit status itself. The default is that of a missing router.
+    ///   - timeout: the time limit of the call. Pass ``longestCall`` for a method that the router itself limits.
+    ///   - refusal: the exit status for an error that has none of its own. The default is that of a missing router.
     ///   - notice: called once if there is no answer after 300 ms.
     package func call<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
@@ -80,13 +81,13 @@ package struct RouterClient {
         }
     }
 
-    /// Calls a method that opens a URL. The caller has a handle with ``token`` meanwhile.
+    /// Calls a method that opens a URL. Meanwhile, the caller has a handle with ``token``.
     ///
     /// - Parameters:
     ///   - timeout: the time limit of the call.
     ///   - notice: called once if there is no answer after 300 ms.
     ///   - progress: called for each report of the handler; nil if the reports are not shown.
-    ///   - interrupt: Ctrl-C, with the closure that is called when the request is cancelled because of it.
+    ///   - interrupt: Ctrl-C, with the closure to call when it cancels the request.
     package func open<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         _ input: Input,
@@ -113,7 +114,7 @@ package struct RouterClient {
                 do throws(CallError) {
                     try bus.send(RequestInterface.cancel, on: handle, Empty())
                 } catch {
-                    // The connection has ended, which also ends the wait for the answer.
+                    // The connection has ended, and with it the wait for the answer.
                 }
             }
             return try bus.answer(
@@ -126,18 +127,18 @@ package struct RouterClient {
         }
     }
 
-    /// The token of every handle: the command makes one request after the other.
+    /// The token of every handle, because the command makes only one request at a time.
     package static let token = HandleToken(rawValue: "openurl")
 
     private static let noticeDelay = Duration.milliseconds(300)
 
-    /// Returns the version of the running router, or nil if no router runs. The call does not start a router.
+    /// Returns the version of the running router; nil if none runs. This does not start a router.
     package func runningVersion() throws(CommandFailure) -> String? {
         let bus = try bus()
         do throws(CallError) {
             let owner = try bus.call(BusDriver.getNameOwner, on: BusDriver.object, RouterService.name.rawValue)
             let property = Arguments(RouterInterface.version.interface.rawValue, RouterInterface.version.name.rawValue)
-            // The router may end now, and the bus never starts a program for a unique name.
+            // The router may exit now, and the bus never starts a program for a unique name.
             let router = RemoteObject(BusName(owner), RouterService.path)
             return try bus.call(BusDriver.getProperty, on: router, property).string
         } catch .remote(let error) where error.name == .nameHasNoOwner || error.name == .serviceUnknown {

@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The connection of a command to the router: over the lane, or over the bus.
+/// A command's connection to the router, over the lane or over the bus.
 final class WayToRouter {
     enum Connection {
         case open(BlockingConnection)
@@ -20,19 +20,19 @@ final class WayToRouter {
         connection = lane.map(Connection.open) ?? Self.bus(invocation)
     }
 
-    /// Goes on over the bus if the router has closed the lane: the bus starts another router.
+    /// Changes to the bus if the router has closed the lane, because the bus starts another router.
     func leaveEndedLane() {
         if isLane, case .open(let lane) = connection, !lane.isOpen { leaveLane() }
     }
 
-    /// Goes on over the bus.
+    /// Changes to the bus.
     func leaveLane() {
         isLane = false
         connection = Self.bus(invocation)
     }
 
-    /// Connects to the router over the lane; nil if no router listens, or if another program than the router does. The bus tells
-    /// more then.
+    /// Connects to the router over the lane; nil if no router listens, or if another program does. In these cases the
+    /// bus reports more.
     private static func lane(_ invocation: Invocation) -> BlockingConnection? {
         guard let path = LaneAddress.path(for: invocation.bus) else { return nil }
         do throws(ConnectionError) {
@@ -53,7 +53,7 @@ final class WayToRouter {
 
     private static func bus(_ invocation: Invocation) -> Connection {
         do throws(ConnectionError) {
-            // The processes of another machine are not seen here.
+            // The processes of another machine are not visible here.
             guard invocation.host == nil else {
                 return .open(try BlockingConnection(invocation.bus, timeout: RemoteHost.connectionTime))
             }
@@ -65,13 +65,14 @@ final class WayToRouter {
         }
     }
 
-    /// Returns the failure of all calls, if another program than the router owns the router's name.
+    /// Returns the failure of all calls, if another program owns the router's name.
     private static func stranger(on bus: BlockingConnection, _ identity: RouterIdentity) -> CommandFailure? {
         do throws(CallError) {
             let pid = try bus.call(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
             return identity.refusal(of: pid).map { CommandFailure(.failed, $0, exitStatus: ExitStatus.unavailable) }
         } catch {
-            // Without an owner, the bus starts the program of the service file. Any other failure meets the next call, too.
+            // Without an owner, the bus starts the program of the service file. Any other failure meets the next call
+            // too.
             return nil
         }
     }
