@@ -4,13 +4,15 @@ public import RFC1808
 
 /// The URL that came back.
 public struct Callback: Sendable, Hashable {
-    /// The URL.
+    /// The URL itself.
     public let url: GenericURL
-    /// The parameters in the query and in the fragment, decoded as a form's. A parameter with different values is left out.
+    /// Parameters of the query and the fragment, decoded like those of a form. If a parameter has different values, it
+    /// is left out.
     public let query: [String: String]
-    /// The program that brought the URL, as the bus and the kernel describe it; nil for a request to a server of the program.
+    /// The program that brought the URL, as the bus and the kernel describe it; nil for a request to a server of the
+    /// program.
     public let source: OpenContext.Source?
-    /// The token that lets the program take the focus (`XDG_ACTIVATION_TOKEN`).
+    /// Lets the program take the focus (`XDG_ACTIVATION_TOKEN`).
     public let activationToken: String?
 
     init(_ url: GenericURL, _ details: CallbackDetails? = nil) {

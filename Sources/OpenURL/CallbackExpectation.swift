@@ -2,9 +2,10 @@
 public enum CallbackExpectation: Sendable, Hashable {
     /// Every URL of a scheme, such as `myapp`.
     case scheme(String)
-    /// The URLs of a host or below a path, such as `myapp://auth/done`. `CallbackPattern` of `OpenURLBus` has the rules.
+    /// The URLs of a host or below a path, such as `myapp://auth/done`. For the rules, see `CallbackPattern` of
+    /// `OpenURLBus`.
     case prefix(String)
-    /// A request to a server of the program on this machine, for a path such as `/callback`. The client puts the server's address
-    /// into `redirect_uri` of the URL.
+    /// A request for a path such as `/callback` to a server that the client runs on this machine. The client puts the
+    /// server's address into the URL's `redirect_uri`.
     case loopback(path: String)
 }

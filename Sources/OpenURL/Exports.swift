@@ -1,4 +1,4 @@
-// The public declarations of this module use types of these modules, so `import OpenURL` is enough for them.
+// The public declarations here use types of these modules, so `import OpenURL` has to be enough.
 @_exported public import DBus
 @_exported public import OpenURLBus
 @_exported public import RFC1808

@@ -7,14 +7,14 @@ internal import Reactor
 actor LoopbackWait {
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    /// The callback, at most once.
+    /// Yields the callback, at most once.
     nonisolated let callbacks: AsyncStream<GenericURL>
     private let continuation: AsyncStream<GenericURL>.Continuation
     private let loop: EventLoop
     private let server: LoopbackServer
     private var watch: DescriptorWatch?
 
-    /// - Parameter state: the value that the callback has to bring as `state`; nil for every value.
+    /// - Parameter state: the value that the callback must bring as `state`; nil for any value.
     init(_ address: GenericURL, state: String?, on loop: EventLoop) throws(LoopbackError) {
         self.loop = loop
         server = try LoopbackServer(address) { url in state == nil || FormParameters(url)["state"] == state }

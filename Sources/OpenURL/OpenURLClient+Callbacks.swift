@@ -5,21 +5,21 @@ public import RFC1808
 internal import Reactor
 
 extension OpenURLClient {
-    /// Opens a URL, and returns the URL that comes back, as a sign-in in a browser needs it (RFC 8252).
+    /// Opens a URL and returns the URL that comes back, as a sign-in in a browser needs it (RFC 8252).
     ///
     /// ```swift
     /// let callback = try await client.openForCallback(authorizeURL, expecting: .prefix("myapp://auth"))
     /// let code = callback.query["code"]
     /// ```
     ///
-    /// The callback has to bring the `state` of the URL, if the URL has one; a callback with another `state` is refused and does not
-    /// end the wait. No registration is needed. While the program waits, no other program gets the callback, and no other program
-    /// can wait for the same one. The wait ends if the task is cancelled.
+    /// If the URL has a `state`, the callback must bring the same one. A callback with another `state` is refused, and
+    /// the wait continues. You need not register anything. While the program waits, no other program gets the callback
+    /// or can wait for the same one. If the task is cancelled, the wait ends.
     ///
     /// - Parameter timeout: the time limit; at most `CallbackOptions.maximumTimeout` of `OpenURLBus`.
-    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause: `noHandler` if nothing opens the URL, `timedOut`, `notAllowed`,
-    ///   `alreadyClaimed`, `limitsExceeded`, `malformedURL` for an expectation that names no URLs; another ``OpenURLClientError``;
-    ///   `CancellationError`.
+    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause: `noHandler` if nothing opens the URL, `timedOut`,
+    ///   `notAllowed`, `alreadyClaimed`, `limitsExceeded`, `malformedURL` for an expectation that names no URLs;
+    ///   another ``OpenURLClientError``; `CancellationError`.
     public func openForCallback(
         _ url: GenericURL,
         expecting expectation: CallbackExpectation,
@@ -63,7 +63,7 @@ extension OpenURLClient {
                     group.addTask { await waiter.callbacks.first { _ in true } }
                     group.addTask {
                         try await Task.sleep(for: timeout)
-                        throw OpenURLError(.timedOut, "no callback came within the time limit")
+                        throw OpenURLError(.timedOut, "no callback arrived within the time limit")
                     }
                     group.addTask {
                         _ = try await open(opened)
@@ -131,21 +131,21 @@ extension WayToRouter {
         await unwatch(watch)
         try Task.checkCancellation()
         guard let (code, text, details) = try end.get()?.values else {
-            throw OpenURLClientError.unknown("the router ended before the callback came")
+            throw OpenURLClientError.unknown("the router exited before the callback arrived")
         }
         guard CallbackEnd(rawValue: code) == .received else {
-            throw CallError.remote(details.error ?? RemoteError(.failed, "the router gives no reason"))
+            throw CallError.remote(details.error ?? RemoteError(.failed, "the router gave no reason"))
         }
         return Callback(try callbackURL(text), details)
     }
 
-    /// Drops a claim. The connection keeps the order, so the router has the claim before.
+    /// Drops a claim. The connection keeps messages in order, so the router has received the claim before.
     private func close(_ path: ObjectPath) async {
         do throws(CallError) {
             let handle = RemoteObject(RouterService.name, path, startsService: false)
             try await connection.send(CallbackHandleInterface.close, on: handle, Empty())
         } catch {
-            // The connection has ended, and the claim with it.
+            // The connection has ended, and with it the claim.
         }
     }
 

@@ -11,14 +11,15 @@ public import Reactor
 /// print(result.handler, result.reply)
 /// ```
 ///
-/// A client holds its connections to the router and its own event loop, so one client is enough for a program. The connection is
-/// a socket of the router if the router runs, and otherwise the session bus, which starts the router.
-/// Several tasks may use the client at the same time. URLs that one task opens arrive in the order in which the task
-/// opens them.
+/// One client is enough for a program, because it holds its connections to the router and its own event loop. If the
+/// router is running, the connection is a socket of the router. Otherwise it is the session bus, which starts the
+/// router. Several tasks may use the client at the same time. If one task opens several URLs, they arrive in this
+/// order.
 public struct OpenURLClient: Sendable {
     let ways: WaysToRouter
 
-    /// Connects to the router of the session: over its own socket if it runs, otherwise over the session bus, which starts it.
+    /// Connects to the router of the session: over its own socket if it runs, otherwise over the session bus, which
+    /// starts it.
     ///
     /// - Throws: ``OpenURLClientError/unavailable(_:)`` if there is no session bus.
     public init() async throws(OpenURLClientError) {
@@ -31,9 +32,9 @@ public struct OpenURLClient: Sendable {
         try await self.init(on: loop)
     }
 
-    /// Connects to the router as ``init()`` does, on an event loop of the program, which ``close()`` stops.
+    /// Connects to the router as ``init()`` does, but on an event loop of the program, which ``close()`` stops.
     ///
-    /// A task that prefers the loop (`Task(executorPreference:)`) opens a URL without changing threads.
+    /// If a task prefers this loop (`Task(executorPreference:)`), it opens a URL without changing threads.
     public init(on loop: EventLoop) async throws(OpenURLClientError) {
         do {
             ways = try await WaysToRouter(on: loop)
@@ -42,14 +43,15 @@ public struct OpenURLClient: Sendable {
         }
     }
 
-    /// Connects to the session bus of a user on another machine through ssh, as `openurl --host` does.
+    /// Connects through ssh to the session bus of a user on another machine, as `openurl --host` does.
     ///
-    /// ssh must reach the host without a question to a person, for example with a key. The other machine needs
-    /// `systemd-stdio-bridge`, a part of systemd. Its router takes this program for one of the user there. Descriptors do not pass.
+    /// This works only if ssh reaches the host without asking a person, for example with a key, and if the other
+    /// machine has `systemd-stdio-bridge`, a part of systemd. The router there treats this program as one of that
+    /// user's. File descriptors cannot be passed.
     ///
     /// - Parameter host: `HOST` or `USER@HOST`, as ssh takes it.
-    /// - Throws: ``OpenURLClientError/unavailable(_:)`` if the name is empty or begins with `-`, or if there is no connection; ssh
-    ///   prints its own reason on standard error.
+    /// - Throws: ``OpenURLClientError/unavailable(_:)`` if the name is empty or begins with `-`, or if there is no
+    ///   connection; ssh prints its own reason on standard error.
     public init(host: String) async throws(OpenURLClientError) {
         guard let bus = BusAddress.host(host) else { throw .unavailable("'\(host)' is not the name of a host") }
         do {
@@ -62,37 +64,37 @@ public struct OpenURLClient: Sendable {
 
     /// Creates a client that uses an existing connection of the program.
     ///
-    /// The program keeps the connection. Call ``close()`` only if the program no longer needs the connection: that call
-    /// closes the connection and stops its event loop.
+    /// The connection stays the program's. Call ``close()`` only if you no longer need it, because that closes the
+    /// connection and stops its event loop.
     public init(connection: Connection) {
         ways = WaysToRouter(only: WayToRouter(bus: connection))
     }
 
     /// Opens a URL, and returns when the handler has accepted it.
     ///
-    /// The router keeps the URL from the moment of its arrival at the router. The URL therefore reaches the handler even if the
-    /// program ends while the handler is starting.
+    /// As soon as the URL is at the router, the router keeps it. It therefore reaches the handler even if your program
+    /// exits while the handler is starting.
     ///
-    /// If the task is cancelled, the request is cancelled. A URL that no handler has yet does not arrive any more, and a handler
-    /// that has the URL is asked to stop. A URL that the router has stored stays in the queue. The method does not wait for the
-    /// outcome.
+    /// If the task is cancelled, so is the request, and the method does not wait for the outcome. When no handler has
+    /// the URL yet, it is no longer delivered; a handler that has it is asked to stop. If the router has stored the
+    /// URL, it stays in the queue.
     ///
-    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause, or another ``OpenURLClientError`` if there is no answer of the
-    ///   router; `CancellationError` if the task is cancelled.
+    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause, or another ``OpenURLClientError`` if the router
+    ///   does not answer; `CancellationError` if the task is cancelled.
     public func open(_ url: GenericURL, options: OpenOptions = OpenOptions()) async throws -> OpenResult {
         var options = options
         if options.handleToken == nil, !options.isQueued { options.handleToken = HandleToken.next() }
         return try await perform(url, options)
     }
 
-    /// Opens the URL of a text, as ``open(_:options:)-(GenericURL,_)`` does.
+    /// Opens a URL that is given as text, as ``open(_:options:)-(GenericURL,_)`` does.
     ///
     /// ```swift
     /// try await client.open("todolist:?Buy%20milk")
     /// ```
     ///
-    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the code `malformedURL` for a text that is not a URL; otherwise the
-    ///   errors of that method.
+    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the code `malformedURL` if the text is not a URL; otherwise
+    ///   the errors of that method.
     @discardableResult
     public func open(_ url: String, options: OpenOptions = OpenOptions()) async throws -> OpenResult {
         let parsed: GenericURL
@@ -104,10 +106,10 @@ public struct OpenURLClient: Sendable {
         return try await open(parsed, options: options)
     }
 
-    /// Opens a URL as ``open(_:options:)-(GenericURL,_)`` does, and tells how far the handler's work is.
+    /// Opens a URL as ``open(_:options:)-(GenericURL,_)`` does, and reports the handler's progress.
     ///
-    /// - Parameter progress: a closure that gets the handler's reports in order, at most ten a second, and the last one before the
-    ///   method returns. A closure that takes longer misses reports, but not the last one.
+    /// - Parameter progress: gets the handler's reports in order, at most ten a second, and the last one before the
+    ///   method returns. If the closure takes longer, it misses reports, but never the last one.
     public func open(
         _ url: GenericURL,
         options: OpenOptions = OpenOptions(),
@@ -127,7 +129,7 @@ public struct OpenURLClient: Sendable {
                         }
                     }
                     let result = try await way.open(url, options, with: RouterInterface.openURL)
-                    // All reports have arrived. The task takes those that wait, and ends then.
+                    // All reports have arrived. The task takes those that wait, and then ends.
                     group.cancelAll()
                     try await group.waitForAll()
                     return result
@@ -136,7 +138,7 @@ public struct OpenURLClient: Sendable {
         }
     }
 
-    /// Opens a URL, and returns the answer of its handler (x-callback-url).
+    /// Opens a URL and returns its handler's answer (x-callback-url).
     ///
     /// ```swift
     /// let url = try GenericURL("notes://x-callback-url/create")
@@ -144,15 +146,15 @@ public struct OpenURLClient: Sendable {
     /// print(answer.reply["id"]?.string ?? "")
     /// ```
     ///
-    /// The handler gets `x-success`, `x-error` and `x-cancel` of the router's own; parameters of the URL that begin with `x-` are
-    /// left out. The `reply` of the result holds the parameters of `x-success`, or the handler's reply to the URL itself. If the task
-    /// is cancelled, the call is cancelled, as ``open(_:options:)-(GenericURL,_)`` is.
+    /// The router sets `x-success`, `x-error` and `x-cancel`; any other parameter of the URL that begins with `x-` is
+    /// left out. In the result, `reply` holds the parameters of `x-success`, or the handler's reply to the URL itself.
+    /// If the task is cancelled, so is the call, as in ``open(_:options:)-(GenericURL,_)``.
     ///
     /// - Parameters:
     ///   - parameters: parameters to add to the URL, in this order.
     ///   - options: the options of the open; `timeout` is the time limit of the answer, two minutes if it is nil.
-    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause: `declined` after `x-error`, `cancelled` after `x-cancel`,
-    ///   `timedOut`, and the causes of an open; another ``OpenURLClientError``; `CancellationError`.
+    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause: `declined` after `x-error`, `cancelled` after
+    ///   `x-cancel`, `timedOut`, and the causes of an open; another ``OpenURLClientError``; `CancellationError`.
     public func call(
         _ url: GenericURL,
         parameters: KeyValuePairs<String, String> = [:],
@@ -177,15 +179,16 @@ public struct OpenURLClient: Sendable {
         try await withErrorsOfClient { try await ways.call { try await $0.open(url, options, with: method) } }
     }
 
-    /// Returns whether this program may reach a handler for the URL. No handler is launched.
+    /// Returns whether this program may reach a handler for the URL, without launching one.
     public func canOpen(_ url: GenericURL) async throws(OpenURLClientError) -> Bool {
         try await call(RouterInterface.canOpenURL, url.description)
     }
 
-    /// Returns a sentence about a program that owns the router's name and is not the installed router.
+    /// Returns a warning if another program than the installed router owns the router's name.
     ///
-    /// The result is `nil` if the router has its name, if no router runs, or if this program cannot know: a program in a
-    /// sandbox sees no other processes. The client sends nothing to such a program, unless `OPENURL_ROUTER` in the environment names it.
+    /// It is `nil` if the router has its name, if no router runs, or if this program cannot know, because a program in
+    /// a sandbox sees no other processes. The client sends nothing to such a program, unless `OPENURL_ROUTER` in the
+    /// environment names it.
     public func routerWarning() async -> String? {
         do {
             return try await ways.call { await $0.check?.warning() }
@@ -194,7 +197,7 @@ public struct OpenURLClient: Sendable {
         }
     }
 
-    /// Ends the client. Requests that have no answer yet fail with ``OpenURLClientError/unknown(_:)``.
+    /// Ends the client. If a request has no answer yet, it fails with ``OpenURLClientError/unknown(_:)``.
     public func close() async {
         await ways.close()
     }
@@ -206,8 +209,7 @@ public struct OpenURLClient: Sendable {
         do {
             return try await ways.call { way in
                 try await way.refuseStranger()
-                // The router bounds every request itself. A second, shorter limit here could only hide the result of the
-                // request.
+                // The router bounds every request itself. A second, shorter limit here could only hide the result.
                 return try await way.connection.call(method, on: RouterService.object, input, timeout: nil)
             }
         } catch {
@@ -232,7 +234,7 @@ func withErrorsOfClient<Result>(_ body: () async throws -> Result) async throws 
 }
 
 extension WayToRouter {
-    /// Checks that no other program than the router has the name.
+    /// Throws if another program than the router has the router's name.
     func refuseStranger() async throws(OpenURLClientError) {
         if let warning = await check?.warning() { throw .unavailable(warning) }
     }
@@ -253,14 +255,14 @@ extension WayToRouter {
         }
     }
 
-    /// Cancels a request. The connection keeps the order, so the router has the request before.
+    /// Cancels a request. The connection keeps messages in order, so the router has received the request before.
     private func withdraw(_ token: HandleToken?) async {
         guard let path = path(of: token) else { return }
         do throws(CallError) {
             let handle = RemoteObject(RouterService.name, path, startsService: false)
             try await connection.send(RequestInterface.cancel, on: handle, Empty())
         } catch {
-            // The connection has ended. A caller that has gone has not cancelled its request.
+            // The connection has ended. The router does not take that as a wish to cancel.
         }
     }
 
@@ -270,13 +272,13 @@ extension WayToRouter {
     }
 }
 
-/// The reason why a URL was not opened, or why the result is not known.
+/// Why a URL was not opened, or why the result is unknown.
 public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The router refused to open the URL, or the handler did.
+    /// The router or the handler refused to open the URL.
     case notOpened(OpenURLError)
-    /// There is no session bus, no router on the bus, or another program in the router's place. The URL was not opened.
+    /// There is no session bus, no router on it, or another program in the router's place. The URL was not opened.
     case unavailable(String)
-    /// The router ended, or the task was cancelled, before there was an answer. The URL may have been opened.
+    /// The router exited, or the task was cancelled, before there was an answer. The URL may have been opened.
     case unknown(String)
     /// The request cannot be sent, or the router rejects its arguments. The URL was not opened.
     case refused(String)
@@ -297,7 +299,7 @@ public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertib
             if let error = OpenURLError(remote) {
                 self = .notOpened(error)
             } else if remote.name == .noReply {
-                self = .unknown("the router ended before it answered")
+                self = .unknown("the router exited before it answered")
             } else if remote.isFromMissingService {
                 self = .unavailable("the router cannot be reached: \(remote.message)")
             } else if remote.name == .invalidArguments {
@@ -305,15 +307,15 @@ public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertib
             } else {
                 self = .unknown("the router does not know the outcome: \(remote)")
             }
-        case .disconnected: self = .unknown("the session bus ended before the router answered")
+        case .disconnected: self = .unknown("the connection to the session bus was lost before the router answered")
         case .cancelled: self = .unknown("cancelled before the router answered")
-        case .timedOut: self = .unknown("no answer came in time")
+        case .timedOut: self = .unknown("the router did not answer in time")
         case .notSent(let reason): self = .refused(reason.description)
         case .unexpectedReply(let reason): self = .unknown("the router's answer cannot be read: \(reason)")
         }
     }
 
-    /// The reason as text for a person.
+    /// The reason, as text for a person.
     public var description: String {
         switch self {
         case .notOpened(let error): error.message

@@ -2,13 +2,13 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The comparison of the program that owns the router's name with the installed router, once for each owner.
+/// Checks that the installed router owns the router's name, once for each owner.
 final class RouterCheck: Sendable {
     private struct State {
-        /// Learns the owner of the name, and its changes from then on; nil before the first question.
+        /// Finds the owner of the name, and then follows its changes; nil before the first question.
         var following: Task<NameWatchID?, Never>?
         var owner: BusName?
-        /// The owner that was looked at last, and the sentence about it.
+        /// The latest owner that was checked, and the warning about it.
         var judged: (owner: BusName, warning: String?)?
     }
 
@@ -34,10 +34,10 @@ final class RouterCheck: Sendable {
         }
     }
 
-    /// The owner of the name, as far as ``warning()`` has learnt it.
+    /// The owner of the name, as far as ``warning()`` knows it.
     var owner: BusName? { state.withLock(\.owner) }
 
-    /// Returns the sentence about another program that owns the name; nil if there is none, or if it cannot be known.
+    /// Returns a warning if another program owns the name; nil if none does, or if this cannot be known.
     func warning() async -> String? {
         guard isLocal, let identity = RouterIdentity.ofEnvironment else { return nil }
         _ = await following().value
@@ -65,7 +65,7 @@ final class RouterCheck: Sendable {
                     self?.state.withLock { $0.owner = owner }
                     return NameWatchID?.some(watch)
                 } catch {
-                    // The call that follows fails too.
+                    // The next call fails too.
                     return nil
                 }
             }

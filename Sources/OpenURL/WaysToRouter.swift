@@ -6,22 +6,22 @@ internal import Reactor
 /// A connection to the router.
 struct WayToRouter: Sendable {
     let connection: Connection
-    /// The unique name of this program there; nil without a bus.
+    /// This program's unique name on the connection; nil without a bus.
     let name: BusName?
-    /// The comparison of the program with the installed router; nil on the lane, where it was made before.
+    /// Checks that the installed router owns the name; nil on the lane, where this was checked before.
     let check: RouterCheck?
 
     /// Whether the connection is the lane's.
     var isLane: Bool { check == nil }
 
-    /// A connection to a bus.
+    /// Uses a connection to a bus.
     init(bus: Connection, isLocal: Bool = true) {
         connection = bus
         name = bus.uniqueName
         check = RouterCheck(on: bus, isLocal: isLocal)
     }
 
-    /// The lane, if the router of this installation listens there.
+    /// Connects to the lane, if the router of this installation listens there.
     init?(laneOn loop: EventLoop) async {
         guard let lane = await RouterLane.open(on: loop) else { return nil }
         if let identity = RouterIdentity.ofEnvironment {
@@ -36,18 +36,19 @@ struct WayToRouter: Sendable {
     }
 }
 
-/// The connections of a client to the router: over the lane while the router listens there, otherwise over the bus, which starts a
-/// router.
+/// A client's connections to the router: over the lane while the router listens there, otherwise over the bus, which
+/// starts a router.
 ///
-/// A client changes the way only while none of its calls waits for an answer, so the order of its URLs holds.
+/// To keep its URLs in order, a client changes its way only while none of its calls waits for an answer.
 final class WaysToRouter: Sendable {
     private struct State {
         var lane: WayToRouter?
         var bus: WayToRouter?
         var calls = 0
-        /// The owner of the router's name at the latest answer over the bus. A router listens at the lane before its first answer.
+        /// Who owned the router's name at the latest answer over the bus. A router listens at the lane before its first
+        /// answer.
         var answered: BusName?
-        /// The owner of the router's name at the latest look for the lane.
+        /// Who owned the router's name when the lane was last looked for.
         var lookedFor: BusName?
         var isClosed = false
     }
@@ -57,7 +58,7 @@ final class WaysToRouter: Sendable {
     private let mayUseLane: Bool
     private let state: Lock<State>
 
-    /// Uses one connection alone.
+    /// Uses only this connection.
     init(only way: WayToRouter) {
         loop = way.connection.loop
         mayUseLane = false
@@ -72,8 +73,8 @@ final class WaysToRouter: Sendable {
         if await !openLane() { _ = try await openBus() }
     }
 
-    /// Makes a call over the present way, and once more over the bus if the router of the lane has ended and has not seen the call, or
-    /// if the call is too large for the lane.
+    /// Makes a call over the current way. It is repeated over the bus if the lane's router exited before it saw the
+    /// call, or if the call is too large for the lane.
     func call<Result>(_ body: (WayToRouter) async throws -> Result) async throws -> Result {
         let way = try await begin()
         defer { state.withLock { $0.calls -= 1 } }
@@ -88,11 +89,11 @@ final class WaysToRouter: Sendable {
             return try await body(try await openBus())
         } catch CallError.disconnected where way.isLane {
             state.withLock { if $0.lane?.connection === way.connection { $0.lane = nil } }
-            throw CallError.remote(RemoteError(.noReply, "the router ended"))
+            throw CallError.remote(RemoteError(.noReply, "the router exited"))
         }
     }
 
-    /// The way of the next call, which is counted.
+    /// Counts a call, and returns the way for it.
     private func begin() async throws(ConnectionError) -> WayToRouter {
         let (lane, mayLook) = state.withLock { state in
             state.calls += 1

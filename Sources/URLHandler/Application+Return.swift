@@ -1,24 +1,25 @@
 public import OpenURLBus
 
 extension Application {
-    /// Brings the handler that has sent a URL to the foreground again, because this handler has finished with the URL.
+    /// Brings the handler that sent a URL back to the foreground, because this handler has finished with the URL.
     ///
-    /// In the task of ``ApplicationDelegate/application(_:open:sourceApplication:annotation:)``, and in every task that it starts
-    /// except detached ones, the sender is that of the task's URL. In any other task the sender is that of the latest URL. The method
-    /// returns when the router has begun: the sender may itself be waiting for the answer to the URL.
+    /// If you call this in the task of ``ApplicationDelegate/application(_:open:sourceApplication:annotation:)``, or in
+    /// a task that it starts and that is not detached, the sender is that of the task's URL. In any other task, it is
+    /// the sender of the latest URL. The method returns as soon as the router has begun, because the sender may itself
+    /// be waiting for the answer to the URL.
     ///
-    /// - Parameter activationToken: the token that lets a window of the sender take the focus, as `xdg_activation_v1` of Wayland
-    ///   gives it to the window in the foreground.
-    /// - Throws: `OpenURLError` with the code `notAllowed` if this handler is not in the foreground, if the URL leads back no more, if
-    ///   no handler has sent the URL, or if there is no router.
+    /// - Parameter activationToken: the token that lets a window of the sender take the focus, as `xdg_activation_v1`
+    ///   of Wayland gives it to the window in the foreground.
+    /// - Throws: `OpenURLError` with the code `notAllowed` if this handler is not in the foreground, if the URL no
+    ///   longer leads back, if no handler sent the URL, or if there is no router.
     public nonisolated func returnToSource(activationToken: String? = nil) async throws(OpenURLError) {
-        guard let wayBack else { throw OpenURLError(.notAllowed, "there is no router that could return to the sender") }
+        guard let wayBack else { throw OpenURLError(.notAllowed, "there is no router to return to the sender") }
         try await wayBack.take(ArrivedURL.current?.name ?? "", activationToken: activationToken)
     }
 }
 
-/// The way back to the sender of a URL, which is the router outside of tests.
+/// Leads back to the sender of a URL. Outside of tests, this is the router.
 package protocol WayBack: Sendable {
-    /// Brings the sender of a request to the foreground again; for an empty name, that of the latest request.
+    /// Brings the sender of a request back to the foreground. An empty name stands for the latest request.
     func take(_ request: String, activationToken: String?) async throws(OpenURLError)
 }

@@ -15,43 +15,41 @@ package import RFC1808
 /// ```
 @MainActor
 public final class Application {
-    /// The bundle identifier, which is also the handler's bus name.
+    /// The bundle identifier, which is also the handler's name on the bus.
     public nonisolated let identifier: BusName
     /// The handler's state (Table 3-1 of the app programming guide).
     ///
-    /// The state is `notRunning` until the launch begins. During the launch the state is `inactive`, or `background` if
-    /// the handler is launched into the background.
+    /// It is `notRunning` until the launch begins. During the launch it is `inactive`, or `background` if the handler
+    /// is launched into the background.
     public private(set) var state = HandlerState.notRunning {
         didSet { progress.update(state: state) }
     }
-    /// The sender of the URL that is being opened, as far as the bus and the kernel know the sender.
-    ///
-    /// The value is nil between URLs.
+    /// The sender of the URL that is being opened, as far as the bus and the kernel know it; nil between URLs.
     public var source: OpenContext.Source? { opened?.context.source }
-    /// The token that lets a window of the handler take the focus, from the sender of the URL that is being opened, or from the
-    /// handler that returns to this one.
+    /// Lets a window of the handler take the focus.
     ///
-    /// The token is for `xdg_activation_v1` of Wayland, and for `gdk_toplevel_set_startup_id` and similar functions of
-    /// toolkits. The value is nil at other times, and if no token was passed.
+    /// The token comes from the sender of the URL that is being opened, or from the handler that returns to this one.
+    /// Use it with `xdg_activation_v1` of Wayland, or with `gdk_toplevel_set_startup_id` and similar functions of
+    /// toolkits. It is nil at other times, and if no token was passed.
     public var activationToken: String? { opened?.context.activationToken ?? tokens?.activationToken }
     /// The name of the startup notification, from the sender of the URL that is being opened: the token of X11.
     ///
-    /// The value is nil between URLs, and if the sender has passed no name.
+    /// It is nil between URLs, and if the sender passed no name.
     public var desktopStartupID: String? { opened?.context.desktopStartupID ?? tokens?.desktopStartupID }
 
-    /// The name of the request for the URL that is being opened; see `OpenContext.requestID`. The value is nil between URLs.
+    /// The name of the request for the URL that is being opened; nil between URLs. See `OpenContext.requestID`.
     public var requestID: String? { opened?.context.requestID }
-    /// The place of the URL that is being opened in the sender's trace (W3C Trace Context). The value is nil between URLs, and if the
-    /// sender has passed none.
+    /// Where the URL that is being opened belongs in the sender's trace (W3C Trace Context); nil between URLs, and if
+    /// the sender passed nothing.
     public var traceParent: TraceParent? { opened?.context.traceParent }
 
-    /// Whether the reply to the URL that is being opened goes on to the program that asked for a callback (x-callback-url). The
-    /// value is false between URLs.
+    /// Whether another program is waiting for the reply to the URL that is being opened, because it asked for a
+    /// callback (x-callback-url). It is false between URLs.
     public var wantsReply: Bool { opened?.context.wantsReply ?? false }
 
     /// The URL that is being opened; nil between URLs.
     private var opened: OpenEvent?
-    /// The tokens of the focus during an event without a URL; nil at other times.
+    /// The focus tokens during an event without a URL; nil at other times.
     private var tokens: OpenOptions?
     package let backgroundTasks: BackgroundTasks
     let wayBack: (any WayBack)?
@@ -79,8 +77,8 @@ public final class Application {
 
     // MARK: Events
 
-    /// Opens a URL; launches the handler or brings it to the foreground first if its state requires that ("Handling URL
-    /// Requests").
+    /// Opens a URL. If the handler's state requires it, the handler is launched or brought to the foreground first
+    /// ("Handling URL Requests").
     ///
     /// - Throws: `OpenURLError` with the code `launchVetoed`, `declined` or `cancelled`.
     func open(
@@ -94,9 +92,10 @@ public final class Application {
 
     /// Opens a URL as ``open(_:_:_:)`` does.
     ///
-    /// A handler in the foreground whose delegate answers without waiting has opened the URL when the method returns.
+    /// If the handler is in the foreground and its delegate answers without waiting, the URL is open when the method
+    /// returns.
     ///
-    /// - Parameter end: Takes the answer or the error, once.
+    /// - Parameter end: takes the answer or the error, once.
     /// - Returns: the rest of the work, which calls `end`; nil if the method has called `end`.
     func open(
         _ event: OpenEvent,
@@ -152,7 +151,7 @@ public final class Application {
 
     /// Runs the sequence for a URL.
     ///
-    /// - Parameter arrived: the means to cancel the URL, and to report about it.
+    /// - Parameter arrived: a way to cancel the URL, and to report about it.
     /// - Returns: the handler's reply or the reason for the refusal, and the trace of the delegate's methods that ran.
     package func handle(
         _ url: GenericURL,
@@ -181,7 +180,7 @@ public final class Application {
 
     /// Runs the sequence for an event without a URL.
     ///
-    /// - Parameter tokens: options with the tokens of the focus.
+    /// - Parameter tokens: options with the focus tokens.
     /// - Returns: the trace of the delegate's methods that ran.
     @discardableResult
     package func handle(
@@ -205,8 +204,8 @@ public final class Application {
         _ arrived: ArrivedURL?,
         _ result: inout SequenceResult
     ) async {
-        // The coder passes the state from the first of the two saving or restoring steps to the second. The second step
-        // does nothing if the coder is nil.
+        // Saving and restoring take two steps each, and the coder passes the state between them. If it is nil, the
+        // second step does nothing.
         var coder: RestorableStateCoder?
         var saved: SavedState?
         for step in Lifecycle.steps(for: event, in: state) {
@@ -216,7 +215,7 @@ public final class Application {
             case .becomeActive: state = .active
             case .becomeBackground: state = .background
             case .willFinishLaunching:
-                // A launch that crashes in its first method may also have crashed because of what the state describes.
+                // If a launch crashes in its first method, the saved state may be the reason too.
                 saved = store?.beginLaunch()
                 let options = LaunchOptions(url, context)
                 await call(step, &result) {
@@ -278,15 +277,15 @@ public final class Application {
 
     /// The error of a URL that was cancelled.
     nonisolated var cancellation: OpenURLError {
-        OpenURLError(.cancelled, "\(identifier) has stopped its work on the URL")
+        OpenURLError(.cancelled, "\(identifier) stopped its work on the URL")
     }
 
-    /// Tells the sender how much of the work on a URL is done.
+    /// Reports to the sender how much of the work on a URL is done.
     ///
     /// The report belongs to the URL that the current task handles: the task of
-    /// ``ApplicationDelegate/application(_:open:sourceApplication:annotation:)``, and every task that it starts except detached
-    /// ones. The method does nothing in another task, after the answer, and for a sender that does not listen. It may be called
-    /// as often as there is something to report: ten reports a second reach the sender, and always the last one.
+    /// ``ApplicationDelegate/application(_:open:sourceApplication:annotation:)``, and every task that it starts except
+    /// detached ones. In any other task, after the answer, or if the sender does not listen, this does nothing. Call it
+    /// as often as there is something to report: the sender gets ten reports a second, and always the last one.
     ///
     /// - Parameters:
     ///   - fraction: the part of the work that is done, from 0 to 1. A value that is not a number is ignored.
@@ -332,7 +331,7 @@ public final class Application {
                 try await delegate.application(self, didDecodeRestorableStateWith: coder)
                 return true
             } catch {
-                Self.complain(identifier, "its state is not restored: \(error)")
+                Self.complain(identifier, "its state was not restored: \(error)")
                 return false
             }
         }
@@ -362,7 +361,7 @@ public final class Application {
                 if !coder.values.isEmpty { state = SavedState(version: coder.version, values: coder.values) }
                 return true
             } catch {
-                Self.complain(identifier, "its state is not saved: \(error)")
+                Self.complain(identifier, "its state was not saved: \(error)")
                 return false
             }
         }
@@ -373,8 +372,7 @@ public final class Application {
 
     /// Runs one method of the delegate, and then calls the step's observers.
     ///
-    /// The name of the running method is visible to the watchdog, so that a report can name the method that does not
-    /// return.
+    /// The watchdog sees the name of the running method, so that it can report which one does not return.
     private func call(_ step: LifecycleStep, _ result: inout SequenceResult, _ body: () async -> Bool) async {
         progress.update(phase: step.rawValue)
         end(step, &result, await body())
@@ -397,7 +395,7 @@ public final class Application {
 
     /// Ends the handler after the events that have already arrived.
     ///
-    /// The state is saved, the delegate receives `applicationWillTerminate`, and the process exits with status 0.
+    /// It saves its state, calls the delegate's `applicationWillTerminate`, and exits with status 0.
     public func endWhenIdle() {
         terminate()
     }

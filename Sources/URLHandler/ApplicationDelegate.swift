@@ -4,17 +4,17 @@ public import RFC1808
 
 /// The methods that a handler implements to follow its life cycle and to open URLs.
 ///
-/// The method names are the app programming guide's, in Swift spelling. Every method has a default implementation, and
-/// no default implementation refuses a launch. A handler that implements neither
-/// ``application(_:open:sourceApplication:annotation:)`` nor ``application(_:handleOpen:)`` declines every URL.
+/// They have the names of the app programming guide, in Swift spelling. Each has a default implementation, and none of
+/// these refuses a launch. If you implement neither ``application(_:open:sourceApplication:annotation:)`` nor
+/// ``application(_:handleOpen:)``, the handler declines every URL.
 ///
 /// All methods run on the main actor. The handler receives one event at a time, in the order of arrival: while a method
-/// is suspended at an `await`, no other event is handled. An implementation may omit `async` and `throws`.
+/// is suspended at an `await`, it handles no other event. Your implementation may omit `async` and `throws`.
 @MainActor
 public protocol ApplicationDelegate: AnyObject {
-    /// Tells the delegate that the process has started and that its state is not restored yet.
+    /// Tells the delegate that the process has started, and that its state is not restored yet.
     ///
-    /// The delegate's code runs here for the first time.
+    /// This is the first time that the delegate's code runs.
     ///
     /// - Parameter options: the URL that the launch is for, and its sender; empty in a launch without a URL.
     /// - Returns: false to refuse the URL in the options; the launch still continues.
@@ -32,21 +32,20 @@ public protocol ApplicationDelegate: AnyObject {
         didFinishLaunchingWithOptions options: LaunchOptions
     ) async -> Bool
 
-    /// Opens a URL, both in a launch and in a running handler.
+    /// Opens a URL, whether it launched the handler or the handler was running.
     ///
-    /// A thrown error declines the URL. The sender receives the error's description as the reason.
+    /// If the method throws, it declines the URL, and the sender receives the error's description as the reason.
     ///
-    /// The method runs in a task of its own. The task is cancelled if the sender withdraws the URL, or if the sender's time limit is
-    /// over. The answer still counts. A thrown `CancellationError` tells the sender that the URL was cancelled.
-    /// ``Application/reportProgress(_:_:)`` tells the sender how far the work is.
+    /// The method runs in a task of its own, which is cancelled if the sender withdraws the URL, or when its time limit
+    /// is over. Even then the answer still counts. Throw `CancellationError` to report that the URL was cancelled.
+    /// During long work, call ``Application/reportProgress(_:_:)``.
     ///
     /// - Parameters:
-    ///   - url: the URL that arrived. Its parts are percent-encoded until the delegate asks for the decoded form.
+    ///   - url: the URL that arrived. Its parts are percent-encoded until you ask for the decoded form.
     ///   - sourceApplication: the sender's bundle identifier, or nil if the sender is not a handler. The router
-    ///     determines the identifier itself; a sender cannot choose it. ``Application/source`` tells more about the
-    ///     sender.
-    ///   - annotation: additional data from the sender. Descriptors in it are this process's own; each is closed with its last
-    ///     reference.
+    ///     determines it, so a sender cannot choose it. For more about the sender, see ``Application/source``.
+    ///   - annotation: additional data from the sender. Descriptors in it belong to this process, and each is closed
+    ///     with its last reference.
     /// - Returns: `true` or ``OpenResponse/handled(reply:)`` if the URL was opened, otherwise `false` or
     ///   ``OpenResponse/declined(reason:)``.
     func application(
@@ -58,38 +57,37 @@ public protocol ApplicationDelegate: AnyObject {
 
     /// Opens a URL without information about its sender.
     ///
-    /// This method is called only if the delegate does not implement
-    /// ``application(_:open:sourceApplication:annotation:)``.
+    /// This is called only if the delegate does not implement ``application(_:open:sourceApplication:annotation:)``.
     func application(_ application: Application, handleOpen url: GenericURL) async throws -> OpenResponse
 
     /// Tells the delegate that the handler is in the foreground and receives events from now on.
     func applicationDidBecomeActive(_ application: Application) async
 
-    /// Tells the delegate that another handler comes to the foreground and that this handler goes to the background
+    /// Tells the delegate that another handler is coming to the foreground, and that this one goes to the background
     /// next.
     func applicationWillResignActive(_ application: Application) async
 
     /// Tells the delegate that the handler is in the background.
     ///
-    /// The handler may be suspended as soon as this method has returned, and a suspended handler may be ended without
+    /// As soon as this method has returned, the handler may be suspended, and a suspended handler may be ended without
     /// notice. Save everything that must not be lost here, or in a background task
     /// (``Application/beginBackgroundTask(named:expirationHandler:)``).
     ///
-    /// The router ends the process if this method has not returned after five seconds.
+    /// If this method has not returned after five seconds, the router ends the process.
     func applicationDidEnterBackground(_ application: Application) async
 
-    /// Tells the delegate that the handler leaves the background and comes to the foreground.
+    /// Tells the delegate that the handler is leaving the background for the foreground.
     ///
-    /// If a URL woke the handler, the URL is opened next.
+    /// If a URL woke the handler, it is opened next.
     func applicationWillEnterForeground(_ application: Application) async
 
-    /// Tells the delegate that the system is short of memory: free everything that can be created again.
+    /// Tells the delegate that the system is short of memory, so that it frees everything it can create again.
     func applicationDidReceiveMemoryWarning(_ application: Application) async
 
-    /// Tells the delegate that something has changed that the handler was told to watch.
+    /// Tells the delegate that something has changed that the handler watches.
     ///
-    /// A handler that was suspended during the changes receives only the latest value of each kind. These values arrive
-    /// before the URL that wakes the handler ("Processing Queued Notifications at Wakeup Time").
+    /// If the handler was suspended during the changes, it receives only the latest value of each kind, before the URL
+    /// that wakes it ("Processing Queued Notifications at Wakeup Time").
     ///
     /// - Parameters:
     ///   - kind: the kind of the change. Several kinds that arrive together are delivered in alphabetical order.
@@ -98,32 +96,31 @@ public protocol ApplicationDelegate: AnyObject {
 
     /// The version of the format that ``application(_:willEncodeRestorableStateWith:)`` encodes; 1 by default.
     ///
-    /// Raise the version when a new release of the handler can no longer restore the states that earlier releases
-    /// saved.
+    /// Raise it when a new release of the handler can no longer restore the states that earlier releases saved.
     var restorationVersion: Int { get }
 
-    /// Returns whether the state is to be saved; true by default.
+    /// Returns whether to save the state; true by default.
     ///
-    /// This method is called when the handler is in the background, after each URL that is opened there, and before the end
-    /// of the process.
+    /// This is called when the handler is in the background, after each URL that is opened there, and before the
+    /// process ends.
     ///
-    /// The previously saved state is deleted in either case.
+    /// Whatever it returns, the previously saved state is deleted.
     func application(
         _ application: Application,
         shouldSaveApplicationState coder: RestorableStateCoder
     ) async -> Bool
 
-    /// Encodes the state that the next launch restores.
+    /// Encodes the state for the next launch to restore.
     ///
-    /// Nothing is saved if the method encodes nothing or throws. A thrown error is written to standard error.
+    /// If the method encodes nothing or throws, nothing is saved. The error is written to standard error.
     func application(
         _ application: Application,
         willEncodeRestorableStateWith coder: RestorableStateCoder
     ) async throws
 
-    /// Returns whether the state that an earlier process saved is to be restored.
+    /// Returns whether to restore the state that an earlier process saved.
     ///
-    /// This method is called between the two launch methods, and only if there is a saved state. By default a state is
+    /// This is called between the two launch methods, and only if there is a saved state. By default, the state is
     /// restored if it was saved with the current ``restorationVersion``.
     func application(
         _ application: Application,
@@ -132,18 +129,18 @@ public protocol ApplicationDelegate: AnyObject {
 
     /// Restores the state from the coder.
     ///
-    /// The saved state is deleted when the launch is done. If the launch fails, the next launch is offered the state again.
-    /// If that launch fails too, the state is deleted. A launch fails if the process ends before
-    /// ``application(_:didFinishLaunchingWithOptions:)`` has returned. The state is saved again the next time that the
-    /// handler enters the background or ends. A thrown error is written to standard error.
+    /// When the launch is done, the saved state is deleted. It is saved again the next time that the handler enters the
+    /// background or ends. If the launch fails, because the process ends before
+    /// ``application(_:didFinishLaunchingWithOptions:)`` has returned, the next launch is offered the state again. If
+    /// that fails too, the state is deleted. If this method throws, the error is written to standard error.
     func application(
         _ application: Application,
         didDecodeRestorableStateWith coder: RestorableStateCoder
     ) async throws
 
-    /// Tells the delegate that the process ends when this method returns. The state has been saved before.
+    /// Tells the delegate that the process ends when this method returns. Its state has been saved before.
     ///
-    /// This method is not called if the process is killed or ends while it is suspended.
+    /// This is not called if the process is killed, or ends while it is suspended.
     func applicationWillTerminate(_ application: Application) async
 }
 
@@ -231,7 +228,7 @@ extension ApplicationDelegate {
     public func applicationWillTerminate(_ application: Application) async {}
 }
 
-/// The purpose of a launch.
+/// What a launch is for.
 public struct LaunchOptions: Sendable, Hashable {
     /// The URL that the handler is launched to open; nil in a launch without a URL.
     public var url: GenericURL?
@@ -252,9 +249,9 @@ public struct LaunchOptions: Sendable, Hashable {
 
 /// A handler's answer to a URL.
 public enum OpenResponse: Sendable, Hashable, ExpressibleByBooleanLiteral {
-    /// The handler has opened the URL. The sender receives the reply.
+    /// The handler opened the URL. The sender receives the reply.
     case handled(reply: [String: Value] = [:])
-    /// The handler has not opened the URL. The reason is text for a person.
+    /// The handler did not open the URL, for this reason.
     case declined(reason: String? = nil)
 
     /// Creates an answer without a reply or a reason.

@@ -1,17 +1,17 @@
 internal import OpenURLBus
 internal import Reactor
 
-/// The work of the delegate on a URL.
+/// The delegate's work on a URL.
 ///
-/// The delegate's method runs in a task of its own. A cancelled URL cancels this task alone: the other methods of the sequence
-/// move the handler through its life, whatever becomes of the URL.
+/// Its method runs in a task of its own. Cancelling a URL cancels only this task, because the other methods of the
+/// sequence move the handler through its life, whatever becomes of the URL.
 @MainActor final class DelegateWork {
     private let arrived: ArrivedURL
     private var ended: Result<OpenResponse, any Error>?
     /// The task, if the method waits.
     private var task: Task<Void, Never>?
 
-    /// Begins the work. A method that does not wait has ended when the initializer returns.
+    /// Begins the work. If the method does not wait, it has ended when the initializer returns.
     init(_ arrived: ArrivedURL, _ body: @escaping @MainActor () async throws -> OpenResponse) {
         self.arrived = arrived
         let task = ArrivedURL.$current.withValue(arrived) {
@@ -22,14 +22,15 @@ internal import Reactor
         arrived.begin(task)
     }
 
-    /// The result of a method that has not waited and has reported nothing; nil otherwise.
+    /// The result if the method has not waited and has reported nothing; nil otherwise.
     var resultWithoutReports: Result<OpenResponse, any Error>? { arrived.hasReported ? nil : ended }
 
     /// Returns the result of the method, when the router has all reports.
     func result() async -> Result<OpenResponse, any Error> {
         if let task {
             await withTaskCancellationHandler {
-                // `Task.value` leaves the main actor, for the thread pool of the Swift runtime unless there is another executor.
+                // Without another executor, `Task.value` leaves the main actor for the thread pool of the Swift
+                // runtime.
                 await withTaskExecutorPreference(arrived.loop) { await task.value }
             } onCancel: {
                 task.cancel()

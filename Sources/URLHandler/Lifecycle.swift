@@ -1,6 +1,6 @@
 internal import OpenURLBus
 
-/// An event in a handler's life. Events are handled one at a time.
+/// An event in a handler's life. The handler takes one at a time.
 package enum LifecycleEvent: CaseIterable {
     /// The handler comes to the foreground, without a URL.
     case activate
@@ -8,12 +8,12 @@ package enum LifecycleEvent: CaseIterable {
     case open
     /// A URL arrives and leaves the handler in its current state.
     case openInBackground
-    /// The handler goes to the background: another handler comes to the foreground, or this handler is no longer
+    /// The handler goes to the background, because another handler comes to the foreground or this one is no longer
     /// needed.
     case enterBackground
     case receiveMemoryWarning
     case notify
-    /// The handler is told to end, and still owns its name. ``terminate`` follows.
+    /// The handler is asked to end, and still owns its name. ``terminate`` follows.
     case prepareToTerminate
     case terminate
 }
@@ -26,7 +26,7 @@ enum LifecycleStep: String, CaseIterable {
     case becomeBackground
 
     case willFinishLaunching
-    /// Skipped if there is no saved state, or if nothing stores states. ``didDecodeRestorableState`` is then skipped
+    /// Skipped if there is no saved state, or if nothing stores states. Then ``didDecodeRestorableState`` is skipped
     /// too.
     case shouldRestoreApplicationState
     case didDecodeRestorableState
@@ -47,9 +47,9 @@ enum LifecycleStep: String, CaseIterable {
 
 /// The event sequences of the app programming guide ("App States and Multitasking", figures 3-2 to 3-6, 6-1 and 6-2).
 ///
-/// A sequence depends only on the event and on the state of the handler when the event begins. Events run one after the
-/// other, so no event begins in the middle of a sequence. The last change of state in a sequence gives the state after
-/// it; a sequence without such a change leaves the state as it was.
+/// A sequence depends only on the event and on the handler's state when it begins. Events run one after the other, so
+/// no event begins in the middle of a sequence. Afterwards, the handler has the state of the last change in the
+/// sequence, or its old state if there was none.
 enum Lifecycle {
     /// Returns the steps of an event in the given state.
     static func steps(for event: LifecycleEvent, in state: HandlerState) -> [LifecycleStep] {
@@ -66,7 +66,7 @@ enum Lifecycle {
                 .becomeInactive, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
                 .didFinishLaunching, .didReceiveNotification, .open, .becomeActive, .didBecomeActive,
             ]
-        // Figure 3-3. The launch methods can read from the state that they run in the background.
+        // Figure 3-3. The launch methods can see from the state that they run in the background.
         case (.notRunning, .openInBackground):
             [
                 .becomeBackground, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
@@ -78,7 +78,7 @@ enum Lifecycle {
                 .becomeBackground, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
                 .didFinishLaunching, .didEnterBackground, .shouldSaveApplicationState, .willEncodeRestorableState,
             ]
-        // These events start no process: a handler reads the current values itself at its next launch.
+        // These events start no process, because a handler reads the current values itself at its next launch.
         case (.notRunning, .receiveMemoryWarning), (.notRunning, .notify), (.notRunning, .prepareToTerminate),
             (.notRunning, .terminate):
             []
@@ -94,7 +94,7 @@ enum Lifecycle {
                 .willEncodeRestorableState,
             ]
 
-        // Figure 3-6. A suspended handler executes no code, so the handler itself still sees the state `background`.
+        // Figure 3-6. A suspended handler executes no code, so it still sees the state `background`.
         case (.background, .activate), (.suspended, .activate):
             [.willEnterForeground, .becomeActive, .didBecomeActive]
         // Figure 6-2.
@@ -112,7 +112,7 @@ enum Lifecycle {
             [.didReceiveMemoryWarning]
         case (_, .notify):
             [.didReceiveNotification]
-        // A handler that ends at the end of the session continues at the next one ("App Termination").
+        // If a handler ends with the session, it continues in the next one ("App Termination").
         case (_, .prepareToTerminate):
             [.shouldSaveApplicationState, .willEncodeRestorableState]
         case (_, .terminate):

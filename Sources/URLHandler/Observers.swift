@@ -1,6 +1,6 @@
 public import DBus
 
-/// A step of a handler's life that other parts of the handler than the delegate can observe.
+/// A step of a handler's life that parts other than the delegate can observe.
 public enum LifecycleNotification: Sendable, Hashable, CaseIterable {
     /// The launch is done.
     case didFinishLaunching
@@ -33,13 +33,13 @@ public enum LifecycleNotification: Sendable, Hashable, CaseIterable {
 
 /// The registration of one observer, which lasts until ``cancel()`` is called.
 ///
-/// The observation continues if this value is discarded.
+/// If you discard this value, the observation continues.
 @MainActor
 public struct Observation {
     fileprivate weak var observers: Observers?
     fileprivate let number: Int
 
-    /// Ends the observation: the observer is no longer called. Further calls do nothing.
+    /// Ends the observation, so that the observer is no longer called. Further calls do nothing.
     public func cancel() {
         observers?.remove(number)
     }
@@ -48,7 +48,7 @@ public struct Observation {
 extension Application {
     /// Calls `body` after each step of this kind, after the delegate's own method for the step.
     ///
-    /// Observers of the same step are called in the order in which they were added.
+    /// If a step has several observers, they are called in the order in which they were added.
     @discardableResult
     public func addObserver(
         for notification: LifecycleNotification,
@@ -57,9 +57,9 @@ extension Application {
         observers.add(.step(notification)) { _ in body() }
     }
 
-    /// Calls `body` with the new value each time that the handler is notified of a change of this kind.
+    /// Calls `body` with the new value whenever the handler is notified of a change of this kind.
     ///
-    /// The delegate's ``ApplicationDelegate/application(_:didReceiveNotification:value:)`` is called first.
+    /// Before that, the delegate's ``ApplicationDelegate/application(_:didReceiveNotification:value:)`` is called.
     @discardableResult
     public func addObserver(forKind kind: String, _ body: @escaping @MainActor (Value) -> Void) -> Observation {
         observers.add(.kind(kind)) { value in if let value { body(value) } }

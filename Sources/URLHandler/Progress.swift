@@ -1,7 +1,7 @@
 internal import OpenURLBus
 internal import Reactor
 
-/// The handler's current activity, readable on the event loop while the main actor is busy.
+/// What the handler is doing, readable on the event loop while the main actor is busy.
 package final class Progress: Sendable {
     private struct Content {
         var state = HandlerState.notRunning
@@ -13,11 +13,11 @@ package final class Progress: Sendable {
     private let content = Lock(Content())
 
     var state: HandlerState { content.withLock { $0.state } }
-    /// The name of the delegate's method that is running, or an empty string, and the method's time so far in microseconds.
+    /// The name of the delegate's running method, or an empty string, and how long it has run in microseconds.
     var phase: (name: String, microseconds: UInt64) {
         content.withLock { ($0.phase, TracePhase.now - $0.phaseStart) }
     }
-    /// The number of background tasks that have begun and not ended.
+    /// How many background tasks have begun and not ended.
     var openTasks: Int { content.withLock { $0.openTasks } }
 
     package init() {}
@@ -40,8 +40,8 @@ package final class Progress: Sendable {
 
 /// The result of one sequence.
 struct SequenceResult {
-    /// The time at which the router accepted the request, in microseconds of `TracePhase.now`. For an event without a
-    /// request, the start of the sequence.
+    /// When the router accepted the request, in microseconds of `TracePhase.now`. If there is no request, this is the
+    /// start of the sequence.
     let start: UInt64
     private(set) var trace: [TracePhase] = []
     /// The first launch method that refused the URL.
@@ -54,7 +54,7 @@ struct SequenceResult {
         self.start = start
     }
 
-    /// Notes the answer of the delegate to a URL.
+    /// Notes the delegate's answer to a URL.
     mutating func take(_ answer: Result<OpenResponse, any Error>, of arrived: ArrivedURL?) {
         switch answer {
         case .success(let response): self.response = response

@@ -1,2 +1,2 @@
-// A test names the types of the delegate that it drives, so `import URLHandlerTesting` is enough for it.
+// A test names the types of its delegate, so `import URLHandlerTesting` has to be enough.
 @_exported public import URLHandler

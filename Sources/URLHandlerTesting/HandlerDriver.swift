@@ -4,7 +4,7 @@ public import RFC1808
 internal import Reactor
 public import URLHandler
 
-/// Runs a delegate through the lifecycle sequences in a unit test, without a bus, a router or another process.
+/// Runs a delegate through its life in a unit test, without a bus, a router or another process.
 ///
 /// ```swift
 /// @Test @MainActor func aDraftSurvives() async throws {
@@ -19,8 +19,8 @@ public import URLHandler
 /// }
 /// ```
 ///
-/// Each method returns when the delegate has completed the whole sequence. Events are handled in the order of the
-/// calls. Do not call a method before the previous call has returned.
+/// Each method returns when the delegate has completed the whole sequence. It handles events in the order of the calls,
+/// so wait until a call has returned before you make the next one.
 @MainActor public final class HandlerDriver {
     /// The application that the delegate's methods receive.
     public let application: Application
@@ -30,9 +30,9 @@ public import URLHandler
     ///
     /// - Parameters:
     ///   - identifier: the handler's bundle identifier.
-    ///   - delegate: the delegate under test; the driver keeps a strong reference to it.
-    ///   - previous: the previous process of the handler. The launch of this handler restores the state that the
-    ///     previous process saved. A process whose launch has not ended leaves the state that it was offered.
+    ///   - delegate: the delegate under test, to which the driver keeps a strong reference.
+    ///   - previous: the previous process of the handler. The launch of this handler restores the state that it saved.
+    ///     If its launch did not finish, the state that it was offered is still there.
     public init(
         _ identifier: BusName = "com.example.test",
         delegate: any ApplicationDelegate,
@@ -45,7 +45,7 @@ public import URLHandler
     /// Whether there is a saved state for the next process.
     public var hasSavedState: Bool { store.saved != nil }
 
-    /// The number of background tasks that have begun and not ended.
+    /// How many background tasks have begun and not ended.
     public var openBackgroundTasks: Int { application.backgroundTasks.count }
 
     // MARK: Events
@@ -54,21 +54,21 @@ public import URLHandler
     @discardableResult
     public func launch() async -> EventResult { await handle(.activate) }
 
-    /// Brings the handler to the foreground, and launches the handler if it does not run. The same as ``launch()``.
+    /// Does the same as ``launch()``: brings the handler to the foreground, and launches it if it is not running.
     @discardableResult
     public func enterForeground() async -> EventResult { await handle(.activate) }
 
-    /// Opens a URL; launches the handler or brings it to the foreground first.
+    /// Opens a URL, after launching the handler or bringing it to the foreground.
     ///
     /// - Parameters:
     ///   - url: the URL.
     ///   - sourceApplication: the bundle identifier of the handler that sends the URL.
     ///   - annotation: additional data from the sender.
     ///   - inBackground: whether the handler stays in the background, or is launched into it.
-    ///   - notifications: the changes during the handler's suspension, by kind.
+    ///   - notifications: what changed while the handler was suspended, by kind.
     ///   - wantsReply: whether the sender has asked for a callback.
     ///
-    /// A test that cancels the task that calls this method cancels the URL, as a sender does.
+    /// To cancel the URL as a sender does, cancel the task that calls this method.
     ///
     /// - Throws: the reason why `url` is not a URL. The handler's own answer is the ``EventResult/outcome`` of the
     ///   result.
@@ -98,16 +98,16 @@ public import URLHandler
         )
     }
 
-    /// Takes the handler to the background and saves its state. A handler that does not run is launched into the
+    /// Moves the handler to the background and saves its state. If it is not running, it is launched into the
     /// background.
     @discardableResult
     public func enterBackground() async -> EventResult { await handle(.enterBackground) }
 
-    /// Tells a running handler that the system is short of memory.
+    /// Warns a running handler that the system is short of memory.
     @discardableResult
     public func receiveMemoryWarning() async -> EventResult { await handle(.receiveMemoryWarning) }
 
-    /// Tells a running handler that a value has changed.
+    /// Notifies a running handler that a value has changed.
     @discardableResult
     public func notify(_ kind: String, _ value: Value) async -> EventResult {
         await handle(.notify, [kind: value])
@@ -118,7 +118,7 @@ public import URLHandler
         application.backgroundTasks.expire()
     }
 
-    /// Saves the state of a running handler and ends the handler.
+    /// Saves the state of a running handler, and ends it.
     @discardableResult
     public func terminate() async -> EventResult {
         let saving = await handle(.prepareToTerminate)
@@ -136,13 +136,14 @@ public import URLHandler
 public struct EventResult: Sendable {
     /// The answer to the sender of a URL: the handler's reply, or the reason for a refusal.
     ///
-    /// For an event without a URL the outcome is a success with an empty reply.
+    /// If the event has no URL, this is a success with an empty reply.
     public let outcome: Result<[String: Value], OpenURLError>
     /// The handler's state after the sequence.
     public let state: HandlerState
-    /// The delegate's methods in the order of their calls, with their answers.
+    /// Which of the delegate's methods were called, in order, and what they answered.
     public let trace: [TracePhase]
-    /// All that the delegate has reported about its work on the URL. The sender of a real URL gets at most ten reports a second.
+    /// Everything that the delegate has reported about its work on the URL. A real sender gets at most ten reports a
+    /// second.
     public private(set) var progress: [ProgressReport] = []
 
     /// The names of the delegate's methods in the order of their calls, such as `willFinishLaunching`.
@@ -164,7 +165,7 @@ private final class RecordedReports: ProgressSink {
 
 /// A handler's state in memory.
 ///
-/// The store keeps the encoded bytes, so that a test notices everything that a file would not preserve.
+/// It is kept as encoded bytes, so that a test notices everything that a file would not preserve.
 private final class MemoryStore: RestorableStateStore {
     private(set) var saved: [UInt8]?
 

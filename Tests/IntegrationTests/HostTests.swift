@@ -119,7 +119,7 @@ import Testing
 
     /// The exit status and the message of a connection that was cut while an outcome was missing.
     private func expectUnknownOutcome(_ run: CommandRun) {
-        let reason = "the connection to the session bus ended before the router answered"
+        let reason = "the connection to the session bus was lost before the router answered"
         let expected = "openurl: \(reason); whether the request arrived is unknown\n"
         // The words of ssh come first, if ssh has any.
         #expect(run.status == 69 && run.output == "" && run.errors.hasSuffix(expected), "\(run)")

@@ -46,7 +46,7 @@ import Testing
         let output = try await onTerminal(router, "part 4=^C", "app:first", "app:never")
         #expect(output.hasSuffix("\nexit 11"), "\(output)")
         #expect(output.contains("cancelling"))
-        #expect(output.contains("openurl: app:first: com.example.app has stopped its work on the URL"), "\(output)")
+        #expect(output.contains("openurl: app:first: com.example.app stopped its work on the URL"), "\(output)")
         #expect(output.contains("openurl: app:never: the request was cancelled"), "\(output)")
         let log = try router.log(of: "com.example.app")
         #expect(log.contains("cancelled app:first"))

@@ -102,7 +102,7 @@ import Testing
         let object = RemoteObject(id, HandlerInterface.object(of: id))
         let input = Arguments("guarded:past", OpenContext())
         let advice = "open the URL with 'openurl' or org.openurl.Router1"
-        let refusal = OpenURLError(.notAllowed, "\(id) takes URLs from the router alone; \(advice)")
+        let refusal = OpenURLError(.notAllowed, "\(id) takes URLs only from the router; \(advice)")
         await #expect(throws: CallError.remote(refusal.dbusError)) {
             try await router.connection.call(HandlerInterface.open, on: object, input)
         }

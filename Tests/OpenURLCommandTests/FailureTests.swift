@@ -35,7 +35,7 @@ import Testing
             ),
             (
                 "org.freedesktop.DBus.Error.NoReply", 69,
-                "the router ended before it answered; whether the request arrived is unknown"
+                "the router exited before it answered; whether the request arrived is unknown"
             ),
             (
                 "org.freedesktop.DBus.Error.UnknownMethod", 69,

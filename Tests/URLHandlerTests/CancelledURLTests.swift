@@ -64,7 +64,7 @@ import URLHandlerTesting
     }
 
     private let delegate = Waiting()
-    private let cancelled = OpenURLError(.cancelled, "com.example.test has stopped its work on the URL")
+    private let cancelled = OpenURLError(.cancelled, "com.example.test stopped its work on the URL")
 
     private func openAndCancel() async throws -> EventResult {
         let driver = HandlerDriver(delegate: delegate)

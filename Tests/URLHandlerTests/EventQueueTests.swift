@@ -103,7 +103,7 @@ import Testing
         let refused = add { log.count += 1 }
         // The last event does not count towards the limit.
         await finish()
-        await #expect(throws: OpenURLError(.limitsExceeded, "16384 events are waiting already")) {
+        await #expect(throws: OpenURLError(.limitsExceeded, "16384 events are already waiting; try again later")) {
             try await refused.value
         }
         for task in tasks { try await task.value }

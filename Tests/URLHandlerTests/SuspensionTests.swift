@@ -122,7 +122,7 @@ import Testing
     }
 
     private func expectRefusal(_ method: String, _ body: () async throws -> Void) async {
-        let message = "only the router calls \(method) of com.example.app; ask the router"
+        let message = "only the router may call \(method) of com.example.app; ask the router"
         await #expect(throws: CallError.remote(OpenURLError(.notAllowed, message).dbusError)) { try await body() }
     }
 
@@ -155,7 +155,7 @@ import Testing
         defer { handler.stop() }
         let stranger = try await Connection.open(.address(handler.bus.address), on: try handler.bus.makeLoop())
         let advice = "open the URL with 'openurl' or org.openurl.Router1"
-        let error = OpenURLError(.notAllowed, "com.example.app takes URLs from the router alone; \(advice)")
+        let error = OpenURLError(.notAllowed, "com.example.app takes URLs only from the router; \(advice)")
         let refusal = CallError.remote(error.dbusError)
         await #expect(throws: refusal) {
             try await stranger.call(HandlerInterface.open, on: handler.byName, Arguments("app:1", OpenContext()))
@@ -209,7 +209,7 @@ import Testing
         #expect(try await handler.router.requestName(HandlerProcess.id) == .owned)
         kill(handler.pid, SIGCONT)
         #expect(try await handler.status() == 1)
-        #expect(try handler.complaints() == ["com.example.app: another process has taken that name meanwhile"])
+        #expect(try handler.complaints() == ["com.example.app: while it was suspended, another process took its name on the bus"])
     }
 
     @Test func stoppedHandlerContinuesWhenTheRouterDies() async throws {

@@ -53,7 +53,7 @@ import Testing
         bus.answer("app:1")
         _ = try await open.value
         // Later is too late.
-        let error = OpenURLError(.cancelled, "the caller left the bus with the descriptors of the annotation")
+        let error = OpenURLError(.cancelled, "the caller left the bus, which closed the annotation's descriptors")
         await #expect(throws: error) { try await router.openURL("app:2", options(sent), caller: ownConnection) }
     }
 }

@@ -1,25 +1,26 @@
-/// The identifier of a background task, unique within the process.
+/// Identifies a background task within the process.
 public struct BackgroundTaskIdentifier: Sendable, Hashable {
     let number: Int
 }
 
 extension Application {
-    /// Begins a background task, which prevents the handler from being suspended until the task ends ("Executing a
-    /// Finite-Length Task in the Background").
+    /// Begins a background task, which keeps the handler from being suspended until it ends ("Executing a Finite-Length
+    /// Task in the Background").
     ///
-    /// Begin the task before the work, whatever state the handler is in, and end every task. The router gives all tasks
-    /// together 180 seconds in each stay in the background (`OUBackgroundTime` sets a shorter time). A stay ends with the
-    /// foreground or with the suspension, and a URL of another program that arrives in the background begins a new one. Shortly
-    /// before the time is over, the router asks the handler to call the expiration handlers. One second later the router ends the
-    /// process if a task is still open. A handler that no router suspends has no limit: without a router, with
-    /// `audio` or `voip` in `UIBackgroundModes`, and after a start by hand.
+    /// Begin the task before the work, whatever state the handler is in, and end every task. In each stay in the
+    /// background, the router gives all tasks together 180 seconds (`OUBackgroundTime` sets a shorter time). A stay
+    /// ends when the handler comes to the foreground or is suspended, and if another program's URL arrives in the
+    /// background, a new stay begins. Shortly before the time is over, the router asks the handler to call the
+    /// expiration handlers. If a task is still open one second later, the router ends the process. There is no limit if
+    /// no router suspends the handler: without a router, with `audio` or `voip` in `UIBackgroundModes`, and after a
+    /// start by hand.
     ///
     /// - Parameters:
-    ///   - name: a description of the work, for a person who looks at the running tasks.
-    ///   - expirationHandler: a function that stops the work and ends the task. The function is called on the main
-    ///     actor when the time is nearly over, at most once, and not after the task has ended.
-    /// - Returns: the identifier to pass to ``endBackgroundTask(_:)``. If the time is over already, the expiration handler
-    ///   has been called, and the task is not open.
+    ///   - name: describes the work for a person who looks at the running tasks.
+    ///   - expirationHandler: stops the work and ends the task. It is called on the main actor when the time is nearly
+    ///     over, at most once, and not after the task has ended.
+    /// - Returns: the identifier to pass to ``endBackgroundTask(_:)``. If the time is over already, the expiration
+    ///   handler has been called, and the task is not open.
     public func beginBackgroundTask(
         named name: String,
         expirationHandler: (@MainActor () -> Void)? = nil
@@ -27,31 +28,29 @@ extension Application {
         await backgroundTasks.begin(name, expirationHandler)
     }
 
-    /// Ends a task. The handler may be suspended when its last task has ended.
+    /// Ends a task. When the last task has ended, the handler may be suspended.
     ///
-    /// A task that has already ended is ignored.
+    /// If the task has already ended, this does nothing.
     public func endBackgroundTask(_ task: BackgroundTaskIdentifier) {
         backgroundTasks.end(task)
     }
 
-    /// The time that the handler's background tasks have left, whether a task is open or not.
+    /// How much time the handler's background tasks have left, whether a task is open or not.
     ///
-    /// On the way to the background, and so in `applicationDidEnterBackground`, it is the time of the whole stay. The value is nil
-    /// if there is no limit: in the foreground, and for a handler that no router suspends.
+    /// On the way to the background, and so in `applicationDidEnterBackground`, it is the time of the whole stay. It is
+    /// nil if there is no limit: in the foreground, and if no router suspends the handler.
     public var backgroundTimeRemaining: Duration? {
         get async { await backgroundTasks.timekeeper?.remaining() }
     }
 }
 
-/// The source of a handler's background time, which is the router outside of tests.
+/// Where a handler's background time comes from. Outside of tests, this is the router.
 package protocol BackgroundTimekeeper: Sendable {
     /// Begins a task.
     func begin(_ name: String) async -> BackgroundTaskGrant
     /// Ends the task with this number.
     func end(_ number: UInt32)
-    /// Returns the remaining background time.
-    ///
-    /// - Returns: nil if there is no limit.
+    /// Returns the remaining background time; nil if there is no limit.
     func remaining() async -> Duration?
 }
 
@@ -70,7 +69,7 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
     private struct OpenTask {
         let name: String
         var expirationHandler: (@MainActor () -> Void)?
-        /// The numbers that routers have given the task: two registrations may overlap.
+        /// The numbers that routers have given the task. There can be several, because two registrations may overlap.
         var numbers: [UInt32] = []
     }
 
@@ -89,14 +88,14 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
     func begin(_ name: String, _ expirationHandler: (@MainActor () -> Void)?) async -> BackgroundTaskIdentifier {
         lastNumber += 1
         let number = lastNumber
-        // The task counts as open from here on, before the router has answered: the wait must not let the handler be
-        // suspended.
+        // From here on the task counts as open, so that the handler is not suspended while it waits for the router's
+        // answer.
         tasks[number] = OpenTask(name: name, expirationHandler: expirationHandler)
         await register(number)
         return BackgroundTaskIdentifier(number: number)
     }
 
-    /// Begins the tasks with a new router that no router knows yet. A router passes the tasks that it knows on to the next one.
+    /// Begins, with a new router, the tasks that no router knows yet. A router passes on the tasks that it knows.
     func renew() async {
         for number in tasks.keys.sorted() where tasks[number]?.numbers.isEmpty == true { await register(number) }
     }
@@ -119,13 +118,13 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
         for number in ended.numbers { timekeeper?.end(number) }
     }
 
-    /// The number of tasks that have begun and not ended.
+    /// How many tasks have begun and not ended.
     package var count: Int { tasks.count }
 
     /// Calls the expiration handlers, in the order in which the tasks began.
     package func expire() {
         for number in tasks.keys.sorted() {
-            // The value is nil if an earlier expiration handler has ended this task too.
+            // This is nil if an earlier expiration handler has ended this task too.
             let handler = tasks[number]?.expirationHandler
             tasks[number]?.expirationHandler = nil
             handler?()

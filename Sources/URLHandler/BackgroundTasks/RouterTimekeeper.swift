@@ -4,7 +4,7 @@ internal import Reactor
 
 /// The router on the bus, as the source of background time.
 ///
-/// A call does not start the router: without a router no process suspends the handler, so the time needs no limit.
+/// Its calls do not start the router. Without one, no process suspends the handler, so the time needs no limit.
 struct RouterTimekeeper: BackgroundTimekeeper {
     private static let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
 
@@ -17,14 +17,14 @@ struct RouterTimekeeper: BackgroundTimekeeper {
         } catch .remote(let error) where OpenURLError(error)?.code == .limitsExceeded {
             return .refused
         } catch {
-            // There is no router, or the router does not regard this process as a handler that it could suspend.
+            // There is no router, or it does not regard this process as a handler that it could suspend.
             return .unlimited
         }
     }
 
     func end(_ number: UInt32) {
         let connection = connection
-        // The loop keeps the calls in order, and the caller does not wait for the message to be sent.
+        // The loop keeps the calls in order, and the caller does not wait until the message is sent.
         connection.loop.execute {
             connection.assumeIsolated { connection in
                 do throws(CallError) {

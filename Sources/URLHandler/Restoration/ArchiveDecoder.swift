@@ -118,7 +118,7 @@ private struct Elements: UnkeyedDecodingContainer {
         return ArchiveDecoder(value: elements[currentIndex], codingPath: path)
     }
 
-    /// Reads the next element. An element that cannot be read stays the next one.
+    /// Reads the next element. If it cannot be read, it stays the next one.
     private mutating func next<Result>(_ body: (ArchiveDecoder) throws -> Result) throws -> Result {
         let result = try body(try element())
         currentIndex += 1

@@ -1,8 +1,8 @@
 extension ArchivedValue {
     /// Archives a value.
     ///
-    /// - Throws: the errors of the value's own `encode(to:)`, and `EncodingError` for an integer of more than 64 bits or
-    ///   for values that are nested more than ``maximumDepth`` deep.
+    /// - Throws: the errors of the value's own `encode(to:)`, and `EncodingError` for an integer of more than 64 bits,
+    ///   or for values that are nested more than ``maximumDepth`` deep.
     init(encoding value: some Encodable) throws {
         let node = ArchiveNode()
         try ArchiveEncoder(node: node, codingPath: []).encode(value)

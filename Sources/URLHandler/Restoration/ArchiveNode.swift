@@ -1,4 +1,5 @@
-/// A place in the tree that an ``ArchiveEncoder`` builds. `Encodable` hands out containers before they are filled.
+/// A place in the tree that an ``ArchiveEncoder`` builds. It is needed because `Encodable` hands out containers before
+/// they are filled.
 final class ArchiveNode {
     private enum Kind {
         case leaf(ArchivedValue)
@@ -8,7 +9,8 @@ final class ArchiveNode {
 
     /// A value that encodes nothing is an empty record.
     private var kind = Kind.record
-    /// The elements of an array. They are not part of `kind`: an enum would copy them for each element that is appended.
+    /// The elements of an array. They are not part of `kind`, because an enum would copy them for each element that is
+    /// appended.
     private(set) var elements: [ArchiveNode] = []
     private var fields: [String: ArchiveNode] = [:]
 
@@ -26,14 +28,14 @@ final class ArchiveNode {
         kind = .leaf(value)
     }
 
-    /// Puts an empty array here, unless there is an array already.
+    /// Puts an empty array here, unless there is one already.
     func makeArray() {
         if case .array = kind { return }
         kind = .array
         elements = []
     }
 
-    /// Puts an empty record here, unless there is a record already.
+    /// Puts an empty record here, unless there is one already.
     func makeRecord() {
         if case .record = kind { return }
         kind = .record
@@ -47,7 +49,7 @@ final class ArchiveNode {
         return node
     }
 
-    /// Adds a field to the record, or replaces the field.
+    /// Adds a field to the record, or replaces it.
     func field(_ key: String) -> ArchiveNode {
         let node = ArchiveNode()
         fields[key] = node

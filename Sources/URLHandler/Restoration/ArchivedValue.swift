@@ -1,6 +1,6 @@
 internal import ByteCoding
 
-/// A `Codable` value as the tree that the file of a handler's state holds.
+/// A `Codable` value as the tree that is stored in a handler's state file.
 enum ArchivedValue: Hashable {
     case null
     case boolean(Bool)
@@ -12,16 +12,16 @@ enum ArchivedValue: Hashable {
     indirect case array([ArchivedValue])
     indirect case record([String: ArchivedValue])
 
-    /// The number of levels that values may be nested. A damaged file must not exhaust the stack.
+    /// How deep values may be nested, so that a damaged file cannot exhaust the stack.
     static let maximumDepth = 256
 }
 
-/// The error for a file that is not the state of a handler, or is damaged.
+/// A file is not the state of a handler, or is damaged.
 package struct DamagedArchive: Error {}
 
-/// The bytes of an archived value: a tag, and then the number, the text, or the elements after their count.
+/// Writes an archived value as bytes: a tag, and then the number, the text, or the elements after their count.
 ///
-/// Foundation's JSON would do as well. It would add 0.4 ms to the start of each handler and 12 MB to its program.
+/// Foundation's JSON would do as well, but would add 0.4 ms to the start of each handler and 12 MB to its program.
 extension ByteWriter {
     mutating func write(_ value: ArchivedValue) {
         switch value {
@@ -44,7 +44,8 @@ extension ByteWriter {
             write(elements) { $0.write($1) }
         case .record(let fields):
             write(byte: Tag.record)
-            // Equal states have equal bytes, and a file that holds the same bytes is not written again.
+            // With sorted keys, equal states have equal bytes, and a file that holds the same bytes is not written
+            // again.
             write(fields.sorted { $0.key < $1.key }) {
                 $0.write($1.key)
                 $0.write($1.value)
@@ -56,7 +57,7 @@ extension ByteWriter {
 extension ByteReader {
     /// Reads an archived value.
     ///
-    /// - Parameter depth: the number of values around this one.
+    /// - Parameter depth: how many values are around this one.
     mutating func archivedValue(depth: Int = 0) throws(Mismatch) -> ArchivedValue {
         guard depth < ArchivedValue.maximumDepth else { throw Mismatch() }
         switch try byte() {
@@ -68,7 +69,7 @@ extension ByteReader {
         case Tag.double: return .double(Double(bitPattern: try unsigned()))
         case Tag.string: return .string(try string())
         case Tag.array:
-            // Memory is not reserved: nested counts could ask for very much of it.
+            // Do not reserve memory, because nested counts could ask for a lot of it.
             var elements: [ArchivedValue] = []
             for _ in 0..<(try count()) { elements.append(try archivedValue(depth: depth + 1)) }
             return .array(elements)

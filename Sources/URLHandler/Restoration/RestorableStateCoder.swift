@@ -1,9 +1,9 @@
 internal import ByteCoding
 
-/// A store of values that a delegate saves and gets back at its next launch ("Preserving Your App's High-Level State").
+/// Stores values that a delegate saves, and gets back at its next launch ("Preserving Your App's High-Level State").
 ///
-/// Use the coder for the state of the user interface: a selection, a filter, a draft. The state may be deleted whenever
-/// it causes a problem, so do not store the user's data in it.
+/// Use it for the state of the user interface: a selection, a filter, a draft. Because the state may be deleted
+/// whenever it causes a problem, do not store the user's data in it.
 public final class RestorableStateCoder {
     /// The ``ApplicationDelegate/restorationVersion`` of the handler that saved the state.
     public let version: Int
@@ -21,16 +21,15 @@ public final class RestorableStateCoder {
         values[key] = try ArchivedValue(encoding: value)
     }
 
-    /// Returns the value of a key.
+    /// Returns the value of a key; nil if there is none.
     ///
-    /// - Returns: nil if no value is stored under the key.
     /// - Throws: `DecodingError` if the value has another type.
     public func decode<Content: Decodable>(_ type: Content.Type, forKey key: String) throws -> Content? {
         try values[key]?.decoded(as: type)
     }
 }
 
-/// A handler's state as it is stored between two processes of the handler.
+/// A handler's state, as it is stored between two of its processes.
 package struct SavedState: Hashable {
     var version: Int
     var values: [String: ArchivedValue]
@@ -63,7 +62,7 @@ package struct SavedState: Hashable {
         self = state
     }
 
-    /// Reads the contents of a file after the mark; nil for contents that are damaged.
+    /// Reads the contents of a file after the mark; nil if they are damaged.
     private init?(content: UnsafeRawBufferPointer) {
         var reader = unsafe ByteReader(content)
         do throws(ByteReader.Mismatch) {

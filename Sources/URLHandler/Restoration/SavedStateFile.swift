@@ -2,12 +2,12 @@ internal import CLinux
 internal import Glibc
 internal import UserFiles
 
-/// The storage of a handler's state between two processes of the handler.
+/// Stores a handler's state between two of its processes.
 @MainActor package protocol RestorableStateStore: AnyObject {
     /// Returns the saved state at the start of a launch.
     ///
-    /// The launch counts as failed until ``finishLaunch()``. The state is offered to the next launch after one failed
-    /// launch, and is deleted after two failed launches in a row.
+    /// Until ``finishLaunch()``, the launch counts as failed. After one failed launch, the state is offered to the next
+    /// one. After two failed launches in a row, it is deleted.
     func beginLaunch() -> SavedState?
     /// Deletes the state that ``beginLaunch()`` returned, when the launch is over.
     func finishLaunch()
@@ -15,19 +15,19 @@ internal import UserFiles
     func save(_ state: SavedState?)
 }
 
-/// The storage of a handler's state in a `SavedStateLocation`.
+/// Stores a handler's state in a `SavedStateLocation`.
 ///
-/// An error does not stop the handler: it is only written to standard error.
+/// Errors are only written to standard error, and do not stop the handler.
 ///
-/// The number of launches that have failed with the state is a part of the file's name. One renaming therefore counts a
-/// launch, and a process that is killed at any moment loses neither the state nor the count.
+/// The file's name contains the number of launches that have failed with the state. Renaming the file once therefore
+/// counts a launch, and a process that is killed at any moment loses neither the state nor the count.
 final class SavedStateFile: RestorableStateStore {
     private let file: SavedStateLocation
     private let warn: (String) -> Void
 
     /// Creates the storage in a file.
     ///
-    /// - Parameter warn: a function that reports a problem; its argument is a sentence without a full stop.
+    /// - Parameter warn: reports a problem; its argument is a sentence without a full stop.
     init(_ file: SavedStateLocation, warn: @escaping (String) -> Void) {
         self.file = file
         self.warn = warn
@@ -36,7 +36,7 @@ final class SavedStateFile: RestorableStateStore {
     func beginLaunch() -> SavedState? {
         guard let path = countLaunch() else { return nil }
         do {
-            // Only the handler writes the file, so the size needs no limit.
+            // Only the handler writes the file, so its size needs no limit.
             return try SavedState(bytes: contents(ofFile: path, limit: .max, followingLinks: true))
         } catch is DamagedArchive {
             warn("its state is damaged and was deleted: \(file.path)")

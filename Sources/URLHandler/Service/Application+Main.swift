@@ -6,28 +6,29 @@ internal import Reactor
 internal import UserFiles
 
 extension Application {
-    /// Runs a handler until it is told to end. The function is the complete `main` of a handler.
+    /// Runs a handler until it is asked to end. This is the complete `main` of a handler.
     ///
-    /// The function connects to the session bus, exports the handler's object and requests the bus name. It then calls
-    /// the delegate for every event that arrives. A handler that the router has started waits for the first message. A
-    /// handler that a person has started launches immediately, without a URL. `SIGTERM` and `SIGINT` end the handler in
-    /// an orderly way. The library uses `SIGCONT` itself.
+    /// It connects to the session bus, exports the handler's object and requests the bus name. Then it calls the
+    /// delegate for every event that arrives. If the router started the handler, it waits for the first message. If you
+    /// start it yourself, it launches at once, without a URL. `SIGTERM` and `SIGINT` end the handler in an orderly way.
+    /// The library uses `SIGCONT` itself.
     ///
-    /// Call the function as the first asynchronous function of `main`. The main thread then serves the bus, the main actor and
-    /// `DispatchQueue.main`, without a change of threads. If `main` has waited for something else before, a URL takes longer.
+    /// Call this before `main` awaits anything else. The main thread then serves the bus, the main actor and
+    /// `DispatchQueue.main` without changing threads. If `main` has waited for something else before, a URL takes
+    /// longer.
     ///
-    /// The exit status is 0 if the handler was told to end. The exit status is 1 in these cases, and a message on
-    /// standard error names the cause:
+    /// The exit status is 0 if the handler was asked to end. It is 1 in these cases, and a message on standard error
+    /// names the cause:
     ///
-    /// - There is no session bus, or the connection to the bus has ended.
+    /// - There is no session bus, or the connection to it has ended.
     /// - Another process owns the bus name, at the start or after a suspension.
     public static func main(_ identifier: BusName, delegate: any ApplicationDelegate) async -> Never {
-        // Lines reach the output at once, as on a terminal. Otherwise the lines of a process that is killed are lost.
+        // Write lines at once, as on a terminal. Otherwise they are lost if the process is killed.
         buffer_standard_output_by_line()
         let launcher = variable(HandlerInterface.launchVariable)
         let reach = variable(HandlerInterface.reachVariable).flatMap(HandlerReach.init(rawValue:)) ?? .everyone
-        // Programs that the handler starts must not inherit these variables: they were not started by the router, and a token
-        // is for one window. The messages of the router hold the tokens.
+        // Programs that the handler starts must not inherit these variables: they were not started by the router, and a
+        // token is for one window. The handler still gets the tokens in the router's messages.
         let personal = [HandlerInterface.launchVariable, HandlerInterface.reachVariable]
         for name in personal + ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] { unsafe unsetenv(name) }
         let loop: EventLoop
@@ -37,7 +38,7 @@ extension Application {
         } catch {
             fail(identifier, "the event loop cannot be created: \(error)")
         }
-        // Nothing of the library runs in the pool of the Swift runtime, whose first thread starts others that watch the pool.
+        // Keep the library out of the pool of the Swift runtime, whose first thread starts others to watch the pool.
         await withTaskExecutorPreference(loop) { await run(identifier, delegate, launcher, reach, on: loop) }
         exit(1)
     }
@@ -55,7 +56,7 @@ extension Application {
         let connection: Connection
         let application: Application
         let suspension: Suspension
-        // The end may come before there is a lane.
+        // The handler may end before there is a lane.
         let lanes = Lock<RouterLanes?>(nil)
         do {
             connection = try await Connection.open(on: loop)
@@ -93,8 +94,8 @@ extension Application {
         let lane = RouterLanes(of: identifier, connection, object)
         lanes.withLock { $0 = lane }
 
-        // The task is detached from the main actor: a delegate that does not return must not keep the process alive
-        // without a bus.
+        // This task is detached from the main actor, because a delegate that does not return must not keep the process
+        // alive without a bus.
         Task.detached(executorPreference: loop) {
             await connection.waitUntilClosed()
             queue.end(application, connection, lanes.withLock { $0 }) { ended.yield(1) }
@@ -105,10 +106,10 @@ extension Application {
                 Task(executorPreference: loop) { await application.backgroundTasks.renew() }
                 Task(executorPreference: loop) { await lane.open() }
             }
-            // The router learns of the name afterwards, so every URL comes this way.
+            // The router hears of the name only afterwards, so every URL comes this way.
             await lane.open()
             guard try await connection.requestName(identifier) == .owned else {
-                fail(identifier, "another process has that name already")
+                fail(identifier, "another process already has that name on the bus; end it first")
             }
             if launcher == nil { try await queue.run { _ = await application.handle(.activate) } }
         } catch {
@@ -123,7 +124,7 @@ extension Application {
 
     /// Returns the file of the handler's state.
     ///
-    /// The result is nil if there is no home directory. The handler then neither restores nor saves a state.
+    /// It is nil if there is no home directory. Then the handler neither restores nor saves a state.
     private static func stateFile(of identifier: BusName) -> SavedStateFile? {
         var environment: [String: String] = [:]
         for name in ["XDG_STATE_HOME", "HOME"] {
@@ -145,7 +146,8 @@ extension EventQueue {
 
     /// Ends the handler after the events that have already arrived.
     ///
-    /// The process exits with status 1 at the time limit, so a delegate that does not return cannot prevent the end.
+    /// At the time limit, the process exits with status 1, so that a delegate that does not return cannot prevent the
+    /// end.
     fileprivate func end(
         _ application: Application,
         _ connection: Connection,
@@ -155,13 +157,13 @@ extension EventQueue {
         let loop = connection.loop
         loop.execute { loop.schedule(at: .now + Self.endTimeout) { exit(1) } }
         finish {
-            // The next process may start as soon as the name is free, and may restore the state. The router may remove the
-            // state then. Nothing is therefore saved after the name is free.
+            // As soon as the name is free, the next process may start and restore the state, and the router may remove
+            // it. So save nothing after that.
             await application.handle(.prepareToTerminate)
             await EventQueue.refuseMore(as: application.identifier, connection)
             await lanes?.receiveAll()
             await application.handle(.terminate)
-            // Closing a connection first writes the answers that were given.
+            // Before it closes, a connection writes the answers that were given.
             await lanes?.close()
             await connection.close()
             ended()
@@ -171,7 +173,7 @@ extension EventQueue {
     /// Releases the bus name, and returns when every URL that the router sent to this process has arrived and been
     /// refused.
     ///
-    /// The router learns that the name is free before it answers the ping, and then sends no more URLs to this process.
+    /// The router sees that the name is free before it answers the ping, and then sends no more URLs to this process.
     /// All earlier URLs therefore arrive before the answer, and no URL is lost in a process that is about to end.
     private static func refuseMore(as name: BusName, _ connection: Connection) async {
         let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)

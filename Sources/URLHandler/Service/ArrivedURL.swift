@@ -12,7 +12,6 @@ package final class ArrivedURL: Sendable {
         var task: Task<Void, Never>?
     }
 
-    /// The name of the request.
     let name: String
     /// The event loop of the connection; nil without a connection.
     let loop: EventLoop?
@@ -28,7 +27,7 @@ package final class ArrivedURL: Sendable {
     /// Whether the router has cancelled the URL.
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// Cancels the URL: its task if the delegate is opening the URL, otherwise the delegate does not get the URL.
+    /// Cancels the URL: if the delegate is opening it, its task is cancelled; otherwise the delegate does not get it.
     func cancel() {
         let task = state.withLock { state in
             state.isCancelled = true
@@ -46,10 +45,10 @@ package final class ArrivedURL: Sendable {
         if isCancelled { task.cancel() }
     }
 
-    /// Whether the delegate has reported something, which reaches the router before the answer.
+    /// Whether the delegate has reported something. Reports reach the router before the answer.
     var hasReported: Bool { state.withLock { $0.hasReported } }
 
-    /// Notes that the delegate has answered; returns when the router has all reports.
+    /// Notes that the delegate has answered, and returns when the router has all reports.
     func end() async {
         let hasReported = state.withLock { state in
             state.task = nil
@@ -64,10 +63,10 @@ package final class ArrivedURL: Sendable {
     }
 }
 
-/// The way of reports to the router.
+/// Sends reports to the router.
 package protocol ProgressSink: Sendable {
     /// Takes a report of the delegate.
     func add(_ report: ProgressReport)
-    /// Sends the last report; returns when the delegate's answer may follow.
+    /// Sends the last report, and returns when the delegate's answer may follow.
     func end() async
 }

@@ -2,10 +2,10 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The activations of the handler by other programs than a router, which the handler passes on to the router.
+/// Passes on to the router that another program wants to activate the handler.
 ///
-/// The router decides who is in the foreground, and brings the handler there with a call of its own. The handler then uses the
-/// token that the other program gave, as the router's call has none.
+/// The router decides who is in the foreground, and brings the handler there with a call of its own. Because that call
+/// has no token, the handler uses the one that the other program gave.
 final class DesktopActivation: Sendable {
     private static let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
 
@@ -13,7 +13,7 @@ final class DesktopActivation: Sendable {
 
     /// Asks the router to bring the handler to the foreground.
     ///
-    /// - Returns: False if there is no router that knows the handler.
+    /// - Returns: false if there is no router that knows the handler.
     func passOn(_ id: BusName, _ options: OpenOptions, _ connection: Connection) async throws(CallError) -> Bool {
         tokens.withLock { $0 = options }
         defer { _ = takeTokens() }

@@ -4,19 +4,18 @@ internal import OpenURLBus
 internal import Reactor
 internal import Synchronization
 
-/// The events that wait for the main actor. Events run one at a time, in the order of arrival.
+/// The events that wait for the main actor. They run one at a time, in the order of arrival.
 ///
-/// An event that finds the queue idle starts a task on the main actor, and the task ends when the queue is empty. The
-/// queue does not use an asynchronous stream, because a wake-up from a stream takes a detour through another thread
-/// (see `EventLoop`).
+/// If the queue is idle, an event starts a task on the main actor, which ends when the queue is empty. This is not an
+/// asynchronous stream, because a wake-up from a stream takes a detour through another thread (see `EventLoop`).
 final class EventQueue: Sendable {
-    /// An event, which runs at once as far as it can, and returns the part that has to wait. An event of an asynchronous function
-    /// alone would take several times as long.
+    /// An event, which runs at once as far as it can, and returns the part that has to wait. If every event were an
+    /// asynchronous function, each would take several times as long.
     typealias Event = @MainActor @Sendable () -> Remainder?
-    /// The part of an event that waits; the event is done when it returns.
+    /// The part of an event that waits. When it returns, the event is done.
     typealias Remainder = @MainActor @Sendable () async -> Void
 
-    /// The maximum number of waiting events. It is as high as the number of calls that a connection admits; the router sends a
+    /// How many events may wait. It is as high as the number of calls that a connection admits; the router sends a
     /// handler fewer.
     static let limit = 16_384
 
@@ -28,16 +27,16 @@ final class EventQueue: Sendable {
 
     private let state = Lock(State())
 
-    /// The number of events that have arrived and are not done.
+    /// How many events have arrived and are not done.
     ///
-    /// The number is separate from `State`: the main actor finds the queue empty only after the sender of the last
+    /// This is separate from `State`, because the main actor finds the queue empty only after the sender of the last
     /// event has received its answer. The sender could ask in between whether the handler is idle.
     private let unfinished = Atomic(0)
 
     /// Whether all events that have arrived are done.
     var isIdle: Bool { unfinished.load(ordering: .relaxed) == 0 }
 
-    /// Runs `body` on the main actor when all earlier events are done, and returns the result of `body`.
+    /// Runs `body` on the main actor when all earlier events are done, and returns its result.
     ///
     /// - Throws: the error of `body`; `limitsExceeded` when too many events wait; `HandlerInterface.ending` when the
     ///   handler is ending.
@@ -69,17 +68,17 @@ final class EventQueue: Sendable {
         if starts { start() }
     }
 
-    /// The reason why the queue takes no event.
+    /// Why the queue takes no event.
     enum Refusal: Error {
         /// Too many events wait.
         case full
-        /// The handler is ending. The error tells the router that this process has not handled the URL.
+        /// The handler is ending. From this error, the router knows that this process has not handled the URL.
         case finished
 
         /// The error for the sender of the event.
         var answer: any Error {
             switch self {
-            case .full: OpenURLError(.limitsExceeded, "\(EventQueue.limit) events are waiting already")
+            case .full: OpenURLError(.limitsExceeded, "\(EventQueue.limit) events are already waiting; try again later")
             case .finished: RemoteError(HandlerInterface.ending, "the handler is ending")
             }
         }
@@ -87,7 +86,7 @@ final class EventQueue: Sendable {
 
     /// Adds an event, which runs on the main actor when all earlier events are done.
     ///
-    /// - Parameter event: The event, which gets a function. The event calls the function once, before the sender learns the result.
+    /// - Parameter event: gets a function, which it calls once, before the sender learns the result.
     func add(
         _ event: @escaping @MainActor @Sendable (_ end: @escaping @Sendable () -> Void) -> Remainder?
     ) throws(Refusal) {
@@ -107,8 +106,8 @@ final class EventQueue: Sendable {
         return !state.isRunning
     }
 
-    /// The time after which the main actor does other work before the next event, in microseconds. The answers to the events so far
-    /// are sent meanwhile.
+    /// After this many microseconds, the main actor does other work before the next event. Meanwhile, the answers so
+    /// far are sent.
     private static let turn: UInt64 = 500
 
     private func start() {

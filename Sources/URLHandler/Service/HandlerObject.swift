@@ -11,13 +11,13 @@ struct HandlerObject: Sendable {
     let queue: EventQueue
     let progress: Progress
     let routers: Routers
-    /// The programs that may send URLs.
+    /// Which programs may send URLs.
     let reach: HandlerReach
     let suspension: Suspension
     let urls = ArrivedURLs()
     let desktop = DesktopActivation()
     let loop: EventLoop
-    /// Called for each URL that has come over the bus.
+    /// Called for each URL that came over the bus.
     let cameOnBus: @Sendable () -> Void
 
     var interfaces: [ExportedInterface] {
@@ -29,7 +29,7 @@ struct HandlerObject: Sendable {
                         open(input.values.0, input.values.1, call, answer)
                     },
                     routed(HandlerInterface.cancel) { name in
-                        // The call bypasses the queue, in which the URL may wait.
+                        // This bypasses the queue, in which the URL may wait.
                         urls.cancel(name)
                         return Empty()
                     },
@@ -38,7 +38,7 @@ struct HandlerObject: Sendable {
                     routed(HandlerInterface.suspend) { lifeline in try await suspension.begin(lifeline) },
                     routed(HandlerInterface.receiveMemoryWarning) { _ in try await handle(.receiveMemoryWarning) },
                     routed(HandlerInterface.expireBackgroundTasks) { _ in
-                        // The call bypasses the queue: the queue may be busy with the work that the task waits for.
+                        // This bypasses the queue, which may be busy with the work that the task waits for.
                         await application.backgroundTasks.expire()
                         return Empty()
                     },
@@ -53,7 +53,7 @@ struct HandlerObject: Sendable {
                         return Empty()
                     },
                     routed(HandlerInterface.check) { _ in
-                        // The call bypasses the queue, which waits for the event that the router asks about.
+                        // This bypasses the queue, which waits for the event that the router asks about.
                         await MainActor.run { Empty() }
                     },
                 ]
@@ -110,12 +110,12 @@ struct HandlerObject: Sendable {
             try takeDescriptors(&context)
             let arrived = arrived(context, call)
             let event = OpenEvent(try url(text), context, arrived)
-            // The main actor, if it is on another thread, usually finishes before this thread could go to sleep and wake up
-            // again, so the loop polls first.
+            // If the main actor is on another thread, it usually finishes before this thread could go to sleep and wake
+            // up again, so the loop polls first.
             loop.expectInput()
             if let arrived { urls.add(arrived) }
             do throws(EventQueue.Refusal) {
-                // A copy of the whole object for each closure would count references to all its parts.
+                // If each closure had a copy of the whole object, it would count references to all its parts.
                 try queue.add { [application, urls] end in
                     application.open(event) { result in
                         end()
@@ -140,17 +140,17 @@ struct HandlerObject: Sendable {
         }
     }
 
-    /// Makes the descriptors of the annotation this process's own. The delegate uses them on the main actor, while the end of the
-    /// caller would close them on this thread.
+    /// Makes the annotation's descriptors this process's own. The delegate uses them on the main actor, while this
+    /// thread would close them when the caller leaves.
     private func takeDescriptors(_ context: inout OpenContext) throws(OpenURLError) {
         guard let annotation = context.annotation else { return }
         guard let taken = annotation.takingDescriptors() else {
-            throw OpenURLError(.cancelled, "the caller left the bus with the descriptors of the annotation")
+            throw OpenURLError(.cancelled, "the caller left the bus, which closed the annotation's descriptors")
         }
         context.annotation = taken
     }
 
-    /// A URL that the router may cancel; nil for a URL of another program.
+    /// Returns a URL that the router may cancel; nil for a URL of another program.
     private func arrived(_ context: OpenContext, _ call: IncomingCall) -> ArrivedURL? {
         guard let request = context.requestID, let router = call.sender, routers.contains(router) else { return nil }
         let reports = RouterReports(call.connection, router: router, request: request)
@@ -166,7 +166,7 @@ struct HandlerObject: Sendable {
         return Empty()
     }
 
-    /// A method that moves the handler through its life, which only a router may do.
+    /// Creates a method that moves the handler through its life, which only a router may do.
     private func routed<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         _ body: @escaping @Sendable (Input) async throws -> Output
@@ -174,16 +174,17 @@ struct HandlerObject: Sendable {
         .method(method) { call, input in
             guard routers.contains(call.sender) else {
                 let member = "\(method.name.rawValue) of \(application.identifier)"
-                throw OpenURLError(.notAllowed, "only the router calls \(member); ask the router")
+                throw OpenURLError(.notAllowed, "only the router may call \(member); ask the router")
             }
             return try await body(input)
         }
     }
 
-    /// Refuses a URL that does not come from a router, if only certain programs may send URLs: the router knows the sender.
+    /// Refuses a URL that does not come from a router, if only certain programs may send URLs. Only the router knows
+    /// the sender.
     private func checkReach(of caller: BusName?) throws(OpenURLError) {
         guard reach != .everyone, !routers.contains(caller) else { return }
-        let message = "\(application.identifier) takes URLs from the router alone"
+        let message = "\(application.identifier) takes URLs only from the router"
         throw OpenURLError(.notAllowed, "\(message); open the URL with 'openurl' or org.openurl.Router1")
     }
 }

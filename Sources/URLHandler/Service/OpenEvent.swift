@@ -1,11 +1,11 @@
 internal import OpenURLBus
 internal import RFC1808
 
-/// A URL on its way to the delegate. The type is a class, because a copy of the context counts references to twenty values.
+/// A URL on its way to the delegate. This is a class, because a copy of the context counts references to twenty values.
 final class OpenEvent: Sendable {
     let url: GenericURL
     let context: OpenContext
-    /// The means to cancel the URL, and to report about it; nil for a URL of another program than a router.
+    /// A way to cancel the URL, and to report about it; nil if another program than a router sent it.
     let arrived: ArrivedURL?
 
     init(_ url: GenericURL, _ context: consuming OpenContext, _ arrived: ArrivedURL?) {

@@ -2,16 +2,17 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The connections of a handler to routers beside the bus, one after the other.
+/// A handler's connections to routers beside the bus, one after the other.
 ///
-/// The router calls the handler over such a connection, which the handler offers. A program on the bus alone is the handler: the
-/// router compares the processes.
+/// The handler offers such a connection, and the router calls the handler over it. Only the program on the bus is the
+/// handler, so the router compares the processes.
 final class RouterLanes: Sendable {
     private let bus: Connection
     private let object: HandlerObject
     private let identifier: BusName
     private struct State {
-        /// The open connections: that to the latest router, and those to routers that end and wait for answers.
+        /// The open connections: the one to the latest router, and those to routers that are ending and still wait for
+        /// answers.
         var connections: [Connection] = []
         /// Whether the latest router did not listen when it appeared.
         var isMissed = false
@@ -27,7 +28,8 @@ final class RouterLanes: Sendable {
         self.object = object
     }
 
-    /// Connects once more if the latest router did not listen when it appeared. A router listens before it sends the first URL.
+    /// Connects once more if the latest router did not listen when it appeared. It listens before it sends the first
+    /// URL.
     func openIfMissed() {
         let isMissed = state.withLock { state in
             defer { state.isMissed = false }
@@ -36,7 +38,7 @@ final class RouterLanes: Sendable {
         if isMissed { Task(executorPreference: bus.loop) { await self.open(isAgain: true) } }
     }
 
-    /// Connects to the router that has the router's name on the bus, if that process listens.
+    /// Connects to the process that owns the router's name on the bus, if it listens.
     func open(isAgain: Bool = false) async {
         guard let lane = await RouterLane.open(on: bus.loop) else {
             return state.withLock { $0.isMissed = !isAgain }
@@ -64,7 +66,7 @@ final class RouterLanes: Sendable {
         }
     }
 
-    /// The process that has the router's name on the bus.
+    /// Returns the process that owns the router's name on the bus.
     private func router() async -> UInt32? {
         do throws(CallError) {
             return try await bus.credentials(of: RouterService.name).pid
@@ -73,7 +75,8 @@ final class RouterLanes: Sendable {
         }
     }
 
-    /// Returns when every URL that a router has sent here has arrived. The router sends no more after the handler's name is free.
+    /// Returns when every URL that a router has sent here has arrived. Once the handler's name is free, the router
+    /// sends no more.
     func receiveAll() async {
         for connection in state.withLock(\.connections) {
             do throws(CallError) {

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The reports about one URL, on their way to the router that the URL came from.
+/// Sends the reports about one URL to the router that it came from.
 final class RouterReports: ProgressSink {
     private let connection: Connection
     private let router: RemoteObject
@@ -11,7 +11,7 @@ final class RouterReports: ProgressSink {
 
     private struct State {
         var pace = ReportPace()
-        /// The call that was begun last.
+        /// The latest call.
         var call: Task<Void, Never>?
     }
 
@@ -36,7 +36,7 @@ final class RouterReports: ProgressSink {
 
     func end() async {
         sendHeld()
-        // The router forgets the request with the answer, which must not overtake a report.
+        // With the answer, the router forgets the request, so the answer must not overtake a report.
         await state.withLock { $0.call }?.value
     }
 
@@ -58,7 +58,7 @@ final class RouterReports: ProgressSink {
                         timeout: Self.timeout
                     )
                 } catch {
-                    // The router knows no reports, or has gone. The caller learns nothing more, and the URL goes on.
+                    // The router knows no reports, or has exited. The caller learns nothing more, and the URL goes on.
                 }
             }
         }

@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The router on the bus, as the way back to the sender of a URL. A call does not start the router.
+/// The router on the bus, as the way back to the sender of a URL. Calls do not start the router.
 struct RouterWayBack: WayBack {
     private static let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
 
@@ -14,9 +14,9 @@ struct RouterWayBack: WayBack {
         do throws(CallError) {
             try await connection.call(LifecycleInterface.returnToSource, on: Self.router, input)
         } catch .remote(let error) {
-            throw OpenURLError(error) ?? OpenURLError(.notAllowed, "the router does not return: \(error)")
+            throw OpenURLError(error) ?? OpenURLError(.notAllowed, "the router did not return to the sender: \(error)")
         } catch {
-            throw OpenURLError(.notAllowed, "the router does not return: \(error)")
+            throw OpenURLError(.notAllowed, "the router did not return to the sender: \(error)")
         }
     }
 }

@@ -4,22 +4,22 @@ internal import Reactor
 
 /// The unique names of all connections that have owned the router's bus name.
 ///
-/// A router determines the facts about a sender itself, so its context is trusted. The context of any other caller is
-/// only the caller's own claim. A router that has released the name still delivers its remaining URLs and therefore
-/// stays trusted. This is safe because the bus never gives a unique name to a second connection.
+/// A router determines the facts about a sender itself, so its context is trusted. Any other caller only claims what
+/// its context says. A router that has released the name still delivers its remaining URLs, so it stays trusted. This
+/// is safe because the bus never gives a unique name to a second connection.
 final class Routers: Sendable {
     private let names: Lock<Set<BusName>>
 
-    /// Knows the router that has started this process, if there is one, and the router at the other end of a lane. No bus gives the
-    /// router's name to a sender.
+    /// Trusts the router that has started this process, if there is one, and the router at the other end of a lane. No
+    /// bus gives the router's name to a sender.
     init(_ launcher: BusName? = nil) {
         names = Lock([RouterService.name])
         if let launcher, launcher.isUnique { add(launcher) }
     }
 
-    /// Adds the current owner of the router's name, and every later owner for as long as the connection lives.
+    /// Adds the current owner of the router's name, and every later owner as long as the connection lives.
     ///
-    /// - Parameter appeared: a function that is called on the event loop when a new router has the name.
+    /// - Parameter appeared: called on the event loop when a new router has the name.
     func watch(on connection: Connection, _ appeared: @escaping @Sendable () -> Void) async throws(CallError) {
         _ = try await connection.watchName(RouterService.name) { _, new in
             self.add(new)
@@ -38,7 +38,8 @@ final class Routers: Sendable {
         return names.withLock { $0.contains(caller) }
     }
 
-    /// Returns the context with the facts that any program may state, and no others, unless the caller is a router.
+    /// Returns the context unchanged if the caller is a router, and otherwise only with the facts that any program may
+    /// state.
     func verified(_ told: OpenContext, from caller: BusName?) -> OpenContext {
         if contains(caller) { return told }
         var context = OpenContext()

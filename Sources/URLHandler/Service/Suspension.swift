@@ -5,17 +5,17 @@ internal import OpenURLBus
 internal import Reactor
 internal import Synchronization
 
-/// The handler's bus name while the process may be stopped.
+/// Gives up the handler's bus name while the process may be stopped.
 ///
-/// The handler releases the name before it is stopped, so that no message to the name reaches a stopped process. The handler
-/// requests the name again when it continues. A message to the handler's unique name continues the process.
+/// The handler releases the name before it is stopped, so that no message to the name reaches a stopped process. When
+/// it continues, it requests the name again. If a message to its unique name arrives, the process continues.
 final class Suspension: Sendable {
     private let identifier: BusName
     private let connection: Connection
     private let queue: EventQueue
     private let progress: Progress
     private let isNameGiven = Atomic(false)
-    /// The pipe whose end continues the process, while the process may be stopped.
+    /// While the process may be stopped, the end of this pipe continues it.
     private let lifeline = Lock<UnixFD?>(nil)
 
     init(of identifier: BusName, _ connection: Connection, _ queue: EventQueue, _ progress: Progress) {
@@ -29,11 +29,11 @@ final class Suspension: Sendable {
 
     /// Releases the name if the handler is idle.
     ///
-    /// The function runs on the event loop. A busy main actor is therefore noticed at once, without waiting for it.
+    /// This runs on the event loop, so a busy main actor is noticed at once, without waiting for it.
     ///
     /// The bus answers the release after it has sent everything addressed to the name. Events enter the queue in the
     /// order of arrival. When the answer is here, the queue therefore contains every event that was on its way, and the
-    /// answers of the handler have already been sent.
+    /// handler's answers have already been sent.
     ///
     /// - Parameter lifeline: the reading end of the router's pipe.
     /// - Returns: whether the process may be stopped. If not, the handler has its name again.
@@ -43,8 +43,8 @@ final class Suspension: Sendable {
         self.lifeline.withLock { $0 = lifeline }
         isNameGiven.store(true, ordering: .relaxed)
         try await connection.releaseName(identifier)
-        // Some buses report the loss of the name only after they have answered. It must not continue the process, so another answer is
-        // awaited. The proxy of a Flatpak lets this question through.
+        // Some buses report the loss of the name only after they have answered. That must not continue the process, so
+        // wait for another answer. The proxy of a Flatpak lets this question through.
         _ = try await connection.owner(of: identifier)
         let continues = await connection.startSignalling(SIGCONT)
         if continues, isIdle { return isNameGiven.load(ordering: .relaxed) }
@@ -64,10 +64,10 @@ final class Suspension: Sendable {
         await connection.stopSignalling()
         do throws(CallError) {
             guard try await connection.requestName(identifier) == .owned else {
-                Application.fail(identifier, "another process has taken that name meanwhile")
+                Application.fail(identifier, "while it was suspended, another process took its name on the bus")
             }
         } catch {
-            if error != .disconnected { Application.fail(identifier, "its name cannot be taken again: \(error)") }
+            if error != .disconnected { Application.fail(identifier, "it cannot take its name again: \(error)") }
         }
     }
 }

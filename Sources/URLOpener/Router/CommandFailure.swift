@@ -66,7 +66,7 @@ package struct CommandFailure: Error, Hashable {
         case .disconnected:
             self.init(
                 "org.freedesktop.DBus.Error.Disconnected",
-                "the connection to the session bus ended before the router answered; \(Self.outcomeIsUnknown)",
+                "the connection to the session bus was lost before the router answered; \(Self.outcomeIsUnknown)",
                 exitStatus: ExitStatus.unavailable
             )
         case .notSent(.tooLarge(let limit)):
@@ -105,7 +105,7 @@ package struct CommandFailure: Error, Hashable {
                 exitStatus: unavailable
             )
         case .noReply:
-            let message = "the router ended before it answered; \(Self.outcomeIsUnknown)"
+            let message = "the router exited before it answered; \(Self.outcomeIsUnknown)"
             self.init(error.name, message, exitStatus: unavailable)
         case .unknownMethod, .unknownInterface, .unknownObject:
             let message = "the router does not know this request; do openurl and openurld have the same version?"

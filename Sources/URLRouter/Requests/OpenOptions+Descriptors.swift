@@ -10,7 +10,7 @@ extension OpenOptions {
     func takingDescriptors() throws(OpenURLError) -> OpenOptions {
         guard let annotation else { return self }
         guard let taken = annotation.takingDescriptors() else {
-            throw OpenURLError(.cancelled, "the caller left the bus with the descriptors of the annotation")
+            throw OpenURLError(.cancelled, "the caller left the bus, which closed the annotation's descriptors")
         }
         var options = self
         options.annotation = taken
