@@ -2,11 +2,11 @@ internal import DBus
 internal import Glibc
 internal import UserFiles
 
-/// The search for the reason why a URL does not arrive.
+/// Finds out why a URL does not arrive.
 ///
-/// The doctor reads the files that decide about URLs, as the user's programs find them, and asks the bus and the router. Nothing
-/// of this belongs in the `openurl` command, whose start would take longer: the command becomes the router's program for it, as
-/// for `openurl publish`. The doctor thus needs neither a bus nor a router.
+/// The doctor reads the files that decide about URLs, as the user's programs find them, and asks the bus and the
+/// router. It does not belong in the `openurl` command, which would take longer to start: instead, the command becomes
+/// the router's program, as it does for `openurl publish`. So the doctor needs neither a bus nor a router.
 public struct Doctor: Sendable, Hashable {
     private var topic: String?
     private var probes = false
@@ -47,7 +47,7 @@ public struct Doctor: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - environment: the variables of this process.
-    ///   - installation: the files beside this program; nil if they are not known.
+    ///   - installation: the files beside this program; nil if they are unknown.
     public func run(environment: [String: String], installation: InstalledFiles?) -> Outcome {
         guard var examination = examine(environment, installation) else {
             let text = "openurl: '\(printableLine(topic ?? ""))' is neither a scheme, nor a URL, nor an identifier\n"
@@ -61,7 +61,7 @@ public struct Doctor: Sendable, Hashable {
     private func examine(_ environment: [String: String], _ installation: InstalledFiles?) -> Examination? {
         let connection = Result { () throws(ConnectionError) in
             var bus = try SessionBus()
-            // A router that starts now writes entries, which the examination has to find.
+            // If a router starts now, it writes entries, which the examination has to find.
             bus.startRouter()
             return bus
         }

@@ -3,7 +3,7 @@ internal import Glibc
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The files that name the default applications.
+/// Checks the files that name the default applications.
 extension Examination {
     /// The groups that a file of associations may have.
     private static let groups = ["Default Applications", "Added Associations", "Removed Associations"]
@@ -15,10 +15,10 @@ extension Examination {
             checkPlace(file.path, isWritten: file.path == written)
             checkContent(file)
         }
-        addSoundness(of: .associations, "mimeapps", "mimeapps.list", "names the defaults without a fault")
+        addSoundness(of: .associations, "mimeapps", "mimeapps.list", "names the defaults, and has no problems")
     }
 
-    /// Whether a file is one of the user's own.
+    /// Returns whether a file is one of the user's own.
     private func isUsers(_ path: String) -> Bool {
         [files.desktop.configurationHome, files.desktop.userApplicationDirectory].compactMap(\.self).contains {
             parentDirectory(of: path) == $0
@@ -37,7 +37,7 @@ extension Examination {
                 .warn,
                 "mimeapps-link",
                 name,
-                "is a link to \(target); some programs put a file in its place when they change a default",
+                "is a link to \(target); some programs replace it with a file when they change a default",
                 file: path,
                 fix: target == path
                     ? "rm \(quotedForShell(path))"
@@ -87,7 +87,7 @@ extension Examination {
             )
         }
         for group in groups(of: file.path) where !Self.groups.contains(group) && !group.hasPrefix("X-") {
-            // A name of other characters could mean something else to sed.
+            // If a name has other characters, it could mean something else to sed.
             let isPlain = group.unicodeScalars.allSatisfy { isNameScalar($0) || $0 == " " }
             let heading = "^\\[\(group)\\]$"
             let script = "/\(heading)/,/^\\[/{/\(heading)/d;/^\\[/!d}"
@@ -104,7 +104,7 @@ extension Examination {
         }
     }
 
-    /// The name by which openurl knows the program of an entry.
+    /// Returns the name by which openurl knows the program of an entry.
     private func identifier(of id: DesktopFileID) -> String { files.entries.entries[id]?.handler ?? id.rawValue }
 
     private func groups(of path: String) -> [String] {

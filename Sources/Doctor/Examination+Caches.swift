@@ -2,7 +2,7 @@ internal import Desktop
 internal import Glibc
 internal import UserFiles
 
-/// The caches of MIME types beside the entries. GLib sees an entry only through the cache.
+/// Checks the caches of MIME types beside the entries. GLib sees an entry only through the cache.
 extension Examination {
     /// Reports directories whose cache differs from the entries.
     func checkCaches() {
@@ -16,7 +16,7 @@ extension Examination {
         }
     }
 
-    /// Returns the reasons why caches cannot be relied on, by the positions of their directories.
+    /// Returns why caches cannot be relied on, by the positions of their directories.
     private func staleDirectories(_ all: [DesktopFile]) -> [Int: String] {
         var stale: [Int: String] = [:]
         for (precedence, directory) in files.desktop.applicationDirectories.enumerated() {

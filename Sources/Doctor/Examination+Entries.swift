@@ -4,9 +4,9 @@ internal import OpenURLBus
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The desktop entries that claim schemes, and the caches of their directories.
+/// Checks the desktop entries that claim schemes, and the caches of their directories.
 extension Examination {
-    /// The schemes of web pages, which a browser gets.
+    /// The schemes of web pages, which go to a browser.
     static let webSchemes: Set<String> = ["http", "https"]
 
     func checkEntries() {
@@ -29,11 +29,11 @@ extension Examination {
 
     // MARK: One entry
 
-    /// A file that claims a scheme or is chosen for it, also if the file cannot be used.
+    /// A file that claims a scheme or is chosen for it, even if it cannot be used.
     private struct ClaimingFile {
         let file: DesktopFile
         let entry: DesktopEntry?
-        /// Whether the desktop opens URLs of the scheme with this entry, or would do so if the entry were sound.
+        /// Whether the desktop opens URLs of the scheme with this entry, or would do so if it were sound.
         let isFirst: Bool
         /// Whether a file of associations names the entry as the default.
         let isChosen: Bool
@@ -74,7 +74,7 @@ extension Examination {
         }
     }
 
-    /// Reports the faults of one entry.
+    /// Reports what is wrong with one entry.
     ///
     /// - Parameter isOwn: whether a registered handler claims the scheme.
     private func check(_ claiming: ClaimingFile, _ scheme: Scheme, isOwn: Bool) {
@@ -96,7 +96,7 @@ extension Examination {
                 .warn,
                 "no-mime-type",
                 id,
-                "is the default for \(scheme): and does not claim it in MimeType; choosers leave it out",
+                "is the default for \(scheme): but does not claim it in MimeType, so choosers leave it out",
                 file: entry.file,
                 fix: change(entry, script)
             )
@@ -104,7 +104,8 @@ extension Examination {
         if let busName = entry.busName { checkActivation(entry, busName, level) }
         guard entry.handler == nil, let command = entry.command else { return }
         if let problem = missingProgram(of: entry, command) {
-            // The desktop and the router leave such an entry out. A package may have an entry for a program of another package.
+            // The desktop and the router skip such an entry. It may be harmless, because a package can have an entry
+            // for a program of another package.
             guard claiming.isFirst, claiming.isChosen || entry.precedence == 0 || topic != nil else { return }
             let others = files.registry.claimants(of: scheme)
             add(
@@ -143,11 +144,11 @@ extension Examination {
         }
     }
 
-    /// The reason why the program of an entry cannot run; nil for a program that is there.
+    /// Returns why the program of an entry cannot run; nil if it can.
     private func missingProgram(of entry: DesktopEntry, _ command: ExecCommand) -> String? {
         for program in [entry.tryProgram, command.program].compactMap(\.self) {
             let path = isAbsolute(program) ? program : files.tool(program)
-            guard let path else { return "starts \(program), which no directory of PATH has" }
+            guard let path else { return "starts \(program), which is not on PATH" }
             guard isRegularFile(path) else {
                 let image = path.lowercased().hasSuffix(".appimage") ? "the AppImage " : ""
                 return "starts \(image)\(path), which does not exist\(absence(of: path))"
@@ -164,7 +165,7 @@ extension Examination {
             level,
             "no-service",
             entry.id.rawValue,
-            "has DBusActivatable=true, and the bus has no service file for \(busName)",
+            "has DBusActivatable=true, but the bus has no service file for \(busName)",
             file: entry.file,
             fix: change(entry, "/^DBusActivatable=/d")
         )
@@ -174,8 +175,8 @@ extension Examination {
 
     private func edit(_ path: String) -> String { "\"${EDITOR:-vi}\" \(quotedForShell(path))" }
 
-    /// Returns the command that changes an entry, and makes the cache again. An entry of the system is copied to the user's
-    /// directory, where the copy takes the place of the system's.
+    /// Returns the command that changes an entry and then rebuilds the cache. An entry of the system is copied to the
+    /// user's directory, where the copy replaces it.
     private func change(_ entry: DesktopEntry, _ script: String) -> String {
         let directory = files.desktop.userApplicationDirectory ?? ""
         let refresh = "update-desktop-database \(quotedForShell(directory))"
@@ -187,7 +188,8 @@ extension Examination {
         return "sed \(script) \(quotedForShell(entry.file)) > \(copy) && \(refresh)"
     }
 
-    /// Returns the command that makes an entry readable for xdg-open, with a link to a program whose path needs quotation marks.
+    /// Returns the command that makes an entry readable for xdg-open. If the program's path needs quotation marks, it
+    /// links to the program.
     private func unquoting(_ entry: DesktopEntry, _ program: String) -> String {
         guard program.contains(where: { !$0.isLetter && !$0.isNumber && !"/._-+".contains($0) }),
             let home = environment["HOME"]
@@ -203,17 +205,18 @@ extension Examination {
 
     // MARK: Schemes
 
-    /// Reports a choice that names nothing, and claimants among which nobody has chosen.
+    /// Reports a choice that names nothing, and a scheme with several claimants and no choice.
     private func checkChoice(_ scheme: Scheme) {
         let chosen = files.associations.defaults(for: scheme.mimeType)
         let claimants = files.registry.claimants(of: scheme)
-        // A handler of the system without a program passes its URLs to the default, and cannot be the default itself.
+        // If a handler of the system has no program, it passes its URLs to the default, so it cannot be the default
+        // itself.
         let choices = claimants.filter { files.registry.handler(named: $0)?.program != nil || $0.hasSuffix(".desktop") }
         let file = files.desktop.writtenAssociationFile
         let isMissing = { (id: DesktopFileID) in !self.files.all.contains { $0.location.id == id } }
         if let first = chosen.first, isMissing(first), !isRegistered(first) {
             let fix = choices.first.map { "openurl default \(scheme) \(quotedForShell($0))" }
-            let reason = "is the default in mimeapps.list, and no desktop entry has this name"
+            let reason = "is the default in mimeapps.list, but no desktop entry has this name"
             add(.associations, .warn, "lost-default", "\(scheme): \(first)", reason, file: file, fix: fix)
         }
         guard claimants.count > 1 else {
@@ -234,23 +237,23 @@ extension Examination {
                 .warn,
                 "claimants",
                 "\(scheme):",
-                "is claimed by \(list), and no default is chosen",
+                "is claimed by \(list), but no default is chosen",
                 file: file,
                 fix: "openurl default \(scheme) \(quotedForShell(choice))"
             )
         } else if topic != nil {
             let isLost = chosen.allSatisfy { isMissing($0) && !isRegistered($0) }
-            let end = isLost ? "the first one gets the URLs" : "the first one is chosen"
+            let end = isLost ? "the first one gets the URLs" : "the first one is the default"
             add(.entries, .ok, "claimants", "\(scheme):", "is claimed by \(list); \(end)")
         }
     }
 
-    /// Whether an entry is the one of a handler that is about to be published.
+    /// Returns whether an entry belongs to a handler that is about to be published.
     private func isRegistered(_ id: DesktopFileID) -> Bool {
         files.registry.handler(named: String(id.rawValue.dropLast(".desktop".count))) != nil
     }
 
-    /// Reports an application that claims the URLs of web pages and is not a browser.
+    /// Reports an application that claims the URLs of web pages but is not a browser.
     private func checkBrowsers() {
         let asked = topic.map { Set($0.schemes.map(\.rawValue)) }
         guard asked.map({ topic?.identifier != nil || !$0.isDisjoint(with: Self.webSchemes) }) ?? true else { return }
@@ -266,7 +269,7 @@ extension Examination {
                 .warn,
                 "web",
                 first.id.rawValue,
-                "gets the links of web pages (\(scheme):) and is not a browser\(rest)",
+                "gets the links of web pages (\(scheme):) but is not a browser\(rest)",
                 file: first.file,
                 fix: browser.map { "gio mime \(type) \(quotedForShell($0.id.rawValue))" }
                     ?? change(first, "s|x-scheme-handler/https\\?;||g")

@@ -6,7 +6,7 @@ internal import SchemeRegistry
 internal import Spelling
 internal import UserFiles
 
-/// The manifests, their programs, and the names of running handlers.
+/// Checks the manifests, their programs, and the names of running handlers.
 extension Examination {
     func checkHandlers() {
         let handlers = files.registry.handlers.filter { isConcerned($0) }
@@ -43,12 +43,12 @@ extension Examination {
         addSoundness(of: .handlers, "handlers", "handlers", registered)
     }
 
-    /// The name that was probably meant by a name that nothing has.
+    /// Returns the name that was probably meant, for a name that nothing has.
     private func nearestName(to identifier: String) -> String? {
         identifier.nearest(in: files.registry.handlers.map(\.id.rawValue) + files.all.map(\.location.id.rawValue))
     }
 
-    /// Whether the topic concerns a handler.
+    /// Returns whether the topic concerns a handler.
     private func isConcerned(_ handler: Handler) -> Bool {
         guard let topic else { return true }
         if let identifier = topic.identifier { return handler.id.rawValue == identifier }
@@ -112,9 +112,9 @@ extension Examination {
 
     private static let manifestLimit = 1 << 20
 
-    /// Reports the manifests that the registry could not read, and the parts of manifests that it does not use.
+    /// Reports manifests that the registry could not read, and parts of manifests that it does not use.
     ///
-    /// - Parameter known: the files and keys that are reported already.
+    /// - Parameter known: files and keys that are already reported.
     private func checkManifests(_ known: Set<[String?]>) {
         let diagnostics = files.registry.diagnostics.filter {
             !isOtherIdentifier($0.file) && !known.contains([$0.file, $0.key])
@@ -167,19 +167,20 @@ extension Examination {
             var trust = TrustedPaths()
             try trust.check(path)
         } catch {
-            // The reason names the command. The text of a diagnostic may hold a part of the manifest, which is not a command.
+            // The reason contains the command. Do not look for one in a diagnostic, whose text may quote a part of the
+            // manifest.
             let parts = error.reason.split(separator: "`", omittingEmptySubsequences: false)
             if parts.count == 3 { return String(parts[1]) }
         }
         return access(path, R_OK) == 0 ? editing(path, line) : "chmod u+r \(quotedForShell(path))"
     }
 
-    /// The command that shows a line of a file to a person, who repairs it.
+    /// Returns the command that shows a line of a file to a person, who repairs it.
     private func editing(_ path: String, _ line: Int?) -> String {
         "\"${EDITOR:-vi}\" \(line.map { "+\($0) " } ?? "")\(quotedForShell(path))"
     }
 
-    /// Whether a path is a link of the user's directory whose target does not exist.
+    /// Returns whether a path is a link in the user's directory whose target does not exist.
     private func isLostLink(_ path: String) -> Bool {
         guard let user = files.directories.user, parentDirectory(of: path) == user else { return false }
         return isLink(path) && access(path, F_OK) != 0 && errno == ENOENT
@@ -191,7 +192,7 @@ extension Examination {
         return subject(of: file) != identifier
     }
 
-    /// The identifier that a manifest is named after.
+    /// Returns the identifier that a manifest is named after.
     private func subject(of file: String) -> String {
         let names = names(onPath: file)
         let name = (names.last == "Info.plist" ? names.dropLast().last : names.last) ?? file
@@ -210,7 +211,7 @@ extension Examination {
         case .desktopEntry(let entry):
             if files.registry.applications[entry]?.isDBusActivatable != true {
                 let fact = "the desktop has no such entry with DBusActivatable=true"
-                let reason = "names \(entry) as OUDesktopEntry, and \(fact)"
+                let reason = "names \(entry) as OUDesktopEntry, but \(fact)"
                 let fix = "\"${EDITOR:-vi}\" \(quotedForShell(handler.path))"
                 add(.handlers, .fail, "program", id, reason, file: handler.path, fix: fix)
             }
@@ -225,14 +226,14 @@ extension Examination {
                         .fail,
                         "program",
                         id,
-                        "needs \(name), which PATH leads to here, and not in the session",
+                        "needs \(name), which is on PATH here but not in the session",
                         file: here,
                         fix: "dbus-update-activation-environment PATH" + (router.map { " && kill \($0.pid)" } ?? ""),
                         repair: router?.isStartedByBus == true ? .environment(["PATH"], router: router?.pid) : nil
                     )
                 } else {
                     let fix = "\"${EDITOR:-vi}\" \(quotedForShell(handler.path))"
-                    let reason = "needs \(name), which no directory of PATH has"
+                    let reason = "needs \(name), which is not on PATH"
                     add(.handlers, .fail, "program", id, reason, file: handler.path, fix: fix)
                 }
                 return
@@ -244,7 +245,7 @@ extension Examination {
                 handler.scope == .user
                 ? "openurl unregister \(id)" : "\"${EDITOR:-vi}\" \(quotedForShell(handler.path))"
             let reason =
-                "needs \(path), which does not exist\(absence(of: path)); put the program back, or give the handler up"
+                "needs \(path), which does not exist\(absence(of: path)); put the program back, or remove the handler"
             return add(.handlers, .fail, "program", id, reason, file: path, fix: fix)
         }
         guard access(path, X_OK) == 0 else {
@@ -274,11 +275,11 @@ extension Examination {
             } else {
                 "\"${EDITOR:-vi}\" +1 \(quotedForShell(path))"
             }
-        let reason = "is a script for \(missing), which is not there"
+        let reason = "is a script for \(missing), which does not exist"
         add(.handlers, .fail, "interpreter", id, reason, file: path, fix: fix)
     }
 
-    /// A hint for a path that leads nowhere, if the path is that of a file on another medium.
+    /// Returns a hint if a missing file may be on a medium that is not mounted.
     func absence(of path: String) -> String {
         let places = ["/media/", "/run/media/", "/mnt/", "/tmp/.mount_"]
         return places.contains { path.hasPrefix($0) } ? " (is its medium mounted?)" : ""
@@ -286,13 +287,13 @@ extension Examination {
 
     // MARK: The router's view
 
-    /// Reports handlers in quarantine, and processes that somebody has started by hand.
+    /// Reports handlers in quarantine, and processes that were started by hand.
     private func checkStates(_ bus: SessionBus) {
         let states: [HandlerStatus]
         do throws(CallError) {
             states = try bus.call(LifecycleInterface.list, on: RouterService.object, Empty())
         } catch {
-            return add(.handlers, .skip, "states", "router", "does not list the handlers: \(error)")
+            return add(.handlers, .skip, "states", "router", "could not list the states of the handlers: \(error)")
         }
         for state in states where topic?.identifier == nil || topic?.identifier == state.id {
             if let end = state.quarantinedUntil {
@@ -301,7 +302,7 @@ extension Examination {
                     .fail,
                     "quarantine",
                     state.id,
-                    "crashed too often, and is not started for another \(max(Int(end) - time(nil), 1)) seconds",
+                    "crashed too often, so it is not started for another \(max(Int(end) - time(nil), 1)) seconds",
                     fix: "openurl activate --reset \(state.id)",
                     repair: .quarantine(id: state.id)
                 )
@@ -321,14 +322,14 @@ extension Examination {
                     .warn,
                     "by-hand",
                     state.id,
-                    "was started by hand as process \(pid), and gets the URLs without a check of its identity",
+                    "was started by hand as process \(pid), so it gets URLs without a check of its identity",
                     fix: "kill \(pid)"
                 )
             }
         }
     }
 
-    /// Reports programs of handlers that have taken another name on the bus than their identifier.
+    /// Reports programs of handlers that took another name on the bus than their identifier.
     private func checkNames(of handlers: [Handler], _ bus: SessionBus) {
         let names: [String]
         do throws(CallError) {
@@ -359,7 +360,7 @@ extension Examination {
         }
     }
 
-    /// Reports that the router knows other handlers than this process finds.
+    /// Reports if the router knows other handlers than this process finds.
     private func checkRouterRegistry(_ bus: SessionBus) {
         do throws(CallError) {
             let listed = try bus.call(RegistryInterface.listHandlers, on: RouterService.object, Empty())
@@ -386,7 +387,7 @@ extension Examination {
                 repair: .reload
             )
         } catch {
-            add(.handlers, .skip, "stale-router", "router", "does not list its handlers: \(error)")
+            add(.handlers, .skip, "stale-router", "router", "could not list its handlers: \(error)")
         }
     }
 }

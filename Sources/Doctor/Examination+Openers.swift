@@ -6,9 +6,9 @@ internal import SchemeRegistry
 internal import Spelling
 internal import UserFiles
 
-/// The programs that open URLs, each with the destination that it chooses.
+/// Asks the programs that open URLs which destination they would choose.
 extension Examination {
-    /// The largest number of schemes for which the portal is asked.
+    /// The portal is asked about this many schemes at most.
     private static let limit = 32
 
     func checkOpeners() {
@@ -44,7 +44,7 @@ extension Examination {
         return files.associations.defaultApplication(for: scheme.mimeType, in: files.entries)?.id.rawValue
     }
 
-    /// Reports the handler that openurl chooses, and the decision of the policy.
+    /// Reports the handler that openurl chooses, and what the policy decides.
     private func explain(_ scheme: Scheme, url: String?) -> String? {
         let expected = destination(of: scheme)
         let url = url ?? "\(scheme):"
@@ -71,12 +71,12 @@ extension Examination {
                 }
                 if let handler = explanation.handler, temporary.contains(where: { $0.id == handler }) {
                     // The desktop knows nothing of it, so there is nothing to compare.
-                    add(.openers, .ok, "openurl", "openurl", "\(handler), which is there only temporarily")
+                    add(.openers, .ok, "openurl", "openurl", "\(handler), which is registered only temporarily")
                     return nil
                 }
             } catch {
                 let reason = redacted.redacting("\(error)")
-                add(.openers, .skip, "openurl", "openurl", "the router does not explain the URL: \(reason)")
+                add(.openers, .skip, "openurl", "openurl", "the router could not explain the URL: \(reason)")
             }
         }
         guard let expected else {
@@ -96,12 +96,13 @@ extension Examination {
         return expected
     }
 
-    /// The command that gives a scheme a handler; nil for a fixed scheme, which no manifest can claim, and for a misspelt scheme.
+    /// Returns the command that gives a scheme a handler; nil if the scheme is fixed, because no manifest can claim it,
+    /// or if it is misspelt.
     func registering(for scheme: Scheme) -> String? {
         isFixed(scheme) || nearest(to: scheme) != nil ? nil : "openurl register PATH"
     }
 
-    /// The scheme, with its colon, that was probably meant by a scheme that nothing claims.
+    /// Returns the scheme, with its colon, that was probably meant; nil if something claims this one.
     private func nearest(to scheme: Scheme) -> String? {
         guard !files.areClaimed(scheme) else { return nil }
         return scheme.rawValue.nearest(in: files.registry.schemes.map(\.rawValue)).map { "\($0):" }
@@ -113,7 +114,7 @@ extension Examination {
 
     // MARK: Other openers
 
-    /// The answer of an opener: the desktop file ID, or nil if nothing opens the scheme.
+    /// Asks an opener, and returns a desktop file ID, or nil if nothing opens the scheme.
     private func ask(_ arguments: [String], marking extract: (String) -> String?) -> String? {
         let variables = environment.merging(["LC_ALL": "C"]) { $1 }
         guard let output = RunningTool.output(of: arguments, environment: variables) else { return nil }
@@ -121,7 +122,7 @@ extension Examination {
         return text?.hasSuffix(".desktop") == true ? text : nil
     }
 
-    /// Finds the default in the output of `gio mime`, whose first line has it after the last colon.
+    /// Finds the default in the output of `gio mime`: after the last colon of the first line.
     private static func gioDefault(_ output: String) -> String? {
         guard let line = output.split(separator: "\n").first, line.hasPrefix("Default"),
             let colon = line.lastIndex(of: ":")
@@ -162,7 +163,7 @@ extension Examination {
                 .fail,
                 check,
                 opener,
-                "opens \(scheme): with nothing",
+                "has nothing to open \(scheme): with",
                 fix: isTool ? republishing(expected, fix) : fix
             )
             return
@@ -173,10 +174,10 @@ extension Examination {
             return add(.openers, .ok, check, opener, "\(expected)\(by)")
         }
         let file = files.all.first { $0.location.id.rawValue == choice }?.location.file
-        add(.openers, .warn, check, opener, "\(target), and openurl has \(expected)", file: file, fix: fix)
+        add(.openers, .warn, check, opener, "\(target), but openurl chooses \(expected)", file: file, fix: fix)
     }
 
-    /// The command that publishes a handler again; the choice of a default for an application.
+    /// Returns the command that publishes a handler again, or the fallback if the destination is an application.
     private func republishing(_ expected: String, _ fallback: String) -> String {
         guard let directory = files.desktop.userApplicationDirectory, files.registry.handler(named: expected) != nil
         else {
@@ -185,7 +186,7 @@ extension Examination {
         return "update-desktop-database \(quotedForShell(directory))"
     }
 
-    /// The handler or application that gets a URL which the desktop opens with an entry.
+    /// Returns the handler or application that gets a URL if the desktop opens it with this entry.
     private func target(of id: String) -> String {
         guard let id = DesktopFileID(rawValue: id), let entry = files.entries.entries[id] else { return id }
         return entry.handler ?? id.rawValue
@@ -193,24 +194,25 @@ extension Examination {
 
     // MARK: The portal
 
-    /// Reports a choice that the portal remembers and that differs.
+    /// Reports if the portal remembers a choice that differs.
     private func checkPortal(_ scheme: Scheme, expected: String?) {
         let isAsked = topic != nil
         guard let bus, bus.isAvailable(PermissionStore.name) else {
-            if isAsked { add(.openers, .skip, "portal", "portal", "is not there") }
+            if isAsked { add(.openers, .skip, "portal", "portal", "is not installed") }
             return
         }
         var choices: [(application: String, id: String)] = []
         do throws(CallError) {
             let input = Arguments(PermissionStore.table, scheme.mimeType)
             let (permissions, _) = try bus.call(PermissionStore.lookup, on: PermissionStore.object, input).values
-            // The values are the choice, the number of times in a row, and the number after which the portal stops asking.
+            // The values are the choice, how many times in a row it was made, and after how many times the portal stops
+            // asking.
             for (application, values) in permissions.sorted(by: { $0.key < $1.key }) {
                 guard let id = values.first, !id.isEmpty else { continue }
                 choices.append((application, "\(id).desktop"))
             }
         } catch {
-            // The store has no entry for a scheme without a choice.
+            // If there is no choice for a scheme, the store has no entry.
         }
         if choices.isEmpty, isAsked { add(.openers, .ok, "portal", "portal", "remembers no choice for \(scheme):") }
         for (application, id) in choices {
@@ -225,7 +227,7 @@ extension Examination {
                 .warn,
                 "portal",
                 "portal",
-                "remembers \(target) for \(scheme): of \(caller), and openurl has \(expected ?? "nothing")",
+                "remembers \(target) for \(scheme): from \(caller), but openurl chooses \(expected ?? "nothing")",
                 fix: "gdbus call --session --dest \(PermissionStore.name) --object-path \(PermissionStore.object.path) "
                     + "--method \(PermissionStore.name).Delete \(PermissionStore.table) \(scheme.mimeType)"
             )

@@ -3,9 +3,9 @@ internal import Desktop
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// The URLs that are sent to see which ways lead to the router.
+/// Sends URLs, to see which ways lead to the router.
 extension Examination {
-    /// The ways on which programs open URLs.
+    /// The ways in which programs open URLs.
     private enum Way: String, CaseIterable {
         case bus
         case xdgOpen = "xdg-open"
@@ -13,10 +13,10 @@ extension Examination {
         case portal
     }
 
-    /// Sends a URL on each way, and reports the time until it arrives.
+    /// Sends a URL in each way, and reports how long it takes to arrive.
     ///
-    /// The URL has a host of random digits. This process takes the place of the handler for this host alone, with a claim that ends
-    /// with the probe, and with the process.
+    /// Its host has random digits. This process takes the place of the handler only for this host, with a claim that
+    /// ends with the probe and with the process.
     func probe() {
         guard let bus, router != nil else {
             return add(.probe, .skip, "probe", "probe", "without a router no URL can arrive")
@@ -25,7 +25,7 @@ extension Examination {
         if let named, Self.webSchemes.contains(named.rawValue) {
             return add(.probe, .skip, "probe", "\(named):", "belongs to the browser, which no program can stand in for")
         }
-        // The router removes its entry for the claims after the last URL, and answers after that.
+        // After the last URL, the router first removes its entry for the claims, and then answers.
         defer { settle(bus) }
         let nonce = String(UInt64.random(in: 0 ... .max), radix: 16)
         for way in Way.allCases {
@@ -36,7 +36,7 @@ extension Examination {
                 continue
             }
             if let named, let other = foreignEntry(for: named), way != .bus {
-                let reason = "is not tried, because the desktop gives \(named): to \(other) without the router"
+                let reason = "was not tried, because the desktop gives \(named): to \(other) without the router"
                 add(.probe, .skip, "probe", way.rawValue, reason)
                 continue
             }
@@ -53,12 +53,12 @@ extension Examination {
         }
     }
 
-    /// The reason why a way cannot be tried; nil if it can.
+    /// Returns why a way cannot be tried; nil if it can.
     private func obstacle(to way: Way, _ scheme: Scheme?, _ bus: SessionBus) -> String? {
         switch way {
         case .bus: nil
         case .gio: files.tool("gio") == nil ? "is not installed" : nil
-        case .portal: bus.isAvailable(Portal.name) ? nil : "is not there"
+        case .portal: bus.isAvailable(Portal.name) ? nil : "is not installed"
         case .xdgOpen:
             if files.tool("xdg-open") == nil {
                 "is not installed"
@@ -72,7 +72,7 @@ extension Examination {
         }
     }
 
-    /// The application that the desktop opens a scheme with, if it is none of the router's entries.
+    /// Returns the application with which the desktop opens a scheme, unless it is one of the router's entries.
     private func foreignEntry(for scheme: Scheme) -> DesktopFileID? {
         let entry = files.associations.defaultApplication(for: scheme.mimeType, in: files.entries)
         return entry.flatMap { $0.handler == nil ? $0.id : nil }
@@ -104,12 +104,12 @@ extension Examination {
     }
 }
 
-/// The end of one probe.
+/// How one probe ended.
 enum ProbeOutcome: Hashable {
-    /// The URL has come, after some milliseconds.
+    /// The URL has arrived, after some milliseconds.
     case arrived(Int64)
     case lost(String)
-    /// The way leads nowhere, for a reason that is not openurl's to repair.
+    /// The way leads nowhere, for a reason that openurl cannot repair.
     case impossible(String)
     case notSent(String)
 }
@@ -120,7 +120,7 @@ final class Probe {
     private let url: String
     private var arrival: ContinuousClock.Instant?
 
-    /// The time for which a URL is waited for.
+    /// The time limit for the arrival of a URL.
     private static let limit = Duration.seconds(5)
 
     /// Claims a URL.
@@ -173,7 +173,7 @@ final class Probe {
         return wait(since: start)
     }
 
-    /// Sends the URL with a program, whose end without the URL ends the wait.
+    /// Sends the URL with a program. If the program exits without it, the wait ends.
     func send(with arguments: [String], _ environment: [String: String]) -> ProbeOutcome {
         let start = ContinuousClock.now
         guard let tool = RunningTool(arguments, environment: environment) else { return .lost("it cannot be started") }
@@ -190,14 +190,14 @@ final class Probe {
                 watching: { tool.map { tool in tool.isAtEnd ? [] : [(tool.descriptor, tool.read)] } ?? [] },
                 until: { arrival != nil || tool?.isAtEnd == true }
             )
-            // The program may have ended before the signal was read.
+            // The program may have exited before the signal was read.
             if arrival == nil, tool != nil {
                 try connection.call(PeerOfRouter.ping, on: RouterService.object, Empty(), timeout: Self.limit)
             }
         } catch {
             if arrival == nil { return .lost("\(error)") }
         }
-        guard let arrival else { return .lost("nothing came within \(Self.limit.components.seconds) seconds") }
+        guard let arrival else { return .lost("nothing arrived within \(Self.limit.components.seconds) seconds") }
         let time = start.duration(to: arrival).components
         return .arrived(time.seconds * 1000 + time.attoseconds / 1_000_000_000_000_000)
     }

@@ -5,13 +5,13 @@ internal import OpenURLBus
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The router's queue, claims and rules.
+/// Checks the router's queue, claims and rules.
 extension Examination {
-    /// The largest number of URLs of the queue that are reported one by one.
+    /// At most this many URLs of the queue are reported one by one.
     private static let letterLimit = 5
-    /// The age up to which a failure in the log counts, in seconds.
+    /// Failures in the log count up to this age, in seconds.
     private static let logTime = 86_400
-    /// The number of the latest requests that are looked at for failures.
+    /// This many of the latest requests are searched for failures.
     private static let entryLimit = 4 * MonitorInterface.pageSize
 
     func checkRouterState(_ bus: SessionBus) {
@@ -40,7 +40,7 @@ extension Examination {
                 after = last.id
             }
         } catch {
-            return add(.router, .skip, "queue", "queue", "the router does not list it: \(error)")
+            return add(.router, .skip, "queue", "queue", "the router could not list it: \(error)")
         }
         let dead = urls.filter { $0.state == .dead }
         for url in dead.suffix(Self.letterLimit) {
@@ -64,17 +64,18 @@ extension Examination {
                 .warn,
                 "failure",
                 "queue \(url.id)",
-                "\(url.shown) waits after a failure: \(url.shownError)",
+                "\(url.shown) is waiting after a failure: \(url.shownError)",
                 fix: "openurl queue retry \(url.id)"
             )
         }
-        let count = waiting.count == 1 ? "1 URL waits" : "\(waiting.count) URLs wait"
+        let count = waiting.count == 1 ? "1 URL is waiting" : "\(waiting.count) URLs are waiting"
         if dead.isEmpty { add(.router, .ok, "queue", "queue", "\(count), and none was given up") }
     }
 
     // MARK: The log
 
-    /// Reports the handlers and schemes whose latest request of the last day has failed. The queue tells of its own attempts.
+    /// Reports the handlers and schemes whose latest request of the last day failed. Attempts of the queue do not
+    /// count, because the check of the queue reports them.
     private func checkLog(_ bus: SessionBus) {
         var entries: [MonitorEntry] = []
         do throws(CallError) {
@@ -89,7 +90,7 @@ extension Examination {
                 filter.before = last.time
             }
         } catch {
-            return add(.router, .skip, "log", "log", "the router does not show its log: \(error)")
+            return add(.router, .skip, "log", "log", "the router could not show its log: \(error)")
         }
         let concerned = entries.filter { entry in
             entry.kind != .known(.attempt) && isConcerned(entry.scheme ?? "", entry.handler)
@@ -109,11 +110,11 @@ extension Examination {
             )
         }
         if failures.isEmpty {
-            add(.router, .ok, "log", "log", "the latest requests have not failed, or only by an answer of the handler")
+            add(.router, .ok, "log", "log", "the latest requests did not fail, except where the handler declined them")
         }
     }
 
-    /// Whether a request failed for a reason that may still be there, and that is not the handler's own answer.
+    /// Returns whether a request failed for a reason that may still be there, and that is not the handler's own answer.
     private func isFault(_ entry: MonitorEntry) -> Bool {
         switch entry.error?.name {
         case nil, OpenURLError.Code.cancelled.errorName, OpenURLError.Code.declined.errorName: false
@@ -129,7 +130,7 @@ extension Examination {
 
     // MARK: Claims
 
-    /// Reports the schemes for which programs wait. The router has an entry for them meanwhile.
+    /// Reports the schemes that programs wait for. Meanwhile, the router has an entry for them.
     private func checkClaims() {
         let entry = files.entries.entries.values.first { $0.handler == "org.openurl.callback" }
         let schemes = (entry?.urlSchemes ?? []).filter { isConcerned($0, nil) }.sorted()
@@ -169,7 +170,7 @@ extension Examination {
                     .warn,
                     "refusal",
                     "policy",
-                    "you have refused \(target) from \(answer.source)",
+                    "you refused \(target) from \(answer.source)",
                     fix: "openurl policy forget --source \(quotedForShell(answer.source)) \(quotedForShell(target))"
                 )
             }
@@ -178,7 +179,7 @@ extension Examination {
                 add(.router, .ok, "policy", "policy", reason)
             }
         } catch {
-            add(.router, .skip, "policy", "policy", "the router does not tell its rules: \(error)")
+            add(.router, .skip, "policy", "policy", "the router could not list its rules: \(error)")
         }
     }
 
@@ -188,9 +189,9 @@ extension Examination {
 }
 
 extension QueuedURL {
-    /// The URL, without what may be a secret.
+    /// The URL without possible secrets.
     fileprivate var shown: String { RedactedURL(url).text }
 
-    /// The reason of the last failure, without what may be a secret.
+    /// Why the last attempt failed, without possible secrets.
     fileprivate var shownError: String { error.map { RedactedURL(url).redacting($0.message) } ?? "no reason" }
 }

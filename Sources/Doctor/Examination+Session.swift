@@ -5,7 +5,7 @@ internal import OpenURLBus
 internal import Release
 internal import UserFiles
 
-/// The bus, the router, and the environments of both.
+/// Checks the bus, the router, and the environments of both.
 extension Examination {
     func reportMissingBus(_ error: ConnectionError) {
         let socket = environment["XDG_RUNTIME_DIR"].map { "\($0)/bus" }
@@ -60,14 +60,14 @@ extension Examination {
             .warn,
             "data-dirs",
             installation.share,
-            "openurl is installed here, and XDG_DATA_DIRS does not have the directory; programs miss its entries and manuals",
+            "openurl is installed here, but XDG_DATA_DIRS lacks this directory, so programs miss its entries and manuals",
             fix: "export XDG_DATA_DIRS=\(quotedForShell(list))"
         )
     }
 
-    /// Finds the router, which was started if it could be.
+    /// Finds the router, which was started if that was possible.
     ///
-    /// - Returns: whether a router runs.
+    /// - Returns: whether a router is running.
     private func findRouter(_ bus: SessionBus) -> Bool {
         if let pid = bus.pid(of: RouterService.name.rawValue) {
             router = ProcessFacts(pid: pid)
@@ -75,9 +75,9 @@ extension Examination {
         }
         let program = quotedForShell(files.installation?.router ?? "openurld")
         if let failure = bus.startFailure {
-            add(.session, .fail, "router", "router", "does not run, and cannot be started: \(failure)", fix: program)
+            add(.session, .fail, "router", "router", "is not running, and cannot be started: \(failure)", fix: program)
         } else {
-            let reason = "does not run, and the bus has no service file that starts it"
+            let reason = "is not running, and the bus has no service file that starts it"
             add(.session, .fail, "router", "router", reason, fix: "\(program) &")
         }
         return false
@@ -92,7 +92,7 @@ extension Examination {
             add(.session, .fail, "stranger", "router", warning, fix: "kill \(router.pid)")
         }
         guard let version else {
-            let reason = "does not tell its version"
+            let reason = "does not report its version"
             add(.session, .fail, "version", "router", reason, fix: "kill \(router.pid)")
             return
         }
@@ -103,7 +103,7 @@ extension Examination {
                 .warn,
                 "version",
                 "router",
-                "runs as version \(version), and the installed \(program) is version \(other)",
+                "is running version \(version), but the installed \(program) is version \(other)",
                 fix: router.isUnit ? "systemctl --user restart openurld" : "kill \(router.pid)",
                 repair: isOurs ? .restart(pid: router.pid) : nil
             )
@@ -133,7 +133,7 @@ extension Examination {
             .warn,
             "path",
             "PATH",
-            "leads to another openurl, \(found), than the one that you have called, \(command)",
+            "leads to another openurl, \(found), than the one that you called, \(command)",
             file: found,
             fix: "export PATH=\(quotedForShell(directory)):\"$PATH\""
         )
@@ -164,11 +164,11 @@ extension Examination {
         for name in displays {
             let mine = environment[name] ?? ""
             switch theirs[name] {
-            case mine: add(.session, .ok, "display", name, "is \(mine) for the session too")
+            case mine: add(.session, .ok, "display", name, "is \(mine) in the session too")
             case let other?:
-                missing.append((name, .warn, "is \(mine) here, and \(other) for the programs that the router starts"))
+                missing.append((name, .warn, "is \(mine) here, but \(other) for the programs that the router starts"))
             case nil:
-                missing.append((name, .fail, "is \(mine) here, and not set for the programs that the router starts"))
+                missing.append((name, .fail, "is \(mine) here, but not set for the programs that the router starts"))
             }
         }
         let base = (mine: BaseDirectories(environment: environment), theirs: BaseDirectories(environment: theirs))
@@ -183,7 +183,7 @@ extension Examination {
         ]
         for (name, mine, theirs) in homes where mine != theirs {
             missing.append(
-                (name, .fail, "leads to \(mine ?? "nothing") here, and to \(theirs ?? "nothing") in the session")
+                (name, .fail, "leads to \(mine ?? "nothing") here, but to \(theirs ?? "nothing") in the session")
             )
         }
         if missing.isEmpty {
@@ -214,12 +214,12 @@ extension Examination {
         return (command, .environment(names, router: router.pid))
     }
 
-    /// Whether a directory of data has files that URLs depend on.
+    /// Returns whether a data directory has files that URLs depend on.
     private func isUsed(_ directory: String) -> Bool {
         ["openurl/handlers", "applications", "dbus-1/services"].contains { access("\(directory)/\($0)", F_OK) == 0 }
     }
 
-    /// The variables of systemd's manager; nil without a manager.
+    /// Returns the variables of systemd's manager; nil without a manager.
     private func managerVariables(_ bus: SessionBus) -> [String: String]? {
         guard bus.owner(of: SystemdManager.name) != nil else { return nil }
         do throws(CallError) {
@@ -231,7 +231,7 @@ extension Examination {
         }
     }
 
-    /// The variables with which the bus itself was started.
+    /// Returns the variables with which the bus itself was started.
     private func daemonVariables(_ bus: SessionBus) -> [String: String]? {
         bus.pid(of: BusName.bus.rawValue).map { ProcessFacts(pid: $0).environment }
     }

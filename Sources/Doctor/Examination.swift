@@ -6,13 +6,13 @@ internal import SchemeRegistry
 final class Examination {
     let files: ExaminedFiles
     let topic: Topic?
-    /// The version of the command that the person has called.
+    /// The version of the command that the person called.
     let commandVersion: String
     private let connection: Result<SessionBus, ConnectionError>
-    /// The process of the router; nil if no router runs.
+    /// The router's process; nil if no router is running.
     var router: ProcessFacts?
     private(set) var findings: [Finding] = []
-    /// The handlers that the router has in memory only, once the router has listed them.
+    /// Handlers that the router has only in memory, once it has listed them.
     var temporary: [HandlerEntry] = []
 
     init(
@@ -27,19 +27,19 @@ final class Examination {
         self.commandVersion = commandVersion
     }
 
-    /// Nil without a session bus.
+    /// The session bus, if there is one.
     var bus: SessionBus? {
         if case .success(let bus) = connection { bus } else { nil }
     }
 
     var environment: [String: String] { files.environment }
 
-    /// The schemes that the checks look at.
+    /// The schemes to check.
     var schemes: [Scheme] { topic?.schemes ?? files.handlerSchemes }
 
     /// Makes all checks.
     ///
-    /// - Parameter probes: whether a URL is sent on each way.
+    /// - Parameter probes: whether to send a URL in each way.
     func perform(probing probes: Bool) {
         switch connection {
         case .success(let bus): checkSession(bus)
@@ -53,7 +53,7 @@ final class Examination {
         if probes { probe() }
     }
 
-    /// Adds a fact, unless the fact is known already: an entry may claim several schemes.
+    /// Adds a fact, unless it is already known, because an entry may claim several schemes.
     func add(
         _ part: Finding.Part,
         _ level: Finding.Level,
@@ -79,7 +79,7 @@ final class Examination {
         if !findings.contains(finding) { findings.append(finding) }
     }
 
-    /// Adds the fact that a part has no faults, unless it has.
+    /// Adds the fact that nothing is wrong with a part, if that is true.
     func addSoundness(of part: Finding.Part, _ check: String, _ subject: String, _ message: String) {
         guard !findings.contains(where: { $0.part == part && ($0.level == .warn || $0.level == .fail) }) else { return }
         add(part, .ok, check, subject, message)

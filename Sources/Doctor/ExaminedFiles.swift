@@ -4,7 +4,7 @@ internal import UserFiles
 
 /// The files that decide about URLs, as this process finds them.
 ///
-/// The router has read the same files, but a doctor does not rely on the router: it may not run.
+/// The router has read the same files, but may not be running, so the doctor does not rely on it.
 struct ExaminedFiles {
     let environment: [String: String]
     let installation: InstalledFiles?
@@ -45,12 +45,13 @@ struct ExaminedFiles {
         }
     }
 
-    /// The schemes of the registered handlers, without those of the system, whose URLs the desktop's own applications get.
+    /// The schemes of the registered handlers. Those of the system are left out, because the desktop's own applications
+    /// get their URLs.
     var handlerSchemes: [Scheme] {
         Set(registry.handlers.filter { !$0.isFixed }.flatMap(\.schemes)).sorted()
     }
 
-    /// Whether a handler or an entry claims the URLs of a scheme, also an entry whose program is gone.
+    /// Returns whether a handler or an entry claims a scheme, even an entry whose program no longer exists.
     func areClaimed(_ scheme: Scheme) -> Bool {
         !registry.claimants(of: scheme).isEmpty
             || all.contains { file in
@@ -59,17 +60,17 @@ struct ExaminedFiles {
             }
     }
 
-    /// The path of a program of the desktop; nil if it is not installed.
+    /// Returns the path of a program of the desktop; nil if it is not installed.
     func tool(_ name: String) -> String? { programPath(named: name, in: environment["PATH"]) }
 }
 
-/// The files beside the program of the doctor.
+/// The files that are installed beside the doctor's program.
 public struct InstalledFiles: Sendable, Hashable {
     /// The path of the `openurl` command.
     public let command: String
     /// The path of the router's program.
     public let router: String
-    /// The directory of data of the installation, such as `/usr/local/share`.
+    /// The data directory of the installation, such as `/usr/local/share`.
     public let share: String
     /// The directory of the handlers that are installed for all users.
     public let handlers: String

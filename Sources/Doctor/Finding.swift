@@ -1,8 +1,8 @@
-/// One fact that a check has found out.
+/// A fact that a check found out.
 struct Finding: Sendable, Hashable, Encodable {
-    /// The weight of a fact.
+    /// How serious a fact is.
     enum Level: String, Sendable, Hashable, Encodable {
-        /// The fact is as it should be.
+        /// All is well.
         case ok
         /// A URL may go another way than a person expects.
         case warn
@@ -12,7 +12,7 @@ struct Finding: Sendable, Hashable, Encodable {
         case skip
     }
 
-    /// The part of the examination that a fact belongs to.
+    /// The part of the report in which a fact appears.
     enum Part: String, Sendable, Hashable, CaseIterable {
         case session = "Session"
         case handlers = "Handlers"
@@ -31,16 +31,16 @@ struct Finding: Sendable, Hashable, Encodable {
     let subject: String
     /// The fact, as text that follows the subject.
     let message: String
-    /// The path of the file that has to be changed or looked at.
+    /// The path of the file to change or to look at.
     var file: String?
     /// The line of the file, counted from 1; nil if the fact is about the whole file.
     var line: Int?
-    /// The command that repairs a fault.
+    /// The command that fixes the problem.
     var fix: String?
-    /// The repair that `--fix` performs; nil for a fault that the person has to repair.
+    /// The repair that `--fix` performs; nil if the person has to do it.
     var repair: Repair?
 
-    /// The file as compilers write it, `file:line`, so that editors find the place.
+    /// The file in the form `file:line`, as compilers write it, so that editors find the place.
     var place: String? {
         file.map { file in file + (line.map { ":\($0)" } ?? "") }
     }
@@ -55,7 +55,7 @@ struct Finding: Sendable, Hashable, Encodable {
         try container.encode(check, forKey: .check)
         try container.encode(subject, forKey: .subject)
         try container.encode(message, forKey: .message)
-        // A reader finds every key, so an absent value is null.
+        // Encode absent values as null, so that a reader finds every key.
         try container.encode(file, forKey: .file)
         try container.encode(line, forKey: .line)
         try container.encode(fix, forKey: .fix)

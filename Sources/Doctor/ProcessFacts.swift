@@ -1,12 +1,12 @@
 internal import Glibc
 internal import UserFiles
 
-/// The things that the kernel tells about another process.
+/// Facts about another process, from the kernel.
 struct ProcessFacts: Sendable, Hashable {
     let pid: UInt32
     /// The environment with which the process was started; empty if it cannot be read.
     let environment: [String: String]
-    /// Whether systemd has started the process as the router's unit.
+    /// Whether systemd started the process as the router's unit.
     let isUnit: Bool
 
     private static let limit = 1 << 21
@@ -17,15 +17,15 @@ struct ProcessFacts: Sendable, Hashable {
         isUnit = Self.text("/proc/\(pid)/cgroup").contains("/openurld.service")
     }
 
-    /// Whether the bus has started the process.
+    /// Whether the bus started the process.
     var isStartedByBus: Bool { !isUnit && environment["DBUS_STARTER_ADDRESS"] != nil }
 
-    /// The start of the process, as the end of a sentence.
+    /// How the process was started, as the end of a sentence.
     var start: String {
         isUnit ? "started by systemd" : isStartedByBus ? "started by the bus" : "started by hand"
     }
 
-    /// The program of a process, without links; nil if it cannot be read.
+    /// Returns the program of a process, without links; nil if it cannot be read.
     static func program(pid: UInt32) -> String? {
         guard let path = realpath("/proc/\(pid)/exe", nil) else { return nil }
         defer { free(path) }
@@ -42,7 +42,8 @@ struct ProcessFacts: Sendable, Hashable {
 }
 
 extension [String: String] {
-    /// Creates an environment from variables that are written as `NAME=value`. The first of several values counts.
+    /// Creates an environment from variables in the form `NAME=value`. If a name appears several times, the first value
+    /// counts.
     init(ofVariables variables: [String]) {
         self = [:]
         for variable in variables {

@@ -4,12 +4,12 @@ internal import Glibc
 internal import OpenURLBus
 internal import UserFiles
 
-/// A change that ends a fault, that only concerns the user, and that can be made again.
+/// A change that fixes a problem. It affects only the user, and can be made again.
 enum Repair: Sendable, Hashable {
-    /// Makes the cache of a directory of entries again, as `update-desktop-database` does.
+    /// Rebuilds the cache of a directory of entries, as `update-desktop-database` does.
     case cache(directory: String)
-    /// Gives this process's variables to the programs that the bus and systemd start, and ends a router that the bus has started
-    /// without them.
+    /// Gives this process's variables to the programs that the bus and systemd start. If the bus started a router
+    /// without them, it is ended.
     case environment([String], router: UInt32?)
     /// Ends the router, so that the bus starts the installed version.
     case restart(pid: UInt32)
@@ -17,7 +17,7 @@ enum Repair: Sendable, Hashable {
     case reload
     /// Lifts the quarantine of a handler.
     case quarantine(id: String)
-    /// Removes a link of a registration that leads nowhere.
+    /// Removes a registration's link that leads nowhere.
     case link(path: String)
     /// Links a service file into the user's directory, where the bus looks.
     case service(link: String, target: String)
@@ -25,7 +25,7 @@ enum Repair: Sendable, Hashable {
     /// Performs the repair.
     ///
     /// - Parameter environment: the variables of this process.
-    /// - Returns: the sentence that says what was done.
+    /// - Returns: a sentence that says what was done.
     func perform(_ bus: SessionBus?, environment: [String: String]) throws(RepairFailure) -> String {
         switch self {
         case .cache(let directory):
@@ -35,7 +35,7 @@ enum Repair: Sendable, Hashable {
             } catch {
                 throw RepairFailure(reason: error.description)
             }
-            return "made \(directory)/mimeinfo.cache again"
+            return "rebuilt \(directory)/mimeinfo.cache"
         case .environment(let names, let router):
             let values = environment.filter { names.contains($0.key) }
             try call(bus) { bus throws(CallError) in
@@ -48,7 +48,7 @@ enum Repair: Sendable, Hashable {
             return "\(done), and ended the router that did not have them"
         case .restart(let pid):
             try end(pid, bus)
-            return "ended the router of the other version; the bus starts the new one"
+            return "ended the router that had the other version; the bus starts the new one"
         case .reload:
             _ = try call(bus) { bus throws(CallError) in
                 try bus.call(RegistryInterface.reload, on: RouterService.object, Empty())
@@ -74,18 +74,18 @@ enum Repair: Sendable, Hashable {
                 throw RepairFailure(reason: "\(error.path): \(error.error)")
             }
             guard symlink(target, link) == 0 else {
-                throw RepairFailure(reason: "\(link) cannot be made: \(String(cString: strerror(errno)))")
+                throw RepairFailure(reason: "cannot create \(link): \(String(cString: strerror(errno)))")
             }
             try call(bus) { bus throws(CallError) in try bus.reloadServices() }
-            return "made the link \(link) to \(target)"
+            return "created the link \(link) to \(target)"
         }
     }
 
-    /// Ends the router in order, and returns when it has given its name back.
+    /// Asks the router to exit, and returns when it has released its name.
     private func end(_ pid: UInt32, _ bus: SessionBus?) throws(RepairFailure) {
         guard let bus else { throw .noBus }
         guard kill(pid_t(pid), SIGTERM) == 0 else {
-            throw RepairFailure(reason: "the router cannot be ended: \(String(cString: strerror(errno)))")
+            throw RepairFailure(reason: "cannot end the router: \(String(cString: strerror(errno)))")
         }
         do throws(CallError) {
             _ = try bus.connection.wait(
@@ -95,11 +95,11 @@ enum Repair: Sendable, Hashable {
                 until: { false }
             )
         } catch {
-            // The error says that the name has lost its owner.
+            // This error says that the name no longer has an owner.
             return
         }
         guard bus.pid(of: RouterService.name.rawValue) != pid else {
-            throw RepairFailure(reason: "the router has not ended within 20 seconds")
+            throw RepairFailure(reason: "the router did not exit within 20 seconds")
         }
     }
 
@@ -116,7 +116,7 @@ enum Repair: Sendable, Hashable {
     }
 }
 
-/// The reason why a repair was not made.
+/// Why a repair was not made.
 struct RepairFailure: Error, Hashable {
     let reason: String
 

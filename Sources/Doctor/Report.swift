@@ -10,7 +10,7 @@ struct Report {
     /// Whether a URL does not arrive.
     var hasFailed: Bool { findings.contains { $0.level == .fail } }
 
-    /// A JSON array of objects.
+    /// Returns a JSON array of objects.
     func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -29,7 +29,8 @@ struct Report {
         return String(decoding: try encoder.encode(printable), as: UTF8.self) + "\n"
     }
 
-    /// Lines for a program: the level, the check, the subject, the fact, the file with the line, and the command, with tabs between them.
+    /// Lines for a program: the level, the check, the subject, the fact, the file with the line, and the command,
+    /// separated by tabs.
     var lines: String {
         findings.map { finding in
             let cells = [
@@ -40,7 +41,7 @@ struct Report {
         }.joined()
     }
 
-    /// Groups of lines for a person, with a summary.
+    /// Returns groups of lines for a person, with a summary.
     func text(isColoured: Bool) -> String {
         var text = ""
         for part in Finding.Part.allCases {
@@ -76,7 +77,7 @@ struct Report {
         }
     }
 
-    /// The numbers of faults, and the next step.
+    /// How many problems there are, and the next step.
     private var summary: String {
         let failures = findings.count { $0.level == .fail }
         let warnings = findings.count { $0.level == .warn }

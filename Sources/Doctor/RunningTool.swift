@@ -2,14 +2,14 @@ internal import Glibc
 
 /// A program of the desktop whose output is read, such as `xdg-mime`.
 final class RunningTool {
-    /// The descriptor that becomes readable with output, and at the end of the program and its children.
+    /// Becomes readable when there is output, and when the program and its children have exited.
     let descriptor: CInt
     private(set) var output: [UInt8] = []
     private(set) var isAtEnd = false
     private let pid: pid_t
     private var isWaitedFor = false
 
-    /// The largest size of an output that is kept, in bytes.
+    /// Output is kept up to this many bytes.
     private static let limit = 1 << 16
 
     /// Starts a program.
@@ -45,7 +45,7 @@ final class RunningTool {
         if !isWaitedFor { _ = end() }
     }
 
-    /// Reads what there is, and waits if there is nothing.
+    /// Reads what is available, and waits if there is nothing.
     func read() {
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = Glibc.read(descriptor, &bytes, bytes.count)
@@ -54,7 +54,7 @@ final class RunningTool {
         output += bytes.prefix(max(min(count, Self.limit - output.count), 0))
     }
 
-    /// Ends the program if it has not ended, and returns its exit status; nil if a signal ended it.
+    /// Ends the program if it is still running, and returns its exit status; nil if a signal ended it.
     func end() -> Int32? {
         isWaitedFor = true
         if !isAtEnd { kill(pid, SIGKILL) }
@@ -68,7 +68,7 @@ final class RunningTool {
         String(decoding: output, as: UTF8.self).split(whereSeparator: \.isNewline).last.map(String.init)
     }
 
-    /// Runs a program to its end, and returns its output; nil if the program fails, or does not end within some seconds.
+    /// Runs a program until it exits, and returns its output; nil if it fails, or takes longer than a few seconds.
     static func output(of arguments: [String], environment: [String: String]) -> String? {
         guard let tool = RunningTool(arguments, environment: environment) else { return nil }
         let deadline = ContinuousClock.now + .seconds(5)

@@ -6,10 +6,10 @@ struct SessionBus {
     let connection: BlockingConnection
     /// The names for which the bus can start a program.
     let activatableNames: Set<String>
-    /// The reason why the router could not be started.
+    /// Why the router could not be started, if that failed.
     private(set) var startFailure: CallError?
 
-    /// The time limit of a call that needs no start of a program.
+    /// The time limit of a call that does not start a program.
     static let callLimit = Duration.seconds(5)
     /// The time limit of a start.
     private static let startLimit = Duration.seconds(20)
@@ -47,7 +47,7 @@ struct SessionBus {
         }
     }
 
-    /// Starts the router if no router runs, and returns when it has published the handlers.
+    /// Starts the router if none is running, and returns when it has published the handlers.
     mutating func startRouter() {
         guard owner(of: RouterService.name) == nil, activatableNames.contains(RouterService.name.rawValue) else {
             return
@@ -75,12 +75,11 @@ struct SessionBus {
         try connection.call(method, on: object, input, timeout: Self.callLimit)
     }
 
-    /// Returns a property of an object.
     func property(_ interface: String, _ name: String, of object: RemoteObject) throws(CallError) -> Value {
         try call(Driver.getProperty, on: object, Arguments(interface, name))
     }
 
-    /// Gives variables to the programs that the bus starts from now on, and to those of systemd.
+    /// Gives variables to the programs that the bus and systemd start from now on.
     func setEnvironment(_ variables: [String: String], andOf manager: RemoteObject?) throws(CallError) {
         try call(Driver.updateActivationEnvironment, on: Driver.object, variables)
         guard let manager else { return }
@@ -92,7 +91,7 @@ struct SessionBus {
         try call(Driver.reloadConfig, on: Driver.object, Empty())
     }
 
-    /// Whether a name has an owner, or the bus can start one.
+    /// Returns whether a name has an owner, or the bus can start one.
     func isAvailable(_ name: BusName) -> Bool {
         activatableNames.contains(name.rawValue) || owner(of: name) != nil
     }
@@ -122,7 +121,7 @@ enum SystemdManager {
     static let setEnvironment = Method<[String], Empty>("org.freedesktop.systemd1.Manager", "SetEnvironment")
 }
 
-/// The portal's memory of the person's choices.
+/// Where the portal remembers the person's choices.
 enum PermissionStore {
     static let name: BusName = "org.freedesktop.impl.portal.PermissionStore"
     static let object = RemoteObject(name, "/org/freedesktop/impl/portal/PermissionStore")

@@ -5,13 +5,15 @@ internal import SchemeRegistry
 struct Topic: Hashable {
     /// The schemes to look at.
     let schemes: [Scheme]
-    /// The URL, if the person has given one.
+    /// The URL, if the person gave one.
     var url: String?
-    /// The identifier of the handler or application, if the person has given one.
+    /// The identifier of the handler or application, if the person gave one.
     var identifier: String?
 
-    /// Takes the argument of a command line: a URL has a colon; a text without a dot is a scheme if something claims the scheme;
-    /// an identifier names a handler, an entry or a manifest; any other text is a scheme.
+    /// Interprets the argument of a command line.
+    ///
+    /// If it has a colon, it is a URL. If it has no dot and something claims it, it is a scheme. If a handler, an entry
+    /// or a manifest has this name, it is an identifier. Any other text is a scheme.
     ///
     /// - Returns: nil if the text is none of these.
     init?(_ text: String, _ files: ExaminedFiles) {
@@ -41,7 +43,7 @@ struct Topic: Hashable {
             return
         }
         guard let scheme = named else { return nil }
-        // A scheme may have dots too. The doctor takes such a text for a handler that is gone if nothing claims the scheme.
+        // A scheme may have dots too. If nothing claims this one, it is probably a handler that no longer exists.
         if text.contains("."), !files.areClaimed(scheme) {
             schemes = []
             identifier = text

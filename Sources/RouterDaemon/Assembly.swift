@@ -14,13 +14,13 @@ protocol Assembly: Sendable {
     /// Connects to the session bus.
     func connect() async throws -> Bus
 
-    /// Creates the router. No other process can see the router yet.
+    /// Creates the router. No other process can see it yet.
     func makeRouter(_ registry: Registry, _ bus: Bus) async throws -> Router
 }
 
 /// A router as ``Daemon`` starts and ends it.
 protocol AssembledRouter: Sendable {
-    /// The number of handlers in the registry.
+    /// How many handlers the registry has.
     var handlerCount: Int { get }
 
     // MARK: Starting
@@ -39,7 +39,7 @@ protocol AssembledRouter: Sendable {
     /// Reads the registry again whenever its files change, and publishes the handlers to the desktop.
     func followRegistry() async
 
-    /// Takes over the handlers that run already.
+    /// Takes over the handlers that are already running.
     func adoptRunning() async
 
     /// Begins to deliver the URLs of the queue.
@@ -53,13 +53,13 @@ protocol AssembledRouter: Sendable {
 
     // MARK: Ending
 
-    /// Tells the service manager that the process ends by itself.
+    /// Notifies the service manager that the process is about to exit.
     func announceEnd() async throws
 
     /// Ends the deliveries of the queue.
     func stopDeliveries() async
 
-    /// Gives the router's name back, so that the bus starts another router for the next request.
+    /// Releases the router's name, so that the bus starts another router for the next request.
     func releaseName() async throws
 
     /// Returns when every request that has arrived is answered.
@@ -68,6 +68,6 @@ protocol AssembledRouter: Sendable {
     /// Closes the connection to the bus.
     func close() async
 
-    /// Leaves the deliveries that the end of the bus has cut short to the next router. The bus has ended.
+    /// Leaves to the next router the deliveries that were cut short when the bus ended.
     func abandonDeliveries() async
 }

@@ -6,12 +6,11 @@ internal import Release
 /// The answer to a command line that does not start the router.
 struct CommandLineAnswer: Hashable {
     let text: String
-    /// The descriptor that gets the text.
+    /// Where the text goes.
     let descriptor: CInt
-    /// The exit status.
     let status: CInt
 
-    /// Answers the arguments after the program's name; nil without arguments, as the router is to start then.
+    /// Answers the arguments after the program's name; nil if there are none, because the router then starts.
     ///
     /// - Parameter installation: the files beside this program.
     init?(_ arguments: [String], installation: Installation? = Installation()) {

@@ -3,9 +3,9 @@ internal import Logging
 internal import OpenURLBus
 internal import Synchronization
 
-/// The order in which the daemon starts and ends.
+/// Starts and ends the daemon in the right order.
 ///
-/// A step that throws ends the start: the later steps do not happen.
+/// If a step of the start throws, the later steps do not happen.
 final class Daemon<Parts: Assembly>: Sendable {
     private let assembly: Parts
     private let log: Logger
@@ -31,7 +31,7 @@ final class Daemon<Parts: Assembly>: Sendable {
         self.end = end
     }
 
-    /// Starts the router and serves until the connection to the bus has ended.
+    /// Starts the router, and serves until the connection to the bus has ended.
     ///
     /// - Returns: the exit status, which is a success only if a signal ended the daemon.
     func serve() async -> CInt {
@@ -39,16 +39,17 @@ final class Daemon<Parts: Assembly>: Sendable {
             let registry = try await assembly.loadRegistry()
             guard let bus = await connected() else { return EXIT_FAILURE }
             let router = try await assembly.makeRouter(registry, bus)
-            // From the name on there may be requests, so a signal has to end the process in order by then.
+            // As soon as the router has its name, there may be requests, so from then on a signal must end the process
+            // in order.
             try await router.watchSignals { [self] in endInOrder(router, signal: $0) }
             // The first request may arrive together with the name.
             await router.export()
             guard try await router.takeName() else {
-                log.error("another process owns \(RouterService.name) already")
+                log.error("another process already owns \(RouterService.name) on the bus")
                 return EXIT_FAILURE
             }
-            // The rest belongs to the owner of the name: two routers must not publish to the desktop, adopt the same
-            // processes or deliver the same URLs.
+            // Only the owner of the name may do the rest, because two routers must not publish to the desktop, adopt
+            // the same processes or deliver the same URLs.
             await router.followRegistry()
             await router.adoptRunning()
             await router.startDeliveries()
@@ -57,28 +58,29 @@ final class Daemon<Parts: Assembly>: Sendable {
             await router.waitUntilClosed()
             await router.abandonDeliveries()
             if isEnding.load(ordering: .relaxed) { return EXIT_SUCCESS }
-            log.notice("the session bus has ended, so the router ends too")
+            log.notice("the connection to the bus was lost, so the router exits")
         } catch {
             log.error("\(error)")
         }
         return EXIT_FAILURE
     }
 
-    /// The connection to the bus; nil if there is none, which is logged.
+    /// Connects to the bus; returns nil if there is none, and logs that.
     private func connected() async -> Parts.Bus? {
         do {
             return try await assembly.connect()
         } catch {
-            log.error("there is no session bus to serve: \(error); DBUS_SESSION_BUS_ADDRESS names the bus")
+            log.error("there is no session bus to serve: \(error); set DBUS_SESSION_BUS_ADDRESS to its address")
             return nil
         }
     }
 
-    /// Answers the requests that have arrived and then closes the connection. The second signal ends the process at once.
+    /// Answers the requests that have arrived, and then closes the connection. A second signal ends the process at
+    /// once.
     private func endInOrder(_ router: Parts.Router, signal: CInt) {
-        // A shell reports the end by a signal with the same status.
+        // A shell reports with the same status that a signal ended a process.
         guard !isEnding.exchange(true, ordering: .relaxed) else { return end(128 + signal) }
-        log.info("ending after the last answer; a second signal ends the process at once")
+        log.info("exiting after the last answer; a second signal exits at once")
         Task(executorPreference: executor) { await self.drain(router) }
     }
 
@@ -87,14 +89,14 @@ final class Daemon<Parts: Assembly>: Sendable {
         do {
             try await router.announceEnd()
         } catch {
-            log.error("the service manager cannot be told of the end: \(error)")
+            log.error("cannot notify the service manager that the router is stopping: \(error)")
         }
-        // The next router reads the queue once it owns the name, so this router has to be done with the queue before.
+        // The next router reads the queue as soon as it owns the name, so this one must be done with it before.
         await router.stopDeliveries()
         do {
             try await router.releaseName()
         } catch {
-            log.error("the name \(RouterService.name) cannot be released: \(error)")
+            log.error("cannot release the name \(RouterService.name): \(error)")
         }
         await router.waitUntilAnswered()
         await router.close()

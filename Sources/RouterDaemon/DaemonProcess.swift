@@ -4,7 +4,7 @@ internal import Reactor
 
 /// The daemon's process.
 public enum DaemonProcess {
-    /// Serves the session bus until a signal or the end of the bus ends the process. Call it on the main thread.
+    /// Serves the session bus until a signal arrives or the bus ends. Call this on the main thread.
     ///
     /// - Parameter arguments: the arguments after the program's name.
     public static func run(_ arguments: [String]) -> Never {
@@ -16,10 +16,11 @@ public enum DaemonProcess {
 
         DescriptorLimit.raise()
         HeapThresholds.fix()
-        // The process may have inherited that SIGCHLD is ignored. The kernel would then forget the handlers' processes
-        // before the router sees how they ended.
+        // The parent may have ignored SIGCHLD. The kernel would then forget the handlers' processes before the router
+        // sees how they ended.
         signal(SIGCHLD, SIG_DFL)
-        // The handlers inherit this, as services of systemd do: a handler whose journal has ended gets EPIPE, and does not end.
+        // The handlers inherit this, as services of systemd do: if a handler's journal has ended, it gets EPIPE instead
+        // of a signal.
         signal(SIGPIPE, SIG_IGN)
 
         let environment = ProcessEnvironment.variables(environ)
@@ -40,12 +41,12 @@ public enum DaemonProcess {
                 log: log
             )
             let daemon = Daemon(assembly, log: log, executor: loop, end: { exit($0) })
-            // The main thread runs the loop from here on, so nothing may wait for the main actor.
+            // From here on, the main thread runs the loop, so nothing may wait for the main actor.
             loop.runOnCurrentThread(beginning: {
                 Task(executorPreference: loop) { exit(await daemon.serve()) }
             })
         } catch {
-            log.error("the event loop cannot be created: \(error)")
+            log.error("cannot create the event loop: \(error)")
         }
         exit(EXIT_FAILURE)
     }

@@ -3,12 +3,12 @@ internal import UserFiles
 
 /// Writes each entry of the log as one line of text that cannot mislead a terminal or a reader.
 ///
-/// Entries quote handlers: their output, their error messages, their URLs. A line end or a control character in such a text
-/// would otherwise forge an entry, or command the terminal.
+/// Entries quote handlers: their output, their error messages, their URLs. Without escapes, a line end or a control
+/// character there could forge an entry, or command the terminal.
 struct EscapingLogHandler: LogHandler {
     private var inner: any LogHandler
 
-    /// Escapes the entries for another handler.
+    /// Escapes entries, and passes them on to another handler.
     init(_ inner: any LogHandler) {
         self.inner = inner
     }

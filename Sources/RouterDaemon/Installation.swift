@@ -7,19 +7,18 @@ struct Installation: Sendable {
     /// The absolute path of the daemon's program, without symbolic links.
     let program: String
 
-    /// The installation at the path of a program.
     init(program: String) {
         self.program = program
     }
 
-    /// The installation of this process's program; nil if the kernel does not tell the path.
+    /// Finds the installation of this process's program; nil if the kernel does not report its path.
     init?() {
         guard let path = realpath("/proc/self/exe", nil) else { return nil }
         defer { free(path) }
         self.init(program: String(cString: path))
     }
 
-    /// The directory with the manifests of the handlers that are installed for all users.
+    /// Where the manifests are of the handlers that are installed for all users.
     var handlers: String { "\(directory(above: 2))/share/\(RegistryDirectories.subdirectory)" }
 
     /// The files for a doctor.
@@ -32,13 +31,13 @@ struct Installation: Sendable {
         )
     }
 
-    /// The `openurl` command beside the daemon; nil if there is no such program.
+    /// The `openurl` command beside the daemon; nil if there is none.
     var command: String? {
         let command = "\(directory(above: 1))/openurl"
         return access(command, X_OK) == 0 ? command : nil
     }
 
-    /// The directory that is `levels` above the program.
+    /// Returns the directory that is `levels` above the program.
     private func directory(above levels: Int) -> String {
         program.split(separator: "/").dropLast(levels).map { "/\($0)" }.joined()
     }

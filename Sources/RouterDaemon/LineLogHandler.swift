@@ -5,10 +5,11 @@ internal import Logging
 struct LineLogHandler: LogHandler {
     /// The form of the lines.
     enum Form: Sendable {
-        /// For journald, which adds the time and the name of the program itself: the priority (sd-daemon(3)), the metadata,
+        /// For journald, which adds the time and the program's name itself: the priority (sd-daemon(3)), the metadata,
         /// and the message.
         case journal
-        /// For a person: the time, the level, the label, the metadata, the module and the message, as swift-log writes them.
+        /// For a person: the time, the level, the label, the metadata, the module and the message, as swift-log writes
+        /// them.
         case text(label: String)
     }
 
@@ -23,8 +24,10 @@ struct LineLogHandler: LogHandler {
         self.write = write
     }
 
-    /// Whether a descriptor is the stream of journald with a device and an inode, such as `9:1234`, as systemd passes them in
-    /// `JOURNAL_STREAM` (systemd.exec(5)).
+    /// Returns whether a descriptor is the given stream of journald.
+    ///
+    /// The stream is a device and an inode, such as `9:1234`, as systemd passes them in `JOURNAL_STREAM`
+    /// (systemd.exec(5)).
     static func isStream(_ stream: String?, _ descriptor: CInt) -> Bool {
         var status = stat()
         return fstat(descriptor, &status) == 0 && stream == "\(status.st_dev):\(status.st_ino)"

@@ -10,23 +10,23 @@ internal import URLRouter
 /// The parts of the real daemon: a router on the session bus, with the registry and the queue of the user's files.
 struct LiveAssembly: Assembly {
     let environment: [String: String]
-    /// The files beside the daemon; nil if the daemon's own path is not known.
+    /// The files beside the daemon; nil if its own path is unknown.
     let installation: Installation?
-    /// The loop that runs the router and its connection.
+    /// Runs the router and its connection.
     let loop: EventLoop
     let log: Logger
 
-    /// A registry, and the store that keeps the registry current.
+    /// A registry, and the store that keeps it current.
     struct LoadedRegistry {
         let store: RegistryStore
         let registry: Registry
-        /// The loop of a thread that reads and writes small files.
+        /// Runs on a thread that reads and writes small files.
         let files: EventLoop
     }
 
     func loadRegistry() async throws -> LoadedRegistry {
         let command = installation?.command
-        if command == nil { log.warning("no openurl beside openurld: the handlers are not published to the desktop") }
+        if command == nil { log.warning("without openurl beside openurld, handlers are not published") }
         let files = try EventLoop()
         let store = RegistryStore(
             RegistryDirectories(environment: environment, additional: installation?.handlers),
@@ -104,7 +104,7 @@ struct LiveRouter: AssembledRouter {
 
     func waitUntilClosed() async {
         guard await connection.waitUntilClosed() == .unread else { return }
-        log.error("the bus did not take the router's messages, so the router has closed its connection")
+        log.error("the bus stopped reading the router's messages, so the router closed its connection")
     }
 
     func announceEnd() async throws { try manager?.tell("STOPPING=1") }

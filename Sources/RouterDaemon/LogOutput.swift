@@ -1,13 +1,13 @@
 internal import Glibc
 internal import Reactor
 
-/// The descriptor of the log, whose reader may have stopped to read.
+/// Writes the log to a descriptor whose reader may have stopped reading.
 ///
-/// No line waits for the reader. A line for which there is no room is left out, and the first line that follows it is a notice
-/// with the number of lines that are missing.
+/// No line waits for the reader. If there is no room for a line, it is left out, and before the next line that fits, a
+/// notice says how many are missing.
 final class LogOutput: Sendable {
     private struct State {
-        /// The number of lines that are missing.
+        /// How many lines are missing.
         var missing = 0
         /// Whether the last line was written in part.
         var isWithinLine = false
@@ -15,7 +15,7 @@ final class LogOutput: Sendable {
 
     private let state = Lock(State())
     private let descriptor: CInt
-    /// Whether the descriptor is this object's to close.
+    /// Whether this object must close the descriptor.
     private let isOwn: Bool
     private let isSocket: Bool
     private let notice: @Sendable (_ missing: Int) -> String
@@ -30,7 +30,7 @@ final class LogOutput: Sendable {
         isSocket = type == S_IFSOCK
         var own: CInt = -1
         if type == S_IFIFO || type == S_IFCHR {
-            // Other processes have the same open file, and may rely on it to wait. This process opens the file again.
+            // Open the file again, because other processes share the open file, and may rely on it to wait.
             own = open("/proc/self/fd/\(descriptor)", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         }
         self.descriptor = own >= 0 ? own : descriptor

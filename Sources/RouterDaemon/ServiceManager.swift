@@ -1,12 +1,12 @@
 internal import Glibc
 internal import SystemPackage
 
-/// The service manager that has started this process and listens to it (sd_notify(3)).
+/// The service manager that started this process and listens to it (sd_notify(3)).
 struct ServiceManager: Sendable {
     /// The path of the manager's socket; an abstract name begins with `@`.
     private let socket: String
 
-    /// The manager that an environment names; nil without one.
+    /// Finds the manager that an environment names; nil without one.
     init?(environment: [String: String]) {
         guard let socket = environment["NOTIFY_SOCKET"], let first = socket.first, first == "/" || first == "@" else {
             return nil
@@ -14,7 +14,7 @@ struct ServiceManager: Sendable {
         self.socket = socket
     }
 
-    /// Tells the manager a new state of the process, such as `STOPPING=1`, without waiting.
+    /// Reports a new state of the process to the manager, such as `STOPPING=1`, without waiting.
     func tell(_ state: String) throws(Errno) {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -22,7 +22,7 @@ struct ServiceManager: Sendable {
         guard path.count < MemoryLayout.size(ofValue: address.sun_path) else { throw .fileNameTooLong }
         if path[0] == UInt8(ascii: "@") { path[0] = 0 }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
-        // An abstract name is as long as the address says. The zero behind a path does no harm.
+        // An abstract name is as long as the address says. Behind a path, the zero does no harm.
         let isAbstract = path[0] == 0
         let length = MemoryLayout.offset(of: \sockaddr_un.sun_path).map { $0 + path.count + (isAbstract ? 0 : 1) } ?? 0
 

@@ -3,16 +3,16 @@ internal import Glibc
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The publication of the handlers in a data directory of the system, such as `/usr/share`, for all users.
+/// Publishes the handlers in a data directory of the system, such as `/usr/share`, for all users.
 ///
-/// Neither a bus nor a router takes part. A package or an installation runs it, so that the desktop reaches the handlers before
-/// the router has run for the first time.
+/// This needs neither a bus nor a router. A package or an installation runs it, so that the desktop reaches the
+/// handlers before the router has run for the first time.
 struct SystemPublication: Hashable {
     /// The path of the data directory in the finished system.
     var directory = ""
-    /// The directory that takes the place of `/` while a package is built; otherwise empty.
+    /// The directory to use in place of `/` while a package is built; otherwise empty.
     var root = ""
-    /// Whether all published files are removed, also those of handlers that are still there.
+    /// Whether to remove all published files, even those of handlers that still exist.
     var isRemoval = false
 
     /// Reads the arguments after `--publish`; nil if they are wrong.
@@ -34,8 +34,8 @@ struct SystemPublication: Hashable {
 
     /// Writes and removes the files.
     ///
-    /// - Parameter installation: the files beside this program. Its command is the one that the published files start. In a
-    ///   program below the root, the root is not part of the command's path.
+    /// - Parameter installation: the files beside this program. The published files start its command. If the program
+    ///   is below the root, the root is not part of the command's path.
     /// - Returns: the problems, and whether every file could be written or removed.
     func perform(with installation: Installation?) -> (problems: [String], isDone: Bool) {
         do throws(FileError) {
@@ -48,7 +48,7 @@ struct SystemPublication: Hashable {
             let directory = "\(staged)\(directory)"
             let handlers = "\(directory)/\(RegistryDirectories.subdirectory)"
             _ = try resolvedPath(directory)
-            // Without the manifests, all files would look like those of handlers that are gone.
+            // Without the manifests, all files would look as if their handlers no longer existed.
             if !isRemoval { _ = try names(inDirectory: handlers) }
             // The installation's own handlers decide about the schemes that belong to the system.
             let directories = isSame(handlers, installation.handlers) ? [handlers] : [handlers, installation.handlers]
@@ -56,7 +56,7 @@ struct SystemPublication: Hashable {
             places.isStaged = !staged.isEmpty
             let all = Registry(loading: places)
             let published = isRemoval ? [] : all.publishedHandlers.filter { $0.precedence == 0 }
-            // The files are for all users, whatever the mask of the user who installs is.
+            // The files are for all users, whatever the mask of the user who installs them.
             umask(0o022)
             if !published.isEmpty { try makeDirectories(below: directory, in: staged) }
             let isBelowRoot = command.hasPrefix("\(staged)/")
@@ -68,7 +68,7 @@ struct SystemPublication: Hashable {
             let applications = DesktopApplications(loading: DesktopDirectories(dataDirectory: directory))
             publication.publish(Registry(handlers: published, applications: applications))
             let problems = all.diagnostics.filter { $0.file.hasPrefix("\(handlers)/") }
-            // A manifest or an entry of another program must not make an installation fail.
+            // An installation must not fail because of another program's manifest or entry.
             let isDone = publication.diagnostics.allSatisfy { $0.severity == .warning }
             return ((problems + publication.diagnostics).map { printableLine($0.description) }, isDone)
         } catch {
@@ -90,7 +90,7 @@ struct SystemPublication: Hashable {
             do throws(DirectoryError) {
                 try UserFiles.makeDirectories("\(directory)/\(name)", mode: 0o755)
             } catch {
-                throw FileError("\(error.path) cannot be made: \(error.error)")
+                throw FileError("cannot create \(error.path): \(error.error)")
             }
             guard try resolvedPath("\(directory)/\(name)").hasPrefix("\(root)/") else {
                 throw FileError("its directory \(name) is a link that leads out of \(root)")

@@ -35,7 +35,7 @@ import Testing
         #expect(
             log == [
                 RecordedLog.Entry(level: .info, text: "ready", metadata: ["handlers": "3"]),
-                RecordedLog.Entry(level: .notice, text: "the session bus has ended, so the router ends too"),
+                RecordedLog.Entry(level: .notice, text: "the connection to the bus was lost, so the router exits"),
             ]
         )
         #expect(forcedEnds == [])
@@ -50,7 +50,7 @@ import Testing
         #expect(status == EXIT_FAILURE)
         #expect(log.map(\.level) == [.error])
         let reason = "\(RecordedAssembly.StepError())"
-        let advice = "there is no session bus to serve: \(reason); DBUS_SESSION_BUS_ADDRESS names the bus"
+        let advice = "there is no session bus to serve: \(reason); set DBUS_SESSION_BUS_ADDRESS to its address"
         #expect(log.map(\.text) == [step == "connect" ? advice : reason])
     }
 
@@ -60,7 +60,7 @@ import Testing
         let index = try #require(Self.start.firstIndex(of: "takeName"))
         #expect(assembly.steps == Array(Self.start[...index]))
         #expect(status == EXIT_FAILURE)
-        #expect(log.map(\.text) == ["another process owns org.openurl.Router1 already"])
+        #expect(log.map(\.text) == ["another process already owns org.openurl.Router1 on the bus"])
     }
 
     @Test(arguments: [SIGINT, SIGTERM])
@@ -69,7 +69,7 @@ import Testing
         let (status, log, forcedEnds) = await serve(assembly)
         #expect(assembly.steps == Self.start + Self.end)
         #expect(status == EXIT_SUCCESS)
-        #expect(log.map(\.text) == ["ready", "ending after the last answer; a second signal ends the process at once"])
+        #expect(log.map(\.text) == ["ready", "exiting after the last answer; a second signal exits at once"])
         #expect(forcedEnds == [])
     }
 
@@ -83,8 +83,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("announceEnd", "the service manager cannot be told of the end: "),
-        ("releaseName", "the name org.openurl.Router1 cannot be released: "),
+        ("announceEnd", "cannot notify the service manager that the router is stopping: "),
+        ("releaseName", "cannot release the name org.openurl.Router1: "),
     ])
     func endsInOrderAlsoWhenAStepFails(step: String, message: String) async {
         let assembly = RecordedAssembly(failing: step, actions: ["waitUntilClosed": { $0.signal(SIGTERM) }])
