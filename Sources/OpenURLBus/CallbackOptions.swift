@@ -49,13 +49,13 @@ extension CallbackOptions: Record {
             "state",
             { $0.state },
             { $0.state = $1 },
-            "The value that the callback has to bring as `state`; without the key the one of the URL that is opened."
+            "The value that the callback must bring as `state`; without the key, that of the URL that is opened."
         ),
         Field(
             "timeout",
             { $0.milliseconds },
             { $0.milliseconds = $1 },
-            "The time for which the program waits, in milliseconds; five minutes without the key, and at most a day."
+            "How long the program waits, in milliseconds; five minutes without the key, and at most a day."
         ),
         Field(
             "answer-from",
@@ -77,10 +77,10 @@ extension CallbackOptions: Record {
             throw .invalidValue("'answer-from' names more than \(Self.maximumSources) programs")
         }
         guard ([state].compactMap(\.self) + answerFrom).allSatisfy({ $0.utf8.count <= Self.maximumBytes }) else {
-            throw .invalidValue("'state' or 'answer-from' holds a text of more than \(Self.maximumBytes) bytes")
+            throw .invalidValue("'state' or 'answer-from' has a text of more than \(Self.maximumBytes) bytes")
         }
         guard timeout.map({ .zero < $0 && $0 <= Self.maximumTimeout }) ?? true else {
-            throw .invalidValue("'timeout' has to be between 1 ms and a day")
+            throw .invalidValue("'timeout' must be between 1 ms and a day")
         }
     }
 }

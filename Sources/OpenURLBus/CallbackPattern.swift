@@ -69,7 +69,7 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
         guard let scheme = url.lowercasedScheme, url.user == nil, url.parameters == nil, url.hasPlainPath else {
             throw OpenURLError(
                 .malformedURL,
-                "the pattern of the callback has to be a scheme, a host and a path, such as myapp://auth/done"
+                "the pattern of the callback must be a scheme, a host and a path, such as myapp://auth/done"
             )
         }
         self.scheme = scheme

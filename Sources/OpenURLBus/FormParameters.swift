@@ -110,7 +110,7 @@ extension GenericURL {
         do throws(ParseError) {
             return try replacing(.query, with: pairs.isEmpty ? nil : pairs.joined(separator: "&"))
         } catch {
-            throw OpenURLError(.malformedURL, "the URL has no room for its parameters: \(error)")
+            throw OpenURLError(.malformedURL, "the URL cannot take its parameters: \(error)")
         }
     }
 }

@@ -141,7 +141,7 @@ extension HandlerEntry: Record {
             { $0.temporary },
             { $0.temporary = $1 },
             omitting: .absent,
-            "The reason for which the handler is there only temporarily."
+            "Why the handler is registered only temporarily."
         ),
         Field("state", { $0.state }, { $0.state = $1 }, "The state of the handler; an empty text for an application."),
         Field(

@@ -46,7 +46,7 @@ extension HandlerStatus: Record {
         incomplete: "a status without an id",
         Field("id", { $0.id }, { $0.id = $1 }, isRequired: true, "The bundle identifier."),
         Field("state", { $0.state }, { $0.state = $1 }, "The state of the handler."),
-        Field("pid", { $0.pid }, { $0.pid = $1 }, "The identifier of the process, while there is a process."),
+        Field("pid", { $0.pid }, { $0.pid = $1 }, "The identifier of the process, while there is one."),
         Field(
             "since",
             { $0.since },
@@ -64,7 +64,7 @@ extension HandlerStatus: Record {
             { $0.isVerified },
             { $0.isVerified = $1 },
             omitting: true,
-            "False if somebody has started the process by hand, so that the process does not speak for the handler."
+            "False if the process was started by hand, so that it does not speak for the handler."
         ),
         Field(
             "background-tasks",
@@ -84,7 +84,7 @@ extension HandlerStatus: Record {
             { $0.temporary },
             { $0.temporary = $1 },
             omitting: .absent,
-            "The reason for which the handler is there only temporarily."
+            "Why the handler is registered only temporarily."
         ),
         Field(
             "registered",

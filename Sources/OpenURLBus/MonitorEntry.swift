@@ -82,7 +82,7 @@ extension MonitorEntry: Record, ErrorReporting {
             { $0.time },
             { $0.time = $1 },
             isRequired: true,
-            "The time when the router got the request, in microseconds since 1970, which no other request has."
+            "When the router got the request, in microseconds since 1970; no other request has the same time."
         ),
         Field("kind", { $0.kind }, { $0.kind = $1 }, isRequired: true, "The kind of request."),
         Field("request-id", { $0.requestID }, { $0.requestID = $1 }, "The name of the request."),
@@ -122,7 +122,7 @@ extension MonitorEntry: Record, ErrorReporting {
             "microseconds",
             { $0.microseconds },
             { $0.microseconds = $1 },
-            "The time from the request to its end; the key is absent as long as the request has no outcome."
+            "The time from the request to its end; absent as long as the request has no outcome."
         ),
         .error,
         .message

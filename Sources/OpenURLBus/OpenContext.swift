@@ -76,7 +76,7 @@ extension OpenContext: Record {
             "source-application",
             { $0.sourceApplication },
             { $0.sourceApplication = $1 },
-            "The bundle identifier of the sender, if the sender is a handler that the router knows."
+            "The bundle identifier of the sender, if it is a handler that the router knows."
         ),
         Field(
             "source",
@@ -193,7 +193,7 @@ extension OpenContext.Source: Record {
             { $0.isIntermediary },
             { $0.isIntermediary = $1 },
             omitting: false,
-            "Whether the program passes URLs on for a program that is not known, as a portal and the proxy of a sandbox do."
+            "Whether the program passes URLs on for an unknown program, as a portal and the proxy of a sandbox do."
         )
     )
 }

@@ -187,7 +187,7 @@ extension OpenOptions: Record {
 
     package func validate() throws(MessageDecodingError) {
         guard annotation?.descriptorCount ?? 0 <= Value.maximumDescriptors else {
-            throw .invalidValue("'\(Self.annotationKey)' holds more than \(Value.maximumDescriptors) descriptors")
+            throw .invalidValue("'\(Self.annotationKey)' has more than \(Value.maximumDescriptors) descriptors")
         }
         guard handler?.utf8.count ?? 0 <= Self.maximumNameBytes, desktopEntry?.utf8.count ?? 0 <= Self.maximumNameBytes
         else {
@@ -197,10 +197,10 @@ extension OpenOptions: Record {
             throw .invalidValue("'\(Self.contentTypeKey)' is not a MIME type such as image/png")
         }
         guard fallback.count <= Self.maximumFallbacks else {
-            throw .invalidValue("'\(Self.fallbackKey)' holds more than \(Self.maximumFallbacks) URLs")
+            throw .invalidValue("'\(Self.fallbackKey)' has more than \(Self.maximumFallbacks) URLs")
         }
         guard fallback.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumFallbackBytes else {
-            throw .invalidValue("'\(Self.fallbackKey)' holds more than \(Self.maximumFallbackBytes) bytes")
+            throw .invalidValue("'\(Self.fallbackKey)' has more than \(Self.maximumFallbackBytes) bytes")
         }
     }
 }
@@ -209,7 +209,7 @@ extension OpenOptions.Delivery: Word {
     /// Refuses an unknown word: a caller that asks for more than the router can do must not believe that the router
     /// does it.
     fileprivate static func problem(with word: String) -> String {
-        "'\(OpenOptions.deliveryKey)' can only be '\(Self.now.rawValue)' or '\(Self.queued.rawValue)'"
+        "'\(OpenOptions.deliveryKey)' must be '\(Self.now.rawValue)' or '\(Self.queued.rawValue)'"
     }
 }
 

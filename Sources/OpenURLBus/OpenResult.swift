@@ -76,7 +76,7 @@ extension OpenResult: Record {
             { $0.isVerified },
             { $0.isVerified = $1 },
             omitting: true,
-            "False if somebody has started the handler's program by hand; without the key a router has started the process."
+            "False if the handler's program was started by hand; without the key, a router started the process."
         ),
         Field("id", { $0.id }, { $0.id = $1 }, "The number of a URL that was queued."),
         Field(

@@ -191,7 +191,7 @@ extension OpenURLError {
         if let file = registry.brokenManifests[scheme] {
             self.init(
                 .noHandler,
-                "no handler claims the scheme \(scheme):; \(printable(file)) claims it and has errors, which "
+                "no handler claims the scheme \(scheme):; \(printable(file)) claims it but has errors, which "
                     + "'openurl check \(quotedForShell(file))' shows"
             )
             return

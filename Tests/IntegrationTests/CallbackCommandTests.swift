@@ -58,7 +58,7 @@ import Testing
         }
         // Only the first of several refusals is reported, without the values.
         let refusal =
-            "openurl: refused a callback and still waiting: the callback has no state=, or a wrong one"
+            "openurl: refused a callback and still waiting: the callback's state= is missing or wrong"
         #expect(run.status == 0 && run.output == "\(Self.callback)\n")
         #expect(run.errors.hasPrefix(refusal) && run.errors.count { $0 == "\n" } == 1, "\(run.errors)")
         #expect(!run.errors.contains("secret"))

@@ -228,7 +228,7 @@ import Testing
         _ = try await claim(router, "login")
         let explained = try await router.openurl("explain", Self.callback)
         #expect(explained.status == 0)
-        #expect(explained.output.contains("a program waits for this callback"), "\(explained.output)")
+        #expect(explained.output.contains("a program is waiting for this callback"), "\(explained.output)")
         #expect(try await router.openurl("can-open", Self.callback).status == 0)
     }
 

@@ -111,7 +111,7 @@ import Testing
         var options = options([UnixFD(owning: dup(STDERR_FILENO))])
         options.isQueued = true
         let error = try await router.failure("app:x", options)
-        #expect(error == OpenURLError(.notQueued, "the annotation holds a descriptor, which cannot be stored"))
+        #expect(error == OpenURLError(.notQueued, "the annotation has a descriptor, which cannot be stored"))
         #expect(try router.log(of: Self.id).isEmpty)
     }
 

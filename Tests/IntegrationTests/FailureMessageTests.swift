@@ -118,7 +118,7 @@ import Testing
         let error = try await router.failure("wrong:x")
         #expect(error.code == .timedOut)
         let reason =
-            "\(id) did not take its name on the bus within 1 second of its start, and took com.example.other"
+            "\(id) did not take its name on the bus within 1 second of its start, but took com.example.other"
         #expect(error.message.hasPrefix("\(reason); its process was killed"), "\(error.message)")
     }
 
@@ -194,7 +194,7 @@ import Testing
     @Test func answerOfTheWrongTypeIsNotADecline() async throws {
         let router = try await router(python("return url", signature: "s"))
         defer { router.stop() }
-        let reason = "answered with something else than 'ba{sv}a(stb)': expected 'ba{sv}a(stb)', found 's'"
+        let reason = "answered with something other than 'ba{sv}a(stb)': expected 'ba{sv}a(stb)', found 's'"
         #expect(
             try await router.openurl("script:x")
                 == CommandRun(status: 13, output: "", errors: "openurl: \(Self.id) \(reason)\n")

@@ -81,7 +81,8 @@ struct InboxTests {
             #expect(run.status == 66, "\(name): \(run.errors)")
         }
         // These have names that no inbox takes.
-        for (name, reason) in [(".a.png", "a file in an inbox is not hidden"), ("a\nb.png", "its name holds U+000A")] {
+        let refusals = [(".a.png", "a file in an inbox cannot be hidden"), ("a\nb.png", "its name contains U+000A")]
+        for (name, reason) in refusals {
             let file = try write(name, "x", in: router)
             let run = try await router.openurl("send", "--to", id, file)
             #expect(run.status == 66 && run.errors.contains(reason), "\(run.errors)")

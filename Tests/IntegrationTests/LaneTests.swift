@@ -203,7 +203,7 @@ import Testing
         #expect(run.status == 0 && run.output.contains(#""source-name":":1."#), "\(place): \(run)")
         #expect(try router.opened(by: Self.app) == ["app:x"])
         let log = try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
-        let lines = log.split(separator: "\n").filter { $0.contains("programs reach the router over the bus alone") }
+        let lines = log.split(separator: "\n").filter { $0.contains("programs can reach the router only over the bus") }
         #expect(lines.count == (place == .noDirectory ? 0 : 1), "\(log)")
     }
 

@@ -206,7 +206,7 @@ import Testing
         await #expect(throws: CallError.self) { try await logged(router) }
         let run = try await router.openurl("log")
         #expect(run.status == 1)
-        #expect(run.errors.contains("the log is off (OPENURL_LOG)"), "\(run.errors)")
+        #expect(run.errors.contains("the log is off (see OPENURL_LOG)"), "\(run.errors)")
         // The monitor works without it.
         let watch = try await Watch(router)
         _ = try await router.open("app:y")

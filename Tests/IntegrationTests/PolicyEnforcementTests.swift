@@ -265,7 +265,7 @@ import Testing
     @Test func dialogOfKDEAsks() async throws {
         let router = try await routerWithDialog("kdialog", "echo never; exit 0")
         defer { router.stop() }
-        #expect(try await router.failure("app:1").message == "the answer to the question whether to open it was no")
+        #expect(try await router.failure("app:1").message == "the user was asked whether to open it, and answered no")
         #expect(try await router.failure("app:1").message.hasPrefix("a remembered answer"))
     }
 
@@ -345,7 +345,7 @@ import Testing
         #expect(try await router.open("app:b&c").handler == Self.app)
         #expect(
             try await router.failure("app:d")
-                == OpenURLError(.notAllowed, "the answer to the question whether to open it was no")
+                == OpenURLError(.notAllowed, "the user was asked whether to open it, and answered no")
         )
         let answers = try await router.connection.call(PolicyInterface.answers, on: RouterService.object, Empty())
         #expect(answers == [])

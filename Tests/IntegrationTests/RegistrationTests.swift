@@ -259,7 +259,7 @@ import Testing
         let pid = try #require(try await router.open("app:x").reply["pid"])
         #expect(try await router.openurl("register", path).errors.isEmpty)
         let warning =
-            "openurl: warning: \(id): process \(pid.int ?? 0) still runs the earlier program; 'openurl terminate \(id)' ends it\n"
+            "openurl: warning: \(id): process \(pid.int ?? 0) is still running the earlier program; 'openurl terminate \(id)' ends it\n"
 
         // Other arguments are for the next process.
         _ = try manifest(id, ["more=1"], for: router, extra: ["CFBundleExecutable": program.path])

@@ -115,7 +115,7 @@ import Testing
     @Test(arguments: Explanation.partNames) func partsAreStrings(name: String) throws {
         for sample in samples where sample.signature != "s" {
             let found = try problem(["parts": .options([name: sample])], as: Explanation.self)
-            #expect(found == "'\(name)' has to be of type 's', not '\(sample.signature)'")
+            #expect(found == "'\(name)' must be of type 's', not '\(sample.signature)'")
         }
     }
 
@@ -126,7 +126,7 @@ import Testing
         for sample in samples where sample.signature != signature {
             let candidates = Value.array([.options([:]), .options([key: sample])], of: "a{sv}")
             let found = try problem(["candidates": candidates], as: Explanation.self)
-            #expect(found == "'\(key)' has to be of type '\(signature)', not '\(sample.signature)'")
+            #expect(found == "'\(key)' must be of type '\(signature)', not '\(sample.signature)'")
         }
     }
 }

@@ -42,7 +42,7 @@ func expectType<Output: MessageBody>(
 ) throws {
     for sample in samples(otherThan: signature) {
         let found = try problem(options.merging([key: sample]) { $1 }, as: type)
-        #expect(found == "'\(key)' has to be of type '\(signature)', not '\(sample.signature)'")
+        #expect(found == "'\(key)' must be of type '\(signature)', not '\(sample.signature)'")
     }
 }
 

@@ -40,7 +40,7 @@ import Testing
     @Test(arguments: [.int16(-1), .int32(-1), .int64(-1), .int64(1 << 32), .uint64(1 << 32)] as [Value])
     func integerThatDoesNotFitIsAnError(number: Value) throws {
         let found = try problem(["timeout": number], as: OpenOptions.self)
-        #expect(found == "'timeout' has to be of type 'u', not '\(number.signature)'")
+        #expect(found == "'timeout' must be of type 'u', not '\(number.signature)'")
     }
 
     @Test(arguments: samples) func annotationMayHaveAnyType(_ annotation: Value) throws {
@@ -70,7 +70,7 @@ import Testing
         #expect(try problem(["fallback": .array(fallback, of: "s")], as: OpenOptions.self) == nil)
         #expect(
             try problem(["fallback": .array(fallback + ["a:b"], of: "s")], as: OpenOptions.self)
-                == "'fallback' holds more than 16 URLs"
+                == "'fallback' has more than 16 URLs"
         )
         for key in ["handler", "desktop-entry"] {
             #expect(try problem([key: .string(String(repeating: "a", count: 255))], as: OpenOptions.self) == nil)
@@ -79,7 +79,7 @@ import Testing
                     == "'handler' or 'desktop-entry' is longer than 255 bytes"
             )
         }
-        #expect(try problem(["delivery": "never"], as: OpenOptions.self) == "'delivery' can only be 'now' or 'queued'")
+        #expect(try problem(["delivery": "never"], as: OpenOptions.self) == "'delivery' must be 'now' or 'queued'")
         #expect(try problem(["delivery": "queued"], as: OpenOptions.self) == nil)
         #expect(try problem(["delivery": "now"], as: OpenOptions.self) == nil)
     }
@@ -148,7 +148,7 @@ import Testing
         ] as [(String, Signature)] {
             for sample in samples(otherThan: signature) {
                 let found = try problem(["source": .options([key: sample])], as: OpenContext.self)
-                #expect(found == "'\(key)' has to be of type '\(signature)', not '\(sample.signature)'")
+                #expect(found == "'\(key)' must be of type '\(signature)', not '\(sample.signature)'")
             }
         }
     }
@@ -307,7 +307,7 @@ import Testing
             return options
         }
         #expect(throws: Never.self) { try options(16).validate() }
-        #expect(throws: MessageDecodingError.invalidValue("'annotation' holds more than 16 descriptors")) {
+        #expect(throws: MessageDecodingError.invalidValue("'annotation' has more than 16 descriptors")) {
             try options(17).validate()
         }
     }

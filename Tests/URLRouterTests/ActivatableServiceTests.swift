@@ -53,6 +53,6 @@ struct ActivatableServiceTests {
         let log = RecordedLog()
         let router = URLRouter([try .test("com.example.app")], on: bus, log: log.logger)
         await router.makeServicesActivatable()
-        #expect(log.lines.contains { $0.contains("the bus does not read its service files again") })
+        #expect(log.lines.contains { $0.contains("the bus could not read its service files again") })
     }
 }

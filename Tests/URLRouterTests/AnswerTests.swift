@@ -58,7 +58,7 @@ import Testing
 
     private static let crashed = OpenURLError(
         .handlerCrashed,
-        "com.example.app ended before it answered; it may have acted on the URL"
+        "com.example.app exited before it answered; it may have acted on the URL"
     )
     private static let noHandler = OpenURLError(
         .launchFailed,
@@ -70,7 +70,7 @@ import Testing
             .fromBus(.limitsExceeded),
             OpenURLError(
                 .limitsExceeded,
-                "the bus does not hand the URL to com.example.app: "
+                "the bus refused to pass the URL to com.example.app: "
                     + "org.freedesktop.DBus.Error.LimitsExceeded: told"
             )
         ),
@@ -78,7 +78,7 @@ import Testing
             .fromBus("org.freedesktop.DBus.Error.AccessDenied"),
             OpenURLError(
                 .launchFailed,
-                "the bus does not hand the URL to com.example.app: org.freedesktop.DBus.Error.AccessDenied: told"
+                "the bus refused to pass the URL to com.example.app: org.freedesktop.DBus.Error.AccessDenied: told"
             )
         ),
         // A handler may use the bus's error names in its own answers.
@@ -95,7 +95,7 @@ import Testing
             .unexpectedReply(.wrongType(expected: "ba{sv}a(stb)", found: "s")),
             OpenURLError(
                 .invalidReply,
-                "com.example.app answered with something else than 'ba{sv}a(stb)': "
+                "com.example.app answered with something other than 'ba{sv}a(stb)': "
                     + "expected 'ba{sv}a(stb)', found 's'"
             )
         ),
@@ -103,14 +103,14 @@ import Testing
             .notSent(.tooLarge(limit: 9)),
             OpenURLError(
                 .limitsExceeded,
-                "the URL cannot be handed to com.example.app: \(MessageEncodingError.tooLarge(limit: 9))"
+                "the URL cannot be passed to com.example.app: \(MessageEncodingError.tooLarge(limit: 9))"
             )
         ),
         (
             .cancelled,
             OpenURLError(.timedOut, "com.example.app was not ready within 20 seconds; it did not get the URL")
         ),
-        (.disconnected, OpenURLError(.handlerCrashed, "the session bus ended before com.example.app answered")),
+        (.disconnected, OpenURLError(.handlerCrashed, "the bus connection was lost before com.example.app answered")),
     ])
     func eachCallErrorHasOneOutcome(error: CallError, expected: OpenURLError) async throws {
         #expect(try await answer(.failure(error)) == .failure(expected))

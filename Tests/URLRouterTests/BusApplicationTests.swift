@@ -174,7 +174,7 @@ import Testing
     @Test(arguments: [
         (
             CallError.fromBus(.serviceUnknown),
-            "\(id) has DBusActivatable=true, and no D-Bus service file is called org.example.App"
+            "\(id) has DBusActivatable=true, but no D-Bus service file is called org.example.App"
         ),
         (
             .fromBus("org.freedesktop.DBus.Error.Spawn.ChildExited", "status 1"),
@@ -193,7 +193,7 @@ import Testing
     @Test func applicationThatReleasesItsNameAtOnceHasNotReceivedTheURL() async throws {
         let (router, bus) = try router()
         bus.setService(Self.name, .success(nil))
-        let error = OpenURLError(.launchFailed, "\(Self.id) gave its name back before it had the URL")
+        let error = OpenURLError(.launchFailed, "\(Self.id) released its name before it got the URL")
         #expect(await open(on: router) == error)
         #expect(bus.count(of: .started(Self.name)) == 1)
     }
@@ -201,7 +201,7 @@ import Testing
     @Test func failedOwnerLookupIsReported() async throws {
         let (router, bus) = try router()
         bus.setLookup(Self.name, failsWith: .disconnected)
-        let message = "the bus does not say whether \(Self.id) is running: the connection to the bus has ended"
+        let message = "the bus did not say whether \(Self.id) is running: the connection to the bus has ended"
         #expect(await open(on: router) == OpenURLError(.launchFailed, message))
         #expect(bus.count(of: .started(Self.name)) == 0)
     }
@@ -210,13 +210,13 @@ import Testing
 
     private static let lacksOpen = OpenURLError(
         .launchFailed,
-        "\(id) has DBusActivatable=true, and lacks org.freedesktop.Application.Open"
+        "\(id) has DBusActivatable=true, but lacks org.freedesktop.Application.Open"
     )
-    private static let isGone = OpenURLError(.launchFailed, "\(id) ended before it had the URL")
+    private static let isGone = OpenURLError(.launchFailed, "\(id) exited before it got the URL")
     @Test(arguments: [
         (
             CallError.fromBus(.noReply),
-            OpenURLError(.handlerCrashed, "\(id) ended before it answered; it may have acted on the URL")
+            OpenURLError(.handlerCrashed, "\(id) exited before it answered; it may have acted on the URL")
         ),
         (.fromBus(.serviceUnknown), isGone),
         (.fromBus(.nameHasNoOwner), isGone),
@@ -227,14 +227,14 @@ import Testing
             .fromBus(.limitsExceeded),
             OpenURLError(
                 .limitsExceeded,
-                "the bus does not hand the URL to \(id): org.freedesktop.DBus.Error.LimitsExceeded: told"
+                "the bus refused to pass the URL to \(id): org.freedesktop.DBus.Error.LimitsExceeded: told"
             )
         ),
         (
             .fromBus("org.freedesktop.DBus.Error.AccessDenied"),
             OpenURLError(
                 .launchFailed,
-                "the bus does not hand the URL to \(id): org.freedesktop.DBus.Error.AccessDenied: told"
+                "the bus refused to pass the URL to \(id): org.freedesktop.DBus.Error.AccessDenied: told"
             )
         ),
         (.named(.notSupported), OpenURLError(.declined, "\(id) takes no URLs: told")),
@@ -250,11 +250,11 @@ import Testing
             .notSent(.tooLarge(limit: 9)),
             OpenURLError(
                 .limitsExceeded,
-                "the URL cannot be handed to \(id): \(MessageEncodingError.tooLarge(limit: 9))"
+                "the URL cannot be passed to \(id): \(MessageEncodingError.tooLarge(limit: 9))"
             )
         ),
-        (.cancelled, OpenURLError(.timedOut, "the open of \(id) was cancelled")),
-        (.disconnected, OpenURLError(.handlerCrashed, "the session bus ended before \(id) answered")),
+        (.cancelled, OpenURLError(.timedOut, "opening the URL with \(id) was cancelled")),
+        (.disconnected, OpenURLError(.handlerCrashed, "the bus connection was lost before \(id) answered")),
     ])
     func eachCallErrorHasOneOutcome(error: CallError, expected: OpenURLError) async throws {
         let (router, bus) = try router([Self.name: ":1.1"])

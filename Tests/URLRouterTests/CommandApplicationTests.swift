@@ -47,20 +47,20 @@ import Testing
     }
 
     @Test(arguments: [
-        ("exit 7", OpenURLError(.declined, "bad.desktop exited with status 7 when it had the URL")),
-        ("exit 1", OpenURLError(.declined, "bad.desktop exited with status 1 when it had the URL")),
+        ("exit 7", OpenURLError(.declined, "bad.desktop exited with status 7 after it got the URL")),
+        ("exit 1", OpenURLError(.declined, "bad.desktop exited with status 1 after it got the URL")),
         ("exit 126", OpenURLError(.launchFailed, "bad.desktop exited with status 126: its command was not found")),
         ("exit 127", OpenURLError(.launchFailed, "bad.desktop exited with status 127: its command was not found")),
         (
             "kill -SEGV $$",
             OpenURLError(
                 .handlerCrashed,
-                "bad.desktop was ended by signal 11 (Segmentation fault) when it had the URL"
+                "bad.desktop was ended by signal 11 (Segmentation fault) after it got the URL"
             )
         ),
         (
             "kill -TERM $$",
-            OpenURLError(.handlerCrashed, "bad.desktop was ended by signal 15 (Terminated) when it had the URL")
+            OpenURLError(.handlerCrashed, "bad.desktop was ended by signal 15 (Terminated) after it got the URL")
         ),
     ])
     func otherExitsAreErrors(body: String, expected: OpenURLError) async throws {
@@ -71,8 +71,8 @@ import Testing
 
     /// The person learns why an application refuses, and where it says more.
     @Test(arguments: [
-        ("exit 7", OpenURLError.Code.declined, "bad.desktop exited with status 7 when it had the URL"),
-        ("kill -TERM $$", .handlerCrashed, "bad.desktop was ended by signal 15 (Terminated) when it had the URL"),
+        ("exit 7", OpenURLError.Code.declined, "bad.desktop exited with status 7 after it got the URL"),
+        ("kill -TERM $$", .handlerCrashed, "bad.desktop was ended by signal 15 (Terminated) after it got the URL"),
     ])
     func outputOfAnApplicationThatRefusesIsNamed(end: String, code: OpenURLError.Code, words: String) async throws {
         try desktop.addCommand("bad", "echo first; echo 'no display' >&2; \(end)")
@@ -260,7 +260,7 @@ import Testing
         let (bare, _) = try router(environment: environment)
         let none = await failure { () throws(OpenURLError) in try await bare.open("text:x") }
         let reason =
-            "text.desktop needs a terminal (Terminal=true), and neither xdg-terminal-exec nor x-terminal-emulator is installed"
+            "text.desktop needs a terminal (Terminal=true), but neither xdg-terminal-exec nor x-terminal-emulator is installed"
         #expect(none == OpenURLError(.launchFailed, reason))
         // The shell plays the terminal and runs the command as a script in its working directory.
         try desktop.addScript(

@@ -55,7 +55,7 @@ import Testing
 
     @Test(arguments: [
         ("echo first >&2; echo 'no such note' >&2; exit 1", OpenURLError(.declined, "no such note")),
-        ("exit 7", OpenURLError(.declined, "com.example.cmd exited with status 7 when it had the URL")),
+        ("exit 7", OpenURLError(.declined, "com.example.cmd exited with status 7 after it got the URL")),
         ("exit 127", OpenURLError(.launchFailed, "com.example.cmd exited with status 127: its command was not found")),
     ])
     func lastLineIsTheReasonOfANo(body: String, error: OpenURLError) async throws {
@@ -95,7 +95,7 @@ import Testing
         )
         async let first = Self.failure(of: router, "cmd:first")
         try desktop.wait(for: "started")
-        let reason = "com.example.cmd exited with status 1 when it had the URL"
+        let reason = "com.example.cmd exited with status 1 after it got the URL"
         #expect(await Self.failure(of: router, "cmd:second") == OpenURLError(.declined, reason))
         try desktop.write(to: "end")
         // The first command has not been alone either, so its last line may be one of the second.

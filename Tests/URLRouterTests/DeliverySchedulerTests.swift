@@ -145,7 +145,7 @@ import Testing
             try await router.outcome(ofQueued: ids[0], caller: ownConnection)
         }
         await router.stopDeliveries()
-        let ending = OpenURLError(.timedOut, "the router is ending; the URL stays in the queue")
+        let ending = OpenURLError(.timedOut, "the router is exiting; the URL stays in the queue")
         await #expect(throws: ending) { try await waits[1].value }
         await #expect(throws: ending) { try await waits[2].value }
     }
@@ -157,7 +157,7 @@ import Testing
         let wait = Task { try await router.outcome(ofQueued: id, caller: ownConnection) }
         try await eventually(await router.waits) { $0 == 1 }
         bus.setOwner(of: ownConnection, to: nil)
-        await #expect(throws: OpenURLError(.cancelled, "the caller has left")) { try await wait.value }
+        await #expect(throws: OpenURLError(.cancelled, "the caller has left the bus")) { try await wait.value }
         #expect(await router.waits == 0)
         await router.stopDeliveries()
     }
@@ -165,7 +165,7 @@ import Testing
     @Test func waitsOfAProgramAreLimited() async throws {
         let waiters = OutcomeWaiters(limit: 2)
         try await waiters.waiting(for: 1, "program") { waiter in
-            await #expect(throws: OpenURLError(.limitsExceeded, "1 calls of program wait for replies already")) {
+            await #expect(throws: OpenURLError(.limitsExceeded, "1 calls of program already wait for replies")) {
                 try await waiters.waiting(for: 2, "program") { _ in }
             }
             waiters.end(1, .success(.taken))

@@ -177,7 +177,7 @@ import Testing
     @Test func callerIsAHandlerOrAProgram() {
         var context = OpenContext()
         func caller() -> String { Delivery(url: "", handler: "", options: OpenOptions(), context: context).caller }
-        #expect(caller() == "programs that are not known")
+        #expect(caller() == "unknown programs")
         context.source.executable = "/usr/bin/openurl"
         context.source.callerClass = .known(.user)
         #expect(caller() == "/usr/bin/openurl")
@@ -239,7 +239,7 @@ import Testing
         let store = try limited { $0.deadLetters = 4 }
         for number in 1...4 { try await kill("app:\(number)", of: "com.example.sender", by: store) }
         #expect(try await store.list(after: 0, limit: 10).map(\.url) == ["app:3", "app:4"])
-        let line = "1 of the queue's oldest dead letters are gone, as their sender has too many"
+        let line = "removed 1 of the queue's oldest dead letters, because their sender has too many"
         #expect(log.lines.contains { $0.hasSuffix(line) })
     }
 
@@ -445,7 +445,7 @@ import Testing
         #expect(try await store.begin(id) == nil)
         let entry = try #require(try await store.list(after: 0, limit: 1).first)
         #expect(entry.state == .dead)
-        #expect(entry.error?.message == "the router ended in each of 8 attempts")
+        #expect(entry.error?.message == "the router exited during each of 8 attempts")
     }
 
     @Test func damagedDeliveryBecomesADeadLetter() async throws {

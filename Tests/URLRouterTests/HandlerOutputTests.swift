@@ -285,8 +285,8 @@ import Testing
         let reason = "\(folder) is a link, not a directory"
         #expect(
             log.lines == [
-                "warning : the output of running handlers is not read: \(reason)",
-                "warning com.example.app: its output is lost: the file for it cannot be opened: \(reason)",
+                "warning : the output of running handlers cannot be read: \(reason)",
+                "warning com.example.app: its output is lost, because the file for it cannot be opened: \(reason)",
             ]
         )
     }

@@ -258,7 +258,7 @@ import Testing
         case .lookupFailed:
             switch state {
             case .lookingForOwner, .lostProcess:
-                let message = "the bus does not say whether \(id) is running; try again"
+                let message = "the bus did not say whether \(id) is running; try again"
                 return failed(OpenURLError(.launchFailed, message))
             case .notRunning, .starting, .running, .suspending, .suspended, .waking, .ending: return nothing
             }
@@ -318,7 +318,7 @@ import Testing
             case .ending(nil): return gone
             case .ending:
                 let message =
-                    "another process keeps the name \(id) and takes no URLs; the router does not kill a process that is not the "
+                    "another process keeps the name \(id) but takes no URLs; the router does not kill a process that is not the "
                     + "handler's own"
                 return failed(OpenURLError(.launchFailed, message))
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:

@@ -90,7 +90,7 @@ import Testing
         for _ in 0..<2200 { _ = await failure { () throws(OpenURLError) in try await router.open("nobody:x") } }
         disk.signal()
         await router.storeLog()
-        try await log.wait(for: "requests are missing in the log, because the disk is slow")
+        try await log.wait(for: "requests are missing from the log, because the disk is slow")
         var filter = MonitorFilter()
         filter.limit = 1
         #expect(try await router.loggedRequests(filter).map(\.url) == ["nobody:x"])

@@ -118,7 +118,7 @@ import Testing
         #expect(unlink(file) == 0 && mkdir(file, 0o700) == 0)
         #expect(try !records().contain(pid, of: id))
         try records().add(getpid(), of: id)
-        #expect(log.lines.last?.hasPrefix("warning com.example.app: the process is not put on record: ") == true)
+        #expect(log.lines.last?.hasPrefix("warning com.example.app: the process was not recorded: ") == true)
         #expect(try records().removeEnded() == [])
     }
 
@@ -133,7 +133,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: documents) == ["com.example.app"])
         #expect(try text() == "an old document")
         let reason = "\(processes) is a link, not a directory"
-        #expect(log.lines.first == "warning : the records of processes are not used: \(reason)")
+        #expect(log.lines.first == "warning : the records of processes cannot be used: \(reason)")
     }
 
     @Test func fileThatIsNoRecordStays() throws {

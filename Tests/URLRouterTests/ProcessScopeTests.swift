@@ -93,7 +93,7 @@ import Testing
         for _ in 0..<2 { await scopes.add(getpid(), id: "com.example.app") }
         #expect(
             session.log.lines == [
-                "warning com.example.app: systemd gave it no scope, which is said only once: \(refusal)"
+                "warning com.example.app: systemd gave it no scope (reported only once): \(refusal)"
             ]
         )
     }
@@ -116,7 +116,7 @@ import Testing
         for _ in 0..<2 { await scopes.add(getpid(), id: "com.example.other") }
         #expect(
             session.log.lines == [
-                "warning com.example.other: systemd gave it no scope, which is said only once: no answer came in time"
+                "warning com.example.other: systemd gave it no scope (reported only once): no answer came in time"
             ]
         )
     }

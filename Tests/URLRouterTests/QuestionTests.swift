@@ -185,7 +185,7 @@ import Testing
         person.reply(.no)
         #expect(
             try await failure(again)
-                == OpenURLError(.notAllowed, "the answer to the question whether to open it was no")
+                == OpenURLError(.notAllowed, "the user was asked whether to open it, and answered no")
         )
         #expect(bus.opened == [])
     }
@@ -374,7 +374,7 @@ import Testing
     @Test func lateReplyIsARefusal() async throws {
         let router = try await router("", person: FakePerson(always: .late), { $0.asks = true })
         let error = try await failure(open("target:x", router))
-        #expect(error.message.hasPrefix("there was no answer to the question whether to open it within "))
+        #expect(error.message.hasPrefix("nobody answered within "))
     }
 
     @Test func cancelledRequestClosesItsQuestion() async throws {
@@ -421,7 +421,7 @@ import Testing
         await router.wait { $0.questions.count == 2 }
         #expect(try await failure(open("target://h9", router, from: Self.other)).code == .limitsExceeded)
         await router.stopDeliveries()
-        for request in requests { #expect(try await failure(request).message.hasPrefix("the router is ending")) }
+        for request in requests { #expect(try await failure(request).message.hasPrefix("the router is exiting")) }
         #expect(await router.hasAnsweredAll)
     }
 
@@ -454,7 +454,7 @@ import Testing
         var options = OpenOptions()
         options.asksAtTerminal = true
         let error = try await failure(open("target:a", router, options, from: Self.gone))
-        #expect(error.message == "the answer to the question whether to open it was no")
+        #expect(error.message == "the user was asked whether to open it, and answered no")
     }
 
     // MARK: Texts
@@ -516,7 +516,7 @@ import Testing
         let dialog = try await dialog("target:a&b")
         #expect(dialog.handler == "A (b)\\u{202E}name (com.example.target)")
         #expect(dialog.text.contains(" The program /"))
-        #expect(dialog.text.hasPrefix("An answer for later holds for all your programs outside of sandboxes."))
+        #expect(dialog.text.hasPrefix("An answer for later covers all your programs outside of sandboxes."))
         #expect(DialogProgram.markup("<a href='x'>&\"") == "&lt;a href=&#39;x&#39;&gt;&amp;&quot;")
         let arguments = DialogProgram.zenity.arguments(dialog, .seconds(60))
         #expect(arguments.contains { $0.hasSuffix("target:a&amp;b") })

@@ -118,7 +118,7 @@ import Testing
             refused
                 == OpenURLError(
                     .limitsExceeded,
-                    "com.example.app: 2 URLs of \(Self.program) wait already, and one sender gets at most half of what is left"
+                    "com.example.app: 2 URLs of \(Self.program) are already waiting, and one sender gets at most half of what is left"
                 )
         )
         let other = Task { try await router.open("other:1", from: ":1.92") }

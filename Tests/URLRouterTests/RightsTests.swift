@@ -118,14 +118,14 @@ import Testing
         let (own, other) = ("com.example.app", "com.example.other")
         try await router.check(Programs.handler, for: own)
         for id in [other, ""] {
-            await #expect(throws: OpenURLError(.notAllowed, "com.example.app may do this to itself only")) {
+            await #expect(throws: OpenURLError(.notAllowed, "com.example.app may do this only to itself")) {
                 try await router.check(Programs.handler, for: id)
             }
         }
         for id in [own, other] { try await router.check(ownConnection, for: id) }
         // The answer does not say whether the handler exists.
         for id in [own, "com.example.missing"] {
-            await #expect(throws: OpenURLError(.notAllowed, "this program may do this to itself only")) {
+            await #expect(throws: OpenURLError(.notAllowed, "this program may do this only to itself")) {
                 try await router.check(Programs.sandbox, for: id)
             }
         }

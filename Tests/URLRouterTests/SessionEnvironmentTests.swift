@@ -116,7 +116,7 @@ import Testing
         await environment.startUpdate()?.value
         await environment.startUpdate()?.value
         #expect(await environment.variables == [:])
-        #expect(log.lines == ["warning : systemd does not tell the session's environment: no answer came in time"])
+        #expect(log.lines == ["warning : systemd did not report the session's environment: no answer came in time"])
         held.signal()
         // A launch does not wait for a manager that was silent, so the answer comes after one of these.
         func variablesAfterUpdate() async -> [String: String] {

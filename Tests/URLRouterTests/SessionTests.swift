@@ -75,7 +75,7 @@ import Testing
         let error = try await launchFailure((1...5).map { BusName(stringLiteral: "com.example.other\($0)") })
         let names = "com.example.other1 and com.example.other2 and com.example.other3 and 2 others; "
         #expect(
-            error?.message.contains("within 5 seconds of its start, and took \(names)") == true,
+            error?.message.contains("within 5 seconds of its start, but took \(names)") == true,
             "\(error?.message ?? "")"
         )
     }
@@ -445,7 +445,7 @@ import Testing
             bus.answer(url, .failure(.named(HandlerInterface.ending)))
             let error = try #require(await request.value)
             #expect(error.code == .launchFailed)
-            #expect(error.message.contains("keeps the name com.example.app and takes no URLs"))
+            #expect(error.message.contains("keeps the name com.example.app but takes no URLs"))
             #expect(await router.state(of: Self.id) == .notRunning)
         }
     }

@@ -46,7 +46,8 @@ import Testing
         _ = try await other.value
         let error = try #require(await hanging.value)
         #expect(error.code == .launchFailed)
-        #expect(error.message.contains("the file system did not give the file within 0.3 seconds"), "\(error.message)")
+        let reason = "the file system did not provide the file within 0.3 seconds"
+        #expect(error.message.contains(reason), "\(error.message)")
         close(descriptor)
         // The file is there again.
         let next = await failure { () throws(OpenURLError) in try await router.open("app:2") }

@@ -63,7 +63,7 @@ package struct Field<Root: Sendable>: Sendable {
         let setValue: @Sendable (inout Root, Value) throws(MessageDecodingError) -> Void = {
             (root, value) throws(MessageDecodingError) in
             guard let content = try Content(value: value) else {
-                throw .invalidValue("'\(key)' has to be of type '\(type)', not '\(value.signature)'")
+                throw .invalidValue("'\(key)' must be of type '\(type)', not '\(value.signature)'")
             }
             set(&root, content)
         }

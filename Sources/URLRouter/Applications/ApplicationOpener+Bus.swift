@@ -13,7 +13,7 @@ extension ApplicationOpener {
         guard let name = application.busName.flatMap(BusName.init(rawValue:)) else {
             throw OpenURLError(
                 .launchFailed,
-                "\(request.applicationID) has DBusActivatable=true, and its name is not a bus name; rename \(application.file)"
+                "\(request.applicationID) has DBusActivatable=true, but its name is not a bus name; rename \(application.file)"
             )
         }
         var way = OpenResult.Way.active
@@ -25,7 +25,7 @@ extension ApplicationOpener {
             owner = try await self.owner(of: name, request)
         }
         guard let owner else {
-            throw OpenURLError(.launchFailed, "\(request.id) gave its name back before it had the URL")
+            throw OpenURLError(.launchFailed, "\(request.id) released its name before it got the URL")
         }
         try await deliver(request, name, owner)
         request.request.addPhase("open")
@@ -37,7 +37,7 @@ extension ApplicationOpener {
             return try await bus.owner(of: name)
         } catch {
             if request.isCancelled { throw request.cancellation }
-            throw OpenURLError(.launchFailed, "the bus does not say whether \(request.id) is running: \(error)")
+            throw OpenURLError(.launchFailed, "the bus did not say whether \(request.id) is running: \(error)")
         }
     }
 
@@ -59,7 +59,7 @@ extension ApplicationOpener {
             case .remote(let error) where error.name == .serviceUnknown:
                 throw OpenURLError(
                     .launchFailed,
-                    "\(request.applicationID) has DBusActivatable=true, and no D-Bus service file is called \(name)"
+                    "\(request.applicationID) has DBusActivatable=true, but no D-Bus service file is called \(name)"
                 )
             default:
                 throw OpenURLError(.launchFailed, "\(request.id) cannot be started: \(error)")
@@ -99,18 +99,18 @@ extension ApplicationOpener {
         let id = request.id
         switch error {
         case .remote(let error) where error.isFromBus && error.name == .noReply:
-            return OpenURLError(.handlerCrashed, "\(id) ended before it answered; it may have acted on the URL")
+            return OpenURLError(.handlerCrashed, "\(id) exited before it answered; it may have acted on the URL")
         case .remote(let error) where error.isFromMissingService:
-            return OpenURLError(.launchFailed, "\(id) ended before it had the URL")
+            return OpenURLError(.launchFailed, "\(id) exited before it got the URL")
         case .remote(let error) where error.isFromMissingMethod:
             return OpenURLError(
                 .launchFailed,
-                "\(request.applicationID) has DBusActivatable=true, and lacks \(FreedesktopApplication.name).Open"
+                "\(request.applicationID) has DBusActivatable=true, but lacks \(FreedesktopApplication.name).Open"
             )
         case .remote(let error) where error.isFromBus:
             return OpenURLError(
                 error.name == .limitsExceeded ? .limitsExceeded : .launchFailed,
-                "the bus does not hand the URL to \(id): \(error)"
+                "the bus refused to pass the URL to \(id): \(error)"
             )
         case .remote(let error) where error.name == .notSupported:
             return OpenURLError(.declined, "\(id) takes no URLs: \(error.message)")
@@ -122,12 +122,12 @@ extension ApplicationOpener {
             // The call has returned, so the application has the URL. The reply has no meaning.
             return nil
         case .notSent(let error):
-            return OpenURLError(.limitsExceeded, "the URL cannot be handed to \(id): \(error)")
+            return OpenURLError(.limitsExceeded, "the URL cannot be passed to \(id): \(error)")
         case .cancelled:
             if request.isCancelled { return request.cancellation }
-            return OpenURLError(.timedOut, "the open of \(id) was cancelled")
+            return OpenURLError(.timedOut, "opening the URL with \(id) was cancelled")
         case .disconnected:
-            return OpenURLError(.handlerCrashed, "the session bus ended before \(id) answered")
+            return OpenURLError(.handlerCrashed, "the bus connection was lost before \(id) answered")
         }
     }
 }

@@ -25,7 +25,7 @@ extension ApplicationOpener {
             let running = runningCommands[request.account]
             throw OpenURLError(
                 .limitsExceeded,
-                "\(running) commands run for \(request.account), and one sender gets at most half of those that are left"
+                "\(running) commands are running for \(request.account), and one sender gets at most half of those that are left"
             )
         }
         let command = StartingCommand()
@@ -62,13 +62,13 @@ extension ApplicationOpener {
             if isHandler, !command.sharedOutput, let reason = started.output.lastLine {
                 throw OpenURLError(.declined, reason)
             }
-            let words: QuotingText = "\(request.id) exited with status \(status) when it had the URL"
+            let words: QuotingText = "\(request.id) exited with status \(status) after it got the URL"
             throw OpenURLError(
                 .declined,
                 words + (isHandler ? "" : started.output.hint(isShared: command.sharedOutput))
             )
         case .signalled:
-            let words: QuotingText = "\(request.id) \(exit ?? .unknown) when it had the URL"
+            let words: QuotingText = "\(request.id) \(exit ?? .unknown) after it got the URL"
             throw OpenURLError(.handlerCrashed, words + started.output.hint(isShared: command.sharedOutput))
         }
     }

@@ -270,6 +270,6 @@ extension CallError {
 
     /// A program of the lane has gone.
     fileprivate static func missing(_ name: BusName) -> CallError {
-        .remote(RemoteError(.nameHasNoOwner, "\(name) has gone", isFromBus: true))
+        .remote(RemoteError(.nameHasNoOwner, "\(name) has left the bus", isFromBus: true))
     }
 }

@@ -31,11 +31,11 @@ struct CallbackClaims {
         guard !claims.values.contains(where: { $0.pattern == pattern }) else {
             throw OpenURLError(
                 .alreadyClaimed,
-                "a program waits for \(pattern) already; wait until it is done, or end it"
+                "another program is already waiting for \(pattern); wait until it is done, or end it"
             )
         }
         guard shares[account] < limitPerAccount, shares.refusal(of: account, 1) == nil else {
-            throw OpenURLError(.limitsExceeded, "\(shares[account]) callbacks of \(account) are waited for already")
+            throw OpenURLError(.limitsExceeded, "\(shares[account]) callbacks of \(account) are already expected")
         }
     }
 
@@ -79,13 +79,13 @@ struct CallbackClaims {
         guard let narrowest else {
             throw OpenURLError(
                 .notAllowed,
-                "the callback has no state=, or a wrong one, so the program that waits does not get it"
+                "the callback's state= is missing or wrong, so the waiting program does not get it"
             )
         }
         guard narrowest.accepts(source) else {
             throw OpenURLError(
                 .notAllowed,
-                "the program that waits for this callback takes it from other programs only"
+                "the program that waits for this callback takes it only from certain other programs"
             )
         }
         return narrowest

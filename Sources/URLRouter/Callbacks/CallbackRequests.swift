@@ -36,11 +36,11 @@ final class CallbackRequests {
         caller: BusName?
     ) async throws -> ObjectPath {
         let sender = await callers.caller(caller)
-        guard let caller else { throw OpenURLError(.notAllowed, "a callback belongs to a connection on a bus") }
+        guard let caller else { throw OpenURLError(.notAllowed, "only a program on the bus can wait for a callback") }
         let asked = url.isEmpty ? nil : try GenericURL(ofCaller: url)
         guard
             let expected = try pattern.isEmpty ? asked.map(CallbackPattern.init(redirectOf:)) : CallbackPattern(pattern)
-        else { throw OpenURLError(.malformedURL, "there is neither a URL nor a pattern of the callback") }
+        else { throw OpenURLError(.malformedURL, "give a URL, a pattern of the callback, or both") }
         try callbacks.check(expected, claimedBy: sender.source)
         let state = options.state ?? asked.flatMap { FormParameters($0)["state"] }
         let path = try await callbacks.add(expected, state: state, options, of: caller, sender.source)
@@ -64,7 +64,7 @@ final class CallbackRequests {
     func close(at path: ObjectPath, caller: BusName?) throws {
         let handle = try handles.handle(at: path, for: caller)
         guard callbacks.claims[path] != nil else {
-            throw RemoteError(.unknownObject, "the handle \(path) is not that of a callback")
+            throw RemoteError(.unknownObject, "\(path) is not the handle of a callback")
         }
         handle.cancel()
     }

@@ -49,7 +49,7 @@ extension Callbacks {
                 throw OpenURLError(
                     .notAllowed,
                     "\(pattern) leads to a server on this machine; "
-                        + "the program itself has to serve it, as 'openurl callback' does"
+                        + "the program itself must serve it, as 'openurl callback' does"
                 )
             }
             let scheme = try Scheme(ofPattern: pattern)

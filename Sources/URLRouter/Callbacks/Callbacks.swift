@@ -68,7 +68,7 @@ final class Callbacks {
         let handle = try handles.make(options.handleToken ?? nextToken(), for: owner)
         let path = handle.path
         handle.withdraw = { [unowned self] in
-            fail(path, .closed, OpenURLError(.cancelled, "the program that waited has ended the wait"))
+            fail(path, .closed, OpenURLError(.cancelled, "the program stopped waiting for the callback"))
         }
         claims.add(
             CallbackClaim(
@@ -84,7 +84,7 @@ final class Callbacks {
         let timeout = options.timeout ?? CallbackOptions.usualTimeout
         // The timer may outlive the router.
         timer.start(at: .now + timeout) { [weak self] in
-            self?.fail(path, .failed, OpenURLError(.timedOut, "no callback came within \(timeout.inWords)"))
+            self?.fail(path, .failed, OpenURLError(.timedOut, "no callback arrived within \(timeout.inWords)"))
         }
         let watch = ConnectionWatch(on: bus) { [unowned self] in _ = remove(path) }
         ends[path] = End(handle: handle, timer: timer, watch: watch)
@@ -101,7 +101,7 @@ final class Callbacks {
     private func nextToken() throws -> HandleToken {
         lastToken += 1
         guard let token = HandleToken(rawValue: "callback_\(lastToken)") else {
-            throw RemoteError(.failed, "there is no token left")
+            throw RemoteError(.failed, "the router cannot make a token for the callback")
         }
         return token
     }
@@ -143,7 +143,7 @@ final class Callbacks {
     /// Ends every claim, and returns when the desktop no longer reaches the router for them.
     func stop() async {
         for claim in claims.all {
-            fail(claim.path, .failed, OpenURLError(.cancelled, "the router has ended before a callback came"))
+            fail(claim.path, .failed, OpenURLError(.cancelled, "the router exited before a callback arrived"))
         }
         takesReplies = false
         await publish()

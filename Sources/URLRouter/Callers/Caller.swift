@@ -44,5 +44,5 @@ extension OpenContext.Source {
         }
     }
 
-    private static let unknown = "programs that are not known"
+    private static let unknown = "unknown programs"
 }

@@ -23,7 +23,7 @@ extension Callers {
     func check(_ caller: BusName?, for id: String) async throws(OpenURLError) {
         guard let own = await ownIdentifier(of: caller) else { return }
         guard id == own, !own.isEmpty else {
-            throw OpenURLError(.notAllowed, "\(own.isEmpty ? "this program" : own) may do this to itself only")
+            throw OpenURLError(.notAllowed, "\(own.isEmpty ? "this program" : own) may do this only to itself")
         }
     }
 
@@ -43,7 +43,7 @@ extension CallerClass {
         case .user: "a program of the user"
         case .sandboxed: "a program in a sandbox"
         case .remote: "a program on another host"
-        case .unknown: "a program that is not known"
+        case .unknown: "an unknown program"
         }
     }
 }

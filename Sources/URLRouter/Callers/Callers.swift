@@ -231,7 +231,7 @@ final class Callers {
     /// - Throws: `limitsExceeded`, and the errors of `body`.
     func querying<Result>(_ name: BusName?, _ body: () async throws -> Result) async throws -> Result {
         try await holding(1, of: \.queries, name, body) { count, account in
-            "\(count) lists for \(account) are being made; wait for them before the next"
+            "\(count) lists are being made for \(account); wait for them before you ask for the next"
         }
     }
 

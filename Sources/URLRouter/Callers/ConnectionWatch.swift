@@ -28,7 +28,7 @@ final class ConnectionWatch {
             // The connection may have ended before the watch began.
             if try await bus.owner(of: name) == nil { connectionEnded() }
         } catch {
-            throw OpenURLError(.limitsExceeded, "the bus does not report the end of the program: \(error)")
+            throw OpenURLError(.limitsExceeded, "the bus cannot report when the program exits: \(error)")
         }
     }
 

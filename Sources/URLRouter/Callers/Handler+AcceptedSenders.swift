@@ -43,7 +43,7 @@ extension OpenURLError {
         switch code {
         case .noHandler: Self.noReachableHandler
         case .launchFailed: OpenURLError(code, "the handler could not be started")
-        case .handlerCrashed: OpenURLError(code, "the handler ended before it answered; it may have acted on the URL")
+        case .handlerCrashed: OpenURLError(code, "the handler exited before it answered; it may have acted on the URL")
         case .timedOut: OpenURLError(code, "the handler did not answer in time")
         case .invalidReply: OpenURLError(code, "the handler's answer cannot be read; it may have acted on the URL")
         case .cancelled: OpenURLError(code, "the request was cancelled")

@@ -49,7 +49,7 @@ final class Subscriptions {
         guard shares.refusal(of: account, 1) == nil else {
             throw OpenURLError(
                 .limitsExceeded,
-                "\(shares[account]) connections of \(account) get the router's signals already"
+                "\(shares[account]) connections of \(account) already get the router's signals; close one first"
             )
         }
         shares.add(1, to: account)

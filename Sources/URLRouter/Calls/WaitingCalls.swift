@@ -50,7 +50,7 @@ final class WaitingCalls {
         guard shares.refusal(of: sender.account, 1) == nil else {
             throw OpenURLError(
                 .limitsExceeded,
-                "\(shares[sender.account]) calls of \(sender.account) wait for their answers already"
+                "\(shares[sender.account]) calls of \(sender.account) are already waiting for their answers; try again later"
             )
         }
         let call = WaitingCall(of: sender)
@@ -70,7 +70,7 @@ final class WaitingCalls {
         // The timer may outlive the router.
         waiting[call.token]?.timer.start(at: end) { [weak self] in
             let answerer = call.claimant?.id ?? "the handler"
-            let error = OpenURLError(.timedOut, "\(answerer) has the URL, and did not answer within \(timeout.inWords)")
+            let error = OpenURLError(.timedOut, "\(answerer) got the URL, but did not answer within \(timeout.inWords)")
             self?.end(call, .failure(error))
         }
     }
@@ -78,7 +78,7 @@ final class WaitingCalls {
     /// Ends every call.
     func stop() {
         for entry in waiting.values {
-            end(entry.call, .failure(OpenURLError(.cancelled, "the router has ended before the answer came")))
+            end(entry.call, .failure(OpenURLError(.cancelled, "the router exited before the answer came")))
         }
     }
 
@@ -119,7 +119,7 @@ final class WaitingCalls {
 
     private static let noCall = OpenURLError(
         .notAllowed,
-        "no call waits for this answer; it has one already, or has ended"
+        "no call is waiting for this answer; the call may already have one, or be over"
     )
 
     private func outcome(

@@ -116,7 +116,7 @@ final class DeliveryScheduler {
                 if state == .new { state = .running }
                 return deliverDue()
             }
-            log.notice("another router of this user delivers what is queued")
+            log.notice("another router of this user delivers the queued URLs")
         } catch {
             log.error("\(error)")
         }
@@ -181,7 +181,7 @@ final class DeliveryScheduler {
     ///
     /// - Throws: `notQueued` and `limitsExceeded`.
     func accept(_ delivery: Delivery) async throws(OpenURLError) -> Int64 {
-        if state == .closed { throw OpenURLError(.notQueued, "the router is ending; try again") }
+        if state == .closed { throw OpenURLError(.notQueued, "the router is exiting; try again") }
         storing += 1
         defer {
             storing -= 1
@@ -364,7 +364,7 @@ final class DeliveryScheduler {
             }
             if state == .stopping || state == .closed { throw Self.ending }
             let watch = ConnectionWatch(on: bus) {
-                waiter.end(.failure(OpenURLError(.cancelled, "the caller has left")))
+                waiter.end(.failure(OpenURLError(.cancelled, "the caller has left the bus")))
             }
             defer { watch.end() }
             if let caller { try await watch.begin(caller, tasks) }
@@ -380,7 +380,7 @@ final class DeliveryScheduler {
     /// The number of calls that wait for outcomes.
     var waitsForReplies: Int { waiters.count }
 
-    private static let ending = OpenURLError(.timedOut, "the router is ending; the URL stays in the queue")
+    private static let ending = OpenURLError(.timedOut, "the router is exiting; the URL stays in the queue")
 
     /// The number of a delivery that belongs to an account.
     private func number(_ text: String, of account: String?) async throws(RemoteError) -> Int64 {

@@ -248,7 +248,7 @@ public actor DeliveryStore {
             // No attempt has ended, so this URL may be the reason why routers crash.
             let problem = OpenURLError(
                 .handlerCrashed,
-                "the router ended in each of \(RetryDelay.attempts) attempts"
+                "the router exited during each of \(RetryDelay.attempts) attempts"
             )
             log.error("queued URL \(id): \(problem)")
             _ = try fail(id, problem, due: nil)
@@ -282,7 +282,7 @@ public actor DeliveryStore {
         do throws(MessageEncodingError) {
             reply = try MessageArchive.bytes(of: result.withoutDescriptors, limit: Self.requestLimit)
         } catch {
-            log.error("the reply to queued URL \(id) is not kept: \(error)")
+            log.error("the reply to queued URL \(id) was not kept: \(error)")
         }
         var replies = replies
         let deleted = try deleted { database throws(SQLiteError) in
@@ -370,7 +370,7 @@ public actor DeliveryStore {
             id
         )
         if count > 0 {
-            log.warning("\(count) of the queue's oldest dead letters are gone, as their sender has too many")
+            log.warning("removed \(count) of the queue's oldest dead letters, because their sender has too many")
         }
     }
 

@@ -53,7 +53,7 @@ final class OutcomeWaiters {
         _ body: (Waiter) async throws -> Result
     ) async throws -> Result {
         guard shares.refusal(of: account, 1) == nil else {
-            throw OpenURLError(.limitsExceeded, "\(shares[account]) calls of \(account) wait for replies already")
+            throw OpenURLError(.limitsExceeded, "\(shares[account]) calls of \(account) already wait for replies")
         }
         shares.add(1, to: account)
         let waiter = Waiter(id)

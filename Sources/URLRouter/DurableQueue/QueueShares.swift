@@ -28,6 +28,6 @@ struct QueueShares {
         if refusals.isEmpty { return nil }
         if refusals.contains(.isFull) { return "it is full" }
         let held = deliveries[caller]
-        return "it holds \(held) URLs of \(caller), and one sender gets at most half of the room that is left"
+        return "it has \(held) URLs of \(caller), and one sender gets at most half of the room that is left"
     }
 }

@@ -70,13 +70,14 @@ final class Explainer {
         guard mayAsk(caller, about: url) else {
             throw OpenURLError(
                 .notAllowed,
-                "this program may ask only about the schemes of LSApplicationQueriesSchemes in the manifest of its identifier"
+                "this program may ask only about the schemes in LSApplicationQueriesSchemes of its manifest"
             )
         }
         let isReply = Scheme(of: url) == .reply
         if isReply || options.handler == nil && !callbacks.claims(on: url).isEmpty {
             explanation.handler = CallbackInterface.handler
-            let reason = isReply ? "the router takes the answers to its calls" : "a program waits for this callback"
+            let reason =
+                isReply ? "the router takes the answers to its calls" : "a program is waiting for this callback"
             explanation.candidates = [
                 Explanation.Candidate(
                     id: CallbackInterface.handler,
@@ -100,7 +101,7 @@ final class Explainer {
                 var explained = Explanation.Candidate(candidate)
                 if let handler = candidate.claimant.handler, handlers.temporary.reason(for: handler.id) == .registration
                 {
-                    explained.reason += "; it is registered until the router ends"
+                    explained.reason += "; it is registered until the router exits"
                 }
                 return explained
             }
@@ -139,7 +140,7 @@ final class Explainer {
     func question(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> PolicyQuestion
     {
         let sender = await callers.caller(caller)
-        guard let caller else { throw OpenURLError(.notAllowed, "a permission belongs to a connection on a bus") }
+        guard let caller else { throw OpenURLError(.notAllowed, "only a program on the bus can get a permission") }
         var options = options
         options.asksAtTerminal = false
         options.permission = nil

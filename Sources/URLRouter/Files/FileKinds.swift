@@ -66,7 +66,7 @@ final class FileKinds {
         _ body: @escaping @Sendable (LocalFileTypes) -> FileTypeGuess
     ) async throws(OpenURLError) -> FileTypeGuess {
         guard looks.refusal(of: account, 1) == nil else {
-            throw OpenURLError(.limitsExceeded, "\(looks[account]) files of \(account) are being looked at already")
+            throw OpenURLError(.limitsExceeded, "\(looks[account]) files of \(account) are already being examined")
         }
         looks.add(1, to: account)
         let types = types
@@ -81,11 +81,11 @@ final class FileKinds {
             }
         } catch {
             looks.remove(1, from: account)
-            throw OpenURLError(.limitsExceeded, "there is no thread to look at \(url): \(error)")
+            throw OpenURLError(.limitsExceeded, "cannot start a thread to examine \(url): \(error)")
         }
         // A look that is late stays counted until its thread ends.
         guard let (types, guess) = result else {
-            throw OpenURLError(.timedOut, "the file system of \(url) does not tell the file's type in time")
+            throw OpenURLError(.timedOut, "the file system of \(url) did not report the file's type in time")
         }
         looks.remove(1, from: account)
         self.types = types

@@ -197,7 +197,7 @@ final class InboxFiles: Sendable {
             place = try copyBytes(source, to: file, place..<part.upperBound)
             break
         }
-        guard place == part.upperBound else { throw FileError("became shorter while it was copied") }
+        guard place == part.upperBound else { throw FileError("became shorter while it was being copied") }
     }
 
     private static func copyBytes(_ source: CInt, to file: CInt, _ part: Range<Int>) throws(FileError) -> Int {
@@ -229,7 +229,7 @@ final class InboxFiles: Sendable {
         }
         var status = stat()
         guard fstat(source, &status) == 0 else { throw FileError(code: errno) }
-        guard status.st_size == size else { throw FileError("changed its size while it was copied") }
+        guard status.st_size == size else { throw FileError("changed its size while it was being copied") }
     }
 
     /// Gives a file the first name that is free.

@@ -17,8 +17,8 @@ struct InboxName: Hashable, CustomStringConvertible {
             switch self {
             case .empty: "is empty"
             case .tooLong(let length): "has \(length) bytes; a name has at most \(InboxName.maximumLength)"
-            case .hidden: "begins with '.'; a file in an inbox is not hidden"
-            case .forbiddenCharacter(let scalar): "holds \(printable(scalar)); a name is one element of a path"
+            case .hidden: "begins with '.'; a file in an inbox cannot be hidden"
+            case .forbiddenCharacter(let scalar): "contains \(printable(scalar)); a name is one element of a path"
             }
         }
     }

@@ -44,7 +44,7 @@ final class InboxOpener {
         bytes: Int
     ) async throws -> [OpenOutcome] {
         guard let id = options.handler else {
-            throw RemoteError(.invalidArguments, "the options do not name the 'handler' that gets the files")
+            throw RemoteError(.invalidArguments, "name the handler that gets the files in the option 'handler'")
         }
         guard files.count <= RouterInterface.filesPerCall else {
             throw OpenURLError(.limitsExceeded, "more than \(RouterInterface.filesPerCall) files in one call")
@@ -100,7 +100,7 @@ final class InboxOpener {
     ) async throws(OpenURLError) -> OpenResult {
         // Nothing is copied for a handler that the caller does not reach. The error is that of a handler which does not exist.
         guard let handler = handlers.registry.handler(named: id), !handler.fileClaims.isEmpty else {
-            throw OpenURLError(.noHandler, "\(id) takes no files; 'openurl list' shows the handlers")
+            throw OpenURLError(.noHandler, "\(id) takes no files; 'openurl list' shows the handlers that do")
         }
         try handler.checkAccess(of: sender.handler?.id, sender.callerClass)
         try await checkPermission(for: name, handler, options, sender)

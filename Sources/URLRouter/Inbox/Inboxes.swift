@@ -49,11 +49,11 @@ final class Inboxes {
             throw OpenURLError(.launchFailed, "there is no directory for inboxes; set HOME or XDG_DATA_HOME")
         }
         guard copies.refusal(of: account, 1) == nil else {
-            throw OpenURLError(.limitsExceeded, "\(copies[account]) copies for \(account) are being made already")
+            throw OpenURLError(.limitsExceeded, "\(copies[account]) copies are already being made for \(account)")
         }
         // The thread owns the descriptor: the caller may leave the bus meanwhile.
         guard let descriptor = source.take() else {
-            throw OpenURLError(.declined, "'\(printable(name.description))' has no open file any more")
+            throw OpenURLError(.declined, "'\(printable(name.description))' no longer has an open file")
         }
         copies.add(1, to: account)
         let result: Result<String, InboxError>?
@@ -69,7 +69,7 @@ final class Inboxes {
         } catch {
             close(descriptor)
             copies.remove(1, from: account)
-            throw OpenURLError(.limitsExceeded, "there is no thread to copy a file: \(error)")
+            throw OpenURLError(.limitsExceeded, "cannot start a thread to copy the file: \(error)")
         }
         // A copy that is late stays counted until its thread ends.
         guard let result else { throw OpenURLError(.timedOut, "the file was not copied in time") }

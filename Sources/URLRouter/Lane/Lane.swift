@@ -166,7 +166,7 @@ final class Lane: Sendable {
             return true
         }
         guard isTaken else {
-            throw OpenURLError(.limitsExceeded, "a connection is for at most \(Self.offersPerConnection) handlers")
+            throw OpenURLError(.limitsExceeded, "a connection can offer at most \(Self.offersPerConnection) handlers")
         }
     }
 

@@ -9,7 +9,7 @@ extension URLRouter {
                 self.assumeIsolated { $0.sessions[id]?.offersLane() }
             }
         } catch {
-            log.warning("programs reach the router over the bus alone: \(error)")
+            log.warning("programs can reach the router only over the bus: \(error)")
         }
     }
 

@@ -91,7 +91,7 @@ struct HandlerOutput: Sendable {
         do throws(FileError) {
             return try result.get()
         } catch {
-            log.warning("its output is lost: the file for it \(error)", metadata: ["handler": "\(id)"])
+            log.warning("its output is lost, because the file for it \(error)", metadata: ["handler": "\(id)"])
             return nil
         }
     }

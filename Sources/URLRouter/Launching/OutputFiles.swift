@@ -49,7 +49,7 @@ actor OutputFiles {
             }
         } catch {
             if error.isAbsence { return }
-            log.warning("the output of running handlers is not read: \(printable(directory)) \(error)")
+            log.warning("the output of running handlers cannot be read: \(printable(directory)) \(error)")
         }
     }
 
@@ -59,7 +59,7 @@ actor OutputFiles {
             close(descriptor)
             return Int64(status.st_size)
         } catch {
-            log.debug("the output of a handler is not read: \(printable(name)) \(error)")
+            log.debug("the output of a handler cannot be read: \(printable(name)) \(error)")
             return nil
         }
     }

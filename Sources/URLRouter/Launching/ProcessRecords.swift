@@ -29,7 +29,7 @@ struct ProcessRecords: Sendable {
             bootID = String(decoding: bytes.prefix { $0 > UInt8(ascii: " ") }, as: UTF8.self)
         } catch {
             log.warning(
-                "the processes of handlers are not put on record: the system's start has no identifier: \(error)"
+                "the processes of handlers are not recorded, because the boot ID cannot be read: \(error)"
             )
             return nil
         }
@@ -54,7 +54,7 @@ struct ProcessRecords: Sendable {
             try PrivateDirectory(directory, depth: 2, isMade: true).replace(id.rawValue, with: record.bytes)
         } catch {
             log.warning(
-                "the process is not put on record: \(printable("\(directory)/\(id)")): \(error)",
+                "the process was not recorded: \(printable("\(directory)/\(id)")): \(error)",
                 metadata: ["handler": "\(id)"]
             )
         }
@@ -101,7 +101,7 @@ struct ProcessRecords: Sendable {
             return try body(PrivateDirectory(directory, depth: 2))
         } catch {
             if !error.isAbsence {
-                log.warning("the records of processes are not used: \(printable(directory)) \(error)")
+                log.warning("the records of processes cannot be used: \(printable(directory)) \(error)")
             }
             return nil
         }

@@ -36,7 +36,7 @@ actor ProcessScopes {
             let isGone = kill(pid, 0) != 0 && errno == ESRCH
             guard !hasFailed, !isGone else { return }
             hasFailed = true
-            log.warning("systemd gave it no scope, which is said only once: \(error)", metadata: ["handler": "\(id)"])
+            log.warning("systemd gave it no scope (reported only once): \(error)", metadata: ["handler": "\(id)"])
         }
     }
 }

@@ -43,10 +43,10 @@ struct ProgramStart: Sendable {
             switch self {
             case .refused(let error): "\(error)"
             case .noTerminal:
-                "needs a terminal (Terminal=true), and neither xdg-terminal-exec nor x-terminal-emulator is installed"
+                "needs a terminal (Terminal=true), but neither xdg-terminal-exec nor x-terminal-emulator is installed"
             case .untrusted(let reason): reason
-            case .tooSlow(let limit): "the file system did not give the file within \(limit.inWords)"
-            case .tooMany(let count): "\(count) of its starts wait for a file system that does not answer"
+            case .tooSlow(let limit): "the file system did not provide the file within \(limit.inWords)"
+            case .tooMany(let count): "\(count) of its starts are waiting for a file system that does not answer"
             }
         }
 

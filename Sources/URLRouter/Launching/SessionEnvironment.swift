@@ -78,7 +78,7 @@ actor SessionEnvironment {
                 isMissing = changes == changesBefore
                 return
             }
-            if !isSilent { log.warning("systemd does not tell the session's environment: \(error)") }
+            if !isSilent { log.warning("systemd did not report the session's environment: \(error)") }
             isSilent = true
         }
     }
@@ -92,7 +92,7 @@ actor SessionEnvironment {
             _ = try await manager.watchName(name) { [weak self] _, _ in self?.assumeIsolated { $0.managerChanged() } }
             isWatched = true
         } catch {
-            log.debug("the bus does not tell when systemd comes: \(error)")
+            log.debug("the bus cannot report when systemd appears: \(error)")
         }
     }
 

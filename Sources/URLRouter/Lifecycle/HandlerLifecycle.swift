@@ -63,7 +63,7 @@ final class HandlerLifecycle {
         guard handler.kind == .native, handler.program != nil, handlers.temporary.reason(for: handler.id) != .claim,
             let pid = await sessions.find(handler)?.processOfEarlierProgram()
         else { return nil }
-        return "process \(pid) still runs the earlier program; 'openurl terminate \(handler.id)' ends it"
+        return "process \(pid) is still running the earlier program; 'openurl terminate \(handler.id)' ends it"
     }
 
     /// Ends a handler, and removes its saved state; returns when its process is gone.
@@ -95,7 +95,7 @@ final class HandlerLifecycle {
             throw OpenURLError(.notAllowed, "\(session.id) is not in the foreground")
         }
         guard let source = handlers.registry.handler(named: session.process.returnPaths.take(request)) else {
-            throw OpenURLError(.notAllowed, "no handler has sent the URL to \(session.id), so there is no way back")
+            throw OpenURLError(.notAllowed, "no handler sent the URL to \(session.id), so there is no way back")
         }
         bringBack(source, tokens)
     }
@@ -109,7 +109,7 @@ final class HandlerLifecycle {
                 try await session.activate(tokens)
             } catch {
                 let reason = session.withoutSecrets("\(error)")
-                log.notice("the sender of a URL does not come back: \(reason)", metadata: ["handler": "\(session.id)"])
+                log.notice("cannot return to the sender of a URL: \(reason)", metadata: ["handler": "\(session.id)"])
             }
         }
     }
@@ -176,7 +176,7 @@ final class HandlerLifecycle {
 
     private func callingSession(_ caller: BusName?) throws(OpenURLError) -> HandlerSession {
         guard let session = caller.flatMap(sessions.session(ofConnection:)) else {
-            throw OpenURLError(.notAllowed, "the caller owns no handler's name")
+            throw OpenURLError(.notAllowed, "the caller does not own the name of a handler")
         }
         return session
     }

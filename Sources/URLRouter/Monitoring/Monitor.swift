@@ -138,7 +138,7 @@ final class Monitor {
     /// The entries of the log that a filter selects, the latest first.
     func entries(_ filter: MonitorFilter) async throws(RemoteError) -> [MonitorEntry] {
         guard let log else {
-            throw RemoteError(.failed, "the log is off (\(RequestLog.variable)), or there is no directory for it")
+            throw RemoteError(.failed, "the log is off (see \(RequestLog.variable)), or there is no directory for it")
         }
         await flush()
         return await log.entries(filter)

@@ -68,7 +68,7 @@ struct ObservedRequest: Sendable {
             entry.pid = source.pid
         }
         entry.handler = handler
-        entry.rule = kind == .callback ? "a program waits for this URL" : choice?.rule(for: handler)
+        entry.rule = kind == .callback ? "a program is waiting for this URL" : choice?.rule(for: handler)
         entry.decision = verdict.map { .known($0.decision) }
         entry.decisionReason = verdict?.description.prefix(bytes: Self.textBytes)
         entry.trace = trace.map { phase in

@@ -49,7 +49,7 @@ public actor RequestLog {
     ///
     /// - Parameter missing: the number of requests that there was no room for.
     func add(_ requests: [ObservedRequest], missing: Int) {
-        if missing > 0 { log.warning("\(missing) requests are missing in the log, because the disk is slow") }
+        if missing > 0 { log.warning("\(missing) requests are missing from the log, because the disk is slow") }
         add(requests.map { $0.entry() }, at: WallClock.microseconds)
     }
 
@@ -124,7 +124,7 @@ public actor RequestLog {
         do throws(MessageEncodingError) {
             return try MessageArchive.bytes(of: entry, limit: 64 << 10)
         } catch {
-            log.error("a request is missing in the log: \(error)")
+            log.error("a request is missing from the log: \(error)")
             return nil
         }
     }

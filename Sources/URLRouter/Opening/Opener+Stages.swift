@@ -42,7 +42,7 @@ extension Opener {
     ) throws(OpenURLError) -> Receiver? {
         let claim = try parts.callbacks.claims.claim(for: url, from: sender.source, among: claims)
         if case .callback(let asked) = request.start, claim?.owner != asked.connection {
-            throw OpenURLError(.notAllowed, "another program waits for the callback")
+            throw OpenURLError(.notAllowed, "another program is waiting for the callback")
         }
         guard let claim else { return nil }
         request.observed?.note {
@@ -155,7 +155,7 @@ extension Opener {
             throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
         }
         guard request.load.descriptors == 0 else {
-            throw OpenURLError(.notQueued, "the annotation holds a descriptor, which cannot be stored")
+            throw OpenURLError(.notQueued, "the annotation has a descriptor, which cannot be stored")
         }
         return deliveries
     }

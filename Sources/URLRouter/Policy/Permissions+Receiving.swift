@@ -35,12 +35,12 @@ extension Permissions {
             if winner == nil, own?.lowercased() == url.scheme.rawValue { return }
             throw Self.foreignURLs
         case .remote, .unknown, nil:
-            throw OpenURLError(.notAllowed, "this program may wait for no callbacks")
+            throw OpenURLError(.notAllowed, "this program may not wait for callbacks")
         }
     }
 
     /// The one error for confined programs, whether there is a claimant or not.
     static var foreignURLs: OpenURLError {
-        OpenURLError(.notAllowed, "this program may wait for URLs of its own schemes only")
+        OpenURLError(.notAllowed, "this program may wait only for URLs of its own schemes")
     }
 }

@@ -30,7 +30,7 @@ extension Permissions {
         if let rule = snapshot.rules.administratorsRule(covering: pattern) {
             throw OpenURLError(
                 .notAllowed,
-                "the rule of the administrator '\(rule.text)' \(rule.place) decides about that"
+                "the administrator's rule '\(rule.text)' \(rule.place) decides about that"
             )
         }
         try await changeRules { $0.set(pattern, decision) }
@@ -57,7 +57,7 @@ extension Permissions {
     }
 
     private func changeRules(_ change: @escaping @Sendable (inout PolicyText) -> Void) async throws {
-        guard let store else { throw RemoteError(.failed, "this router has no files of rules") }
+        guard let store else { throw RemoteError(.failed, "this router has no rule files") }
         do throws(FileWriteError) {
             use(try await store.change(change))
         } catch {

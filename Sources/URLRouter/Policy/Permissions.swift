@@ -128,7 +128,7 @@ final class Permissions {
             let dialog = PolicyDialog(destination, from: source)
             if let permission = options.permission, given.take(permission, dialog, source.uniqueName) { return .go }
             guard options.asksAtTerminal, caller.callerClass == .user else { return .ask(dialog) }
-            return .refuse(dialog.refusal("\(verdict.description), so a person has to be asked"))
+            return .refuse(dialog.refusal("\(verdict.description), so someone must be asked"))
         case .deny: return .refuse(denial(of: destination, verdict, source))
         }
     }
@@ -193,7 +193,7 @@ final class Permissions {
     /// Remembers the answer to the question of a permission.
     func remember(_ permission: String, _ isAllowed: Bool, from connection: BusName?) throws(OpenURLError) {
         guard let dialog = given.dialog(of: permission, connection?.rawValue), dialog.isMemorable else {
-            throw OpenURLError(.notAllowed, "there is no question whose answer can be remembered; ask again")
+            throw OpenURLError(.notAllowed, "the question is gone, so its answer cannot be remembered; ask again")
         }
         remember(dialog, isAllowed)
     }

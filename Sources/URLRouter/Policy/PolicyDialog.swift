@@ -55,7 +55,7 @@ struct PolicyDialog: Sendable {
     var text: String {
         let question = "\(sender) wants to open this address with \(handler):"
         let isForAll = isMemorable && key.pattern.source == .callers(.user)
-        return isForAll ? "An answer for later holds for all your programs outside of sandboxes. \(question)" : question
+        return isForAll ? "An answer for later covers all your programs outside of sandboxes. \(question)" : question
     }
 
     /// The error for a URL that was not opened, with the command that allows it.
@@ -78,7 +78,7 @@ extension OpenContext.Source {
         case .sandboxed: return name.map { "The sandboxed application \($0)" } ?? "A sandboxed program without a name"
         case .remote: return name.map { "The computer \($0)" } ?? "Another computer"
         case .user: return executable.map { "The program \(shown($0))" } ?? "A program of yours"
-        case .unknown, nil: return "A program that has ended"
+        case .unknown, nil: return "A program that has exited"
         }
     }
 }

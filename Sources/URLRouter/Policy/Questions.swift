@@ -75,16 +75,16 @@ final class Questions {
         case .reply(let reply) where reply.isYes: return
         case .reply(.late):
             throw dialog.refusal(
-                "there was no answer to the question whether to open it within \(limits.questionTime.inWords)"
+                "nobody answered within \(limits.questionTime.inWords) whether to open it"
             )
         case .reply:
-            throw OpenURLError(.notAllowed, "the answer to the question whether to open it was no")
+            throw OpenURLError(.notAllowed, "the user was asked whether to open it, and answered no")
         case .nobody:
             throw dialog.refusal("there is no desktop or terminal to ask whether to open it")
         case .withdrawn:
             throw .withdrawn
         case .ended:
-            throw OpenURLError(.notAllowed, "the router is ending, and nobody can be asked; try again")
+            throw OpenURLError(.notAllowed, "the router is exiting, so nobody can be asked; try again")
         }
     }
 
@@ -97,7 +97,7 @@ final class Questions {
         guard count < limits.questionsPerAccount, all.count < limits.questions else {
             throw OpenURLError(
                 .limitsExceeded,
-                "\(count) questions about URLs of this program wait for an answer already"
+                "\(count) questions about URLs of this program are already waiting for an answer"
             )
         }
         return Waiting(dialog)

@@ -21,7 +21,7 @@ final class RequestHandles {
         guard handles[path] == nil else {
             throw RemoteError(
                 .invalidArguments,
-                "the handle '\(token.rawValue)' is in use; a request without an answer has it"
+                "the handle '\(token.rawValue)' is in use by a request that has no answer yet"
             )
         }
         let handle = RequestHandle(path, of: caller)
@@ -45,7 +45,7 @@ final class RequestHandles {
             throw OpenURLError(.notAllowed, "only the program that made a request may use its handle")
         }
         guard let handle = handles[path] else {
-            throw RemoteError(.unknownObject, "there is no request \(path); it may have its answer already")
+            throw RemoteError(.unknownObject, "there is no request \(path); it may already have its answer")
         }
         return handle
     }

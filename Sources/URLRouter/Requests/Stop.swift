@@ -20,6 +20,6 @@ final class Stop {
 extension OpenURLError {
     /// The error of a request that was cancelled before any handler or application had the URL.
     static var withdrawn: OpenURLError {
-        OpenURLError(.cancelled, "the request was cancelled before a handler had the URL")
+        OpenURLError(.cancelled, "the request was cancelled before a handler got the URL")
     }
 }

@@ -52,7 +52,7 @@ enum LifecycleObject {
                 .method(LifecycleInterface.reportProgress, of: router) { router, call, input in
                     let (request, fraction, message) = input.values
                     guard let report = ProgressReport(fraction, message) else {
-                        throw RemoteError(.invalidArguments, "the fraction has to be a number")
+                        throw RemoteError(.invalidArguments, "the fraction must be a number")
                     }
                     try router.sessions.report(report, on: request, from: call.sender)
                     return Empty()

@@ -27,7 +27,7 @@ public struct RouterObject: Sendable {
                 router?.assumeIsolated { $0.sessions.nameAppeared(name, in: $0.registry) }
             }
         } catch {
-            router.log.warning("the bus does not tell the end of connections: \(error)")
+            router.log.warning("the bus cannot report when connections end: \(error)")
         }
         await connection.export(interfaces, at: RouterService.path)
         await connection.exportSubtree(
@@ -291,11 +291,11 @@ public struct RouterObject: Sendable {
         _ caller: BusName?,
         _ router: isolated URLRouter
     ) async throws -> HandlerEntry {
-        guard let caller else { throw OpenURLError(.notAllowed, "a claim belongs to a connection on a bus") }
+        guard let caller else { throw OpenURLError(.notAllowed, "only a program on the bus can claim schemes") }
         guard (1...RegistryInterface.schemesPerClaim).contains(texts.count) else {
             throw RemoteError(
                 .invalidArguments,
-                "a claim has 1 to \(RegistryInterface.schemesPerClaim) schemes, and not \(texts.count)"
+                "a claim has 1 to \(RegistryInterface.schemesPerClaim) schemes, not \(texts.count)"
             )
         }
         var schemes: [Scheme] = []
@@ -374,7 +374,7 @@ public struct RouterObject: Sendable {
             guard router.registry.handler(named: id) != nil else { throw OpenURLError(unknownHandler: id) }
             throw RemoteError(
                 .invalidArguments,
-                "\(id) is there only temporarily; 'openurl register PATH' keeps it, and then it can be the default"
+                "\(id) is registered only temporarily; after 'openurl register PATH' it can be the default"
             )
         } catch {
             throw RemoteError(.invalidArguments, error.description)
@@ -433,7 +433,7 @@ extension Registry {
             + handler.schemes.compactMap { scheme in
                 guard let winner = claimants(of: scheme).first, winner != handler.id.rawValue else { return nil }
                 return
-                    "\(scheme): \(winner) has the scheme already, and keeps it until 'openurl default' says otherwise"
+                    "\(scheme): \(winner) already has the scheme, and keeps it until 'openurl default' says otherwise"
             }
     }
 

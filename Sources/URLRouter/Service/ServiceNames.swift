@@ -36,7 +36,7 @@ final class ServiceNames {
                 hasOtherService ? "the bus starts a service for it" : try await programOwning(name, of: handler)
         } catch {
             // The owner may have exited meanwhile.
-            log.warning("the bus does not tell who has a name: \(error)", metadata: ["handler": "\(handler.id)"])
+            log.warning("the bus did not report who has a name: \(error)", metadata: ["handler": "\(handler.id)"])
             return
         }
         if let problem { throw .takenName(handler.id, by: problem) }
@@ -72,7 +72,7 @@ final class ServiceNames {
             let known = Set(try await bus.activatableNames().map(\.rawValue))
             if !new.isSubset(of: known) { try await bus.reloadConfiguration(timeout: Self.reloadTimeout) }
         } catch {
-            log.warning("the bus does not read its service files again: \(error)")
+            log.warning("the bus could not read its service files again: \(error)")
         }
     }
 }

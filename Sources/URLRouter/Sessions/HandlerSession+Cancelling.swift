@@ -39,7 +39,7 @@ extension HandlerSession {
             try await host.bus.cancel(name, id, at: owner, timeout: host.limits.cancelTime)
             return true
         } catch {
-            host.log.debug("\(id) does not cancel: \(error)", metadata: ["request": "\(name)"])
+            host.log.debug("\(id) did not cancel: \(error)", metadata: ["request": "\(name)"])
             if case .remote = error { return false }
             return true
         }

@@ -124,7 +124,7 @@ extension HandlerSession {
         guard !request.isCancelled else { return .failure(.cancelled) }
         // The handler may have released its name since the request was granted. It then relies on getting nothing more.
         guard self.owner == owner else {
-            return .failure(.remote(RemoteError(HandlerInterface.ending, "\(id) is ending")))
+            return .failure(.remote(RemoteError(HandlerInterface.ending, "\(id) is exiting")))
         }
         if !process.hasAnswered, !launchTimer.isRunning, process.isChild { startLaunchTimer() }
         if request.causedLaunch || request.causedWake { request.addPhase("ready") }
@@ -238,7 +238,7 @@ extension HandlerSession {
             // An error by a quota or a policy of the bus: the handler has not seen the URL.
             return OpenURLError(
                 error.name == .limitsExceeded ? .limitsExceeded : .launchFailed,
-                "the bus does not hand the URL to \(id): \(error)"
+                "the bus refused to pass the URL to \(id): \(error)"
             )
         case .remote(let error):
             finishLaunch(owner)
@@ -252,14 +252,14 @@ extension HandlerSession {
             finishLaunch(owner)
             return OpenURLError(
                 .invalidReply,
-                "\(id) answered with something else than '\(OpenAnswer.signature)': \(error)"
+                "\(id) answered with something other than '\(OpenAnswer.signature)': \(error)"
             )
         case .notSent(let error):
-            return OpenURLError(.limitsExceeded, "the URL cannot be handed to \(id): \(error)")
+            return OpenURLError(.limitsExceeded, "the URL cannot be passed to \(id): \(error)")
         case .cancelled:
             return request.isCancelled ? cancelled(request, owner) : tooLate(request)
         case .disconnected:
-            return OpenURLError(.handlerCrashed, "the session bus ended before \(id) answered")
+            return OpenURLError(.handlerCrashed, "the bus connection was lost before \(id) answered")
         }
     }
 }

@@ -37,7 +37,7 @@ extension HandlerSession {
         var words = process.otherNames.prefix(3).map(\.rawValue)
         let rest = process.otherNames.count - words.count
         if rest > 0 { words.append(rest == 1 ? "1 other" : "\(rest) others") }
-        return ", and took \(words.joined(separator: " and "))"
+        return ", but took \(words.joined(separator: " and "))"
     }
 
     /// The time limit of the launch is over. If the handler's name has no owner, the bus is asked which other names the process
@@ -78,7 +78,7 @@ extension HandlerSession {
                 if isOwned, isWaitingForNames(launched) { launched.otherNames.append(name) }
             }
         } catch {
-            host.log.debug("the bus does not tell the names that \(id) took: \(error)")
+            host.log.debug("the bus did not report the names that \(id) took: \(error)")
         }
     }
 

@@ -24,7 +24,7 @@ extension HandlerSession {
             await update?.value
             handle(.found(owner: nil))
         } catch {
-            host.log.error("the bus does not tell the owner of \(id): \(error)")
+            host.log.error("the bus did not report the owner of \(id): \(error)")
             handle(.lookupFailed)
         }
     }
@@ -100,7 +100,7 @@ extension HandlerSession {
                 claim: process.canHave(owner) ? claim : nil
             )
         } catch {
-            host.log.debug("the bus does not tell the process of \(id): \(error)")
+            host.log.debug("the bus did not report the process of \(id): \(error)")
             return nil
         }
     }
@@ -112,14 +112,14 @@ extension HandlerSession {
             let sandbox = FlatpakInstance(pid: pid).map { "the sandbox of \(printable($0.application))" }
             return OpenURLError(
                 .launchFailed,
-                "the name \(id) belongs to \(sandbox ?? "a sandbox that is not known"), behind process \(pid)\(program), and not to "
+                "the name \(id) belongs to \(sandbox ?? "an unknown sandbox"), behind process \(pid)\(program), and not to "
                     + "an application of \(handler.path); close that application, and try again"
             )
         }
-        let stranger = candidate?.pid.map { "process \($0)\(program)" } ?? "a process that the bus does not tell"
+        let stranger = candidate?.pid.map { "process \($0)\(program)" } ?? "an unknown process"
         return OpenURLError(
             .launchFailed,
-            "the name \(id) belongs to \(stranger), which neither the router has started nor runs the program of \(handler.path); "
+            "the name \(id) belongs to \(stranger), which the router did not start and which does not run the program of \(handler.path); "
                 + "end that process, and try again"
         )
     }
@@ -131,7 +131,7 @@ extension HandlerSession {
             guard let owner = try await currentOwner(), machine.state == .notRunning else { return }
             await examine(owner) { .ownerChanged(owner) }
         } catch {
-            host.log.error("the bus does not answer: \(error)")
+            host.log.error("the bus did not answer: \(error)")
         }
     }
 
@@ -209,7 +209,7 @@ extension HandlerSession {
             let answer = try await host.bus.state(of: id, at: owner, timeout: .seconds(1))
             state = HandlerState(rawValue: answer) ?? state
         } catch {
-            host.log.debug("\(id) does not say its state: \(error)")
+            host.log.debug("\(id) did not report its state: \(error)")
         }
         // A process that was started for its first message has not got the message yet.
         if state != .notRunning { handle(.tellsState(owner: owner, state)) }
@@ -272,8 +272,8 @@ extension HandlerSession {
     private func runError() -> OpenURLError {
         OpenURLError(
             .launchFailed,
-            "the program that 'openurl run' started has not taken the name \(id) on the bus within "
-                + "\(machine.launchTimeout.inWords)\(otherNames); it has to take the name that --handler or its manifest says"
+            "the program that 'openurl run' started did not take the name \(id) on the bus within "
+                + "\(machine.launchTimeout.inWords)\(otherNames); it must take the name that --handler or its manifest gives"
         )
     }
 

@@ -14,7 +14,7 @@ extension HandlerSession {
         if isReady, exit == .exited(status: 0) || exit == .unknown { return }
         crashes.add(.now, host.limits)
         if let time = crashes.quarantine(at: .now) {
-            host.log.error("it crashes too often; not started for \(time.inWords)", metadata: ["handler": "\(id)"])
+            host.log.error("it crashed too often; not started for \(time.inWords)", metadata: ["handler": "\(id)"])
         }
     }
 

@@ -157,7 +157,7 @@ extension HandlerSession {
         guard self.owner == owner, isExpectedToAnswer else { return }
         process.silentSince = nil
         guard process.isRoutersToEnd, !process.isHeld else {
-            host.log.warning("\(reason); its process is left alone", metadata: ["handler": "\(id)"])
+            host.log.warning("\(reason); its process keeps running", metadata: ["handler": "\(id)"])
             return handle(.reachedBackground(owner: owner))
         }
         // A handler runs one event after the other, so a new process may get the URLs behind the one that hangs. The first may
@@ -186,7 +186,7 @@ extension HandlerSession {
                 // The handler answers a notification of nothing when all earlier events are done.
                 try await host.bus.notify([:], id, at: owner, timeout: host.limits.eventTimeout)
             } catch {
-                host.log.debug("\(id) does not take notifications: \(error)")
+                host.log.debug("\(id) did not take notifications: \(error)")
             }
             guard machine.connection == owner else { return }
             process.isBusy = false

@@ -74,7 +74,7 @@ final class HandlerSessions {
             do throws(CallError) {
                 guard try await host.bus.owner(of: handler.id.busName) != nil else { return nil }
             } catch {
-                host.log.error("the bus does not answer: \(error)")
+                host.log.error("the bus did not answer: \(error)")
                 return nil
             }
         }
@@ -92,7 +92,7 @@ final class HandlerSessions {
                 await obtain(for: handler).findProcess()
             }
         } catch {
-            host.log.error("the bus does not tell its names: \(error)")
+            host.log.error("the bus did not list its names: \(error)")
         }
     }
 

@@ -255,7 +255,7 @@ extension HandlerStateMachine {
         switch state {
         case .lookingForOwner, .lostProcess:
             state = .notRunning
-            let error = OpenURLError(.launchFailed, "the bus does not say whether \(id) is running; try again")
+            let error = OpenURLError(.launchFailed, "the bus did not say whether \(id) is running; try again")
             return [.failWaiting(error)]
         case .notRunning, .starting, .running, .suspending, .suspended, .waking, .ending:
             return []
@@ -415,7 +415,7 @@ extension HandlerStateMachine {
             state = .notRunning
             let error = OpenURLError(
                 .launchFailed,
-                "another process keeps the name \(id) and takes no URLs; the router does not kill a process that is not the "
+                "another process keeps the name \(id) but takes no URLs; the router does not kill a process that is not the "
                     + "handler's own"
             )
             return [.failWaiting(error)]

@@ -35,8 +35,8 @@ struct RequestQueue {
         uncount(request)
         if let refusal = shares.refusal(of: account, 1) {
             return refusal == .isFull
-                ? "\(shares.limit) URLs wait already"
-                : "\(shares[account]) URLs of \(account) wait already, and one sender gets at most half of what is left"
+                ? "\(shares.limit) URLs are already waiting; try again later"
+                : "\(shares[account]) URLs of \(account) are already waiting, and one sender gets at most half of what is left"
         }
         shares.add(1, to: account)
         request.account = account

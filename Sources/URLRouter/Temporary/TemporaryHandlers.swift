@@ -81,13 +81,13 @@ final class TemporaryHandlers {
     func add(_ claim: Claim) throws(OpenURLError) {
         let id = claim.handler.id
         guard claims[id] == nil else {
-            throw OpenURLError(.alreadyClaimed, "another 'openurl run' runs \(id) already; end it first")
+            throw OpenURLError(.alreadyClaimed, "another 'openurl run' is already running \(id); end it first")
         }
         for scheme in claim.schemes {
             guard let other = claims.first(where: { $0.value.schemes.contains(scheme) })?.key else { continue }
             throw OpenURLError(
                 .alreadyClaimed,
-                "\(other), which 'openurl run' has started, has claimed \(scheme): already; end it first"
+                "\(other), which 'openurl run' started, already claims \(scheme):; end it first"
             )
         }
         try count(claim.account)
@@ -106,8 +106,8 @@ final class TemporaryHandlers {
         guard shares.refusal(of: account, 1) == nil else {
             throw OpenURLError(
                 .limitsExceeded,
-                "\(shares[account]) handlers of \(account) are registered temporarily already; unregister one, or end "
-                    + "one that 'openurl run' has started"
+                "\(shares[account]) handlers of \(account) are already registered temporarily; unregister one, or end "
+                    + "one that 'openurl run' started"
             )
         }
         shares.add(1, to: account)

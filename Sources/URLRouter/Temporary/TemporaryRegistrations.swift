@@ -52,7 +52,7 @@ final class TemporaryRegistrations {
     func unregister(_ id: BundleIdentifier) throws(OpenURLError) -> Bool {
         guard let handler = registry[id], handler.isTemporary else { return false }
         guard handlers.temporary.reason(for: id) == .registration else {
-            throw OpenURLError(.notAllowed, "the claim of \(id) ends with its program, which 'openurl run' has started")
+            throw OpenURLError(.notAllowed, "the claim of \(id) ends with its program, which 'openurl run' started")
         }
         handlers.changeTemporary { $0.unregister(id) }
         return true
@@ -75,7 +75,7 @@ final class TemporaryRegistrations {
         let sender = await callers.caller(caller)
         let id = handler.id
         guard let runner = sender.pid.flatMap(ProcessIdentity.init(pid:)) else {
-            throw OpenURLError(.notAllowed, "the bus does not tell the process that claims \(schemes[0]):")
+            throw OpenURLError(.notAllowed, "the bus did not report which process claims \(schemes[0]):")
         }
         guard handler.kind == .native else {
             throw OpenURLError(.notAllowed, "\(id) does not take a name on the bus, so no program can run as it")
@@ -147,7 +147,7 @@ final class TemporaryRegistrations {
         if !isRouters, pid.map(runner.isAncestor) != false { return }
         throw OpenURLError(
             .alreadyClaimed,
-            "\(id) runs already\(pid.map { ", as process \($0)" } ?? ""); 'openurl terminate \(id)' ends it"
+            "\(id) is already running\(pid.map { ", as process \($0)" } ?? ""); 'openurl terminate \(id)' ends it"
         )
     }
 
