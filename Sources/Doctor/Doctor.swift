@@ -2,7 +2,7 @@ internal import DBus
 internal import Glibc
 internal import UserFiles
 
-/// Finds out why a URL does not arrive.
+/// The search for the reason why a URL does not arrive.
 ///
 /// The doctor reads the files that decide about URLs, as the user's programs find them, and asks the bus and the
 /// router. It does not belong in the `openurl` command, which would take longer to start: instead, the command becomes

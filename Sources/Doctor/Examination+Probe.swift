@@ -104,7 +104,7 @@ extension Examination {
     }
 }
 
-/// How one probe ended.
+/// The outcome of one probe.
 enum ProbeOutcome: Hashable {
     /// The URL has arrived, after some milliseconds.
     case arrived(Int64)

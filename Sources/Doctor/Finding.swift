@@ -1,6 +1,6 @@
 /// A fact that a check found out.
 struct Finding: Sendable, Hashable, Encodable {
-    /// How serious a fact is.
+    /// The severity of a fact.
     enum Level: String, Sendable, Hashable, Encodable {
         /// All is well.
         case ok

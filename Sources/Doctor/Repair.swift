@@ -116,7 +116,7 @@ enum Repair: Sendable, Hashable {
     }
 }
 
-/// Why a repair was not made.
+/// The reason why a repair was not made.
 struct RepairFailure: Error, Hashable {
     let reason: String
 

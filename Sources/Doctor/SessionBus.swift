@@ -121,7 +121,7 @@ enum SystemdManager {
     static let setEnvironment = Method<[String], Empty>("org.freedesktop.systemd1.Manager", "SetEnvironment")
 }
 
-/// Where the portal remembers the person's choices.
+/// The portal's memory of the person's choices.
 enum PermissionStore {
     static let name: BusName = "org.freedesktop.impl.portal.PermissionStore"
     static let object = RemoteObject(name, "/org/freedesktop/impl/portal/PermissionStore")

@@ -272,7 +272,7 @@ extension WayToRouter {
     }
 }
 
-/// Why a URL was not opened, or why the result is unknown.
+/// The reason why a URL was not opened, or why the result is unknown.
 public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The router or the handler refused to open the URL.
     case notOpened(OpenURLError)

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// Checks that the installed router owns the router's name, once for each owner.
+/// A check that the installed router owns the router's name, made once for each owner.
 final class RouterCheck: Sendable {
     private struct State {
         /// Finds the owner of the name, and then follows its changes; nil before the first question.

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Creates the parts of the daemon, in the order of the functions below.
+/// The parts of the daemon, which are created in the order of the functions below.
 ///
 /// ``Daemon`` is generic over the parts, so that a test can replace them and record the order.
 protocol Assembly: Sendable {
@@ -20,7 +20,7 @@ protocol Assembly: Sendable {
 
 /// A router as ``Daemon`` starts and ends it.
 protocol AssembledRouter: Sendable {
-    /// How many handlers the registry has.
+    /// The number of handlers in the registry.
     var handlerCount: Int { get }
 
     // MARK: Starting

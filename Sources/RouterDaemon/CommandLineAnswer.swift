@@ -6,7 +6,7 @@ internal import Release
 /// The answer to a command line that does not start the router.
 struct CommandLineAnswer: Hashable {
     let text: String
-    /// Where the text goes.
+    /// The descriptor that the text goes to.
     let descriptor: CInt
     let status: CInt
 

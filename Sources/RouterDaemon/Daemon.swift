@@ -3,7 +3,7 @@ internal import Logging
 internal import OpenURLBus
 internal import Synchronization
 
-/// Starts and ends the daemon in the right order.
+/// The order in which the daemon starts and ends.
 ///
 /// If a step of the start throws, the later steps do not happen.
 final class Daemon<Parts: Assembly>: Sendable {

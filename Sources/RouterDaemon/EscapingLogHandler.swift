@@ -1,7 +1,7 @@
 internal import Logging
 internal import UserFiles
 
-/// Writes each entry of the log as one line of text that cannot mislead a terminal or a reader.
+/// A log handler that turns each entry into one line, which cannot mislead a terminal or a reader.
 ///
 /// Entries quote handlers: their output, their error messages, their URLs. Without escapes, a line end or a control
 /// character there could forge an entry, or command the terminal.

@@ -18,7 +18,7 @@ struct Installation: Sendable {
         self.init(program: String(cString: path))
     }
 
-    /// Where the manifests are of the handlers that are installed for all users.
+    /// The directory with the manifests of handlers that are installed for all users.
     var handlers: String { "\(directory(above: 2))/share/\(RegistryDirectories.subdirectory)" }
 
     /// The files for a doctor.

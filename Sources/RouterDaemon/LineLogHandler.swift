@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Logging
 
-/// Writes each entry as one line.
+/// A log handler that writes each entry as one line.
 struct LineLogHandler: LogHandler {
     /// The form of the lines.
     enum Form: Sendable {

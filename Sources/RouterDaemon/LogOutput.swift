@@ -1,13 +1,13 @@
 internal import Glibc
 internal import Reactor
 
-/// Writes the log to a descriptor whose reader may have stopped reading.
+/// The output of the log to a descriptor whose reader may have stopped reading.
 ///
 /// No line waits for the reader. If there is no room for a line, it is left out, and before the next line that fits, a
 /// notice says how many are missing.
 final class LogOutput: Sendable {
     private struct State {
-        /// How many lines are missing.
+        /// The number of missing lines.
         var missing = 0
         /// Whether the last line was written in part.
         var isWithinLine = false

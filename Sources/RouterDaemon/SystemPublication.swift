@@ -3,7 +3,7 @@ internal import Glibc
 internal import SchemeRegistry
 internal import UserFiles
 
-/// Publishes the handlers in a data directory of the system, such as `/usr/share`, for all users.
+/// The publication of the handlers in a data directory of the system, such as `/usr/share`, for all users.
 ///
 /// This needs neither a bus nor a router. A package or an installation runs it, so that the desktop reaches the
 /// handlers before the router has run for the first time.

@@ -18,7 +18,7 @@ extension Application {
     }
 }
 
-/// Leads back to the sender of a URL. Outside of tests, this is the router.
+/// The way back to the sender of a URL. Outside of tests, this is the router.
 package protocol WayBack: Sendable {
     /// Brings the sender of a request back to the foreground. An empty name stands for the latest request.
     func take(_ request: String, activationToken: String?) async throws(OpenURLError)

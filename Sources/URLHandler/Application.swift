@@ -39,8 +39,8 @@ public final class Application {
 
     /// The name of the request for the URL that is being opened; nil between URLs. See `OpenContext.requestID`.
     public var requestID: String? { opened?.context.requestID }
-    /// Where the URL that is being opened belongs in the sender's trace (W3C Trace Context); nil between URLs, and if
-    /// the sender passed nothing.
+    /// The place of the URL that is being opened in the sender's trace (W3C Trace Context); nil between URLs, and if
+    /// the sender passed none.
     public var traceParent: TraceParent? { opened?.context.traceParent }
 
     /// Whether another program is waiting for the reply to the URL that is being opened, because it asked for a

@@ -228,7 +228,7 @@ extension ApplicationDelegate {
     public func applicationWillTerminate(_ application: Application) async {}
 }
 
-/// What a launch is for.
+/// The purpose of a launch.
 public struct LaunchOptions: Sendable, Hashable {
     /// The URL that the handler is launched to open; nil in a launch without a URL.
     public var url: GenericURL?

@@ -1,7 +1,7 @@
 internal import OpenURLBus
 internal import Reactor
 
-/// What the handler is doing, readable on the event loop while the main actor is busy.
+/// The handler's current activity, readable on the event loop while the main actor is busy.
 package final class Progress: Sendable {
     private struct Content {
         var state = HandlerState.notRunning
@@ -17,7 +17,7 @@ package final class Progress: Sendable {
     var phase: (name: String, microseconds: UInt64) {
         content.withLock { ($0.phase, TracePhase.now - $0.phaseStart) }
     }
-    /// How many background tasks have begun and not ended.
+    /// The number of background tasks that have begun and not ended.
     var openTasks: Int { content.withLock { $0.openTasks } }
 
     package init() {}

@@ -4,7 +4,7 @@ public import RFC1808
 internal import Reactor
 public import URLHandler
 
-/// Runs a delegate through its life in a unit test, without a bus, a router or another process.
+/// A driver that runs a delegate through its life in a unit test, without a bus, a router or another process.
 ///
 /// ```swift
 /// @Test @MainActor func aDraftSurvives() async throws {
@@ -45,7 +45,7 @@ public import URLHandler
     /// Whether there is a saved state for the next process.
     public var hasSavedState: Bool { store.saved != nil }
 
-    /// How many background tasks have begun and not ended.
+    /// The number of background tasks that have begun and not ended.
     public var openBackgroundTasks: Int { application.backgroundTasks.count }
 
     // MARK: Events

@@ -11,7 +11,7 @@ public struct Invocation {
     package var input: CInt
     package var output: StandardOutput
     package var errors: StandardError
-    /// Where the router is.
+    /// The bus on which to find the router.
     package var bus: BusAddress
     /// The machine of the bus; nil for this machine.
     package var host: RemoteHost?

@@ -34,7 +34,7 @@ struct PatternArguments: ParsableArguments {
     }
 }
 
-/// Like ``PatternArguments``, for a command that can also work on all rules or answers.
+/// An optional source and optional URLs, for a command that can also work on all rules or answers.
 struct OptionalPatternArguments: ParsableArguments {
     @Option(
         help: "The callers: an identifier, a class, host:NAME, app:NAME, or '*'.",

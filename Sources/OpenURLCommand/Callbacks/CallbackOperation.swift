@@ -4,7 +4,7 @@ internal import OpenURLBus
 internal import RFC1808
 internal import URLOpener
 
-/// Waits for a callback through the router, at a server of this program, or on the terminal, and takes the first one.
+/// A wait for a callback through the router, at a server of this program, or on the terminal, whichever comes first.
 final class CallbackOperation {
     private let plan: CallbackPlan
     private let opens: Bool

@@ -2,9 +2,9 @@ internal import OpenURLBus
 internal import RFC1808
 internal import URLOpener
 
-/// How a callback can come, decided before anything is opened.
+/// The ways in which a callback can come, decided before anything is opened.
 struct CallbackPlan: Hashable {
-    /// What the command line asks for.
+    /// The wishes of the person, from the command line.
     struct Wishes: Hashable {
         var pattern: CallbackPattern?
         var state: String?

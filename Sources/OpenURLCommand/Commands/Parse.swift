@@ -71,7 +71,7 @@ struct Parse: Command {
     }
 }
 
-/// Parses inputs, and prints their parts or errors.
+/// A run of the parser over several inputs, with its output.
 private struct Parsing {
     let base: GenericURL?
     let printsJSON: Bool

@@ -13,7 +13,7 @@ struct CommandDescription: Decodable {
             let name: String
         }
 
-        /// Which values the parser completes. It names the kind by the key that is present.
+        /// The kind of values that the parser completes, which it names by the key that is present.
         struct Completion: Decodable {
             struct Ignored: Decodable {}
 

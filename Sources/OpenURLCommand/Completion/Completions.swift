@@ -10,7 +10,7 @@ struct Completions {
     /// The command that the scripts run.
     static let command = "__complete"
 
-    /// Which files the shell adds. It does that itself, because it knows how to quote their names.
+    /// The files that the shell adds itself, because it knows how to quote their names.
     enum AddedFiles: String {
         case none = ""
         case files, directories
@@ -117,7 +117,7 @@ struct Completions {
     }
 }
 
-/// Where the words before the last one lead.
+/// The place to which the words before the last one lead.
 private struct Place {
     /// The program and the commands that the words name.
     var path: [CommandDescription]

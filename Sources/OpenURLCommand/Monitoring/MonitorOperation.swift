@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import URLOpener
 
-/// Watches the router's requests.
+/// A watch over the router's requests.
 final class MonitorOperation {
     private let filter: MonitorFilter
     private let options: MonitorOptions

@@ -78,7 +78,7 @@ struct RequestLine {
 
     // MARK: Columns
 
-    /// How wide each column is.
+    /// The widths of the columns.
     private struct Columns {
         let route: Int
         let subject: Int

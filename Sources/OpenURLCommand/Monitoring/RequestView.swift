@@ -1,8 +1,7 @@
 internal import OpenURLBus
 internal import URLOpener
 
-/// Shows requests on standard output: as lines that grow for a person, as tab-separated fields for a program, or as
-/// JSON.
+/// A view of requests on standard output: lines that grow for a person, tab-separated fields for a program, or JSON.
 ///
 /// As long as a request's line is the last one, it is rewritten. If later lines follow it, the request gets another
 /// line when it ends.

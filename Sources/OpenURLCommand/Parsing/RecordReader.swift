@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Reads records from a descriptor.
+/// A reader of records from a descriptor.
 ///
 /// Each record ends with a separator, which the last one may lack. Memory use depends only on the maximum length of a
 /// record.

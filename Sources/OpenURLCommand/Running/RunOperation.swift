@@ -3,7 +3,7 @@ internal import Glibc
 internal import OpenURLBus
 internal import URLOpener
 
-/// Runs a program as the handler of some schemes, and keeps its claim as long as this process is connected.
+/// A program that runs as the handler of some schemes, and its claim, which lasts as long as this process is connected.
 final class RunOperation {
     private let schemes: [String]
     private let handler: String

@@ -1,4 +1,4 @@
-/// Identifies a background task within the process.
+/// The identifier of a background task, unique within the process.
 public struct BackgroundTaskIdentifier: Sendable, Hashable {
     let number: Int
 }
@@ -44,7 +44,7 @@ extension Application {
     }
 }
 
-/// Where a handler's background time comes from. Outside of tests, this is the router.
+/// The source of a handler's background time. Outside of tests, this is the router.
 package protocol BackgroundTimekeeper: Sendable {
     /// Begins a task.
     func begin(_ name: String) async -> BackgroundTaskGrant
@@ -118,7 +118,7 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
         for number in ended.numbers { timekeeper?.end(number) }
     }
 
-    /// How many tasks have begun and not ended.
+    /// The number of tasks that have begun and not ended.
     package var count: Int { tasks.count }
 
     /// Calls the expiration handlers, in the order in which the tasks began.

@@ -16,7 +16,7 @@ enum ArchivedValue: Hashable {
     static let maximumDepth = 256
 }
 
-/// A file is not the state of a handler, or is damaged.
+/// The error for a file that is damaged, or is not the state of a handler.
 package struct DamagedArchive: Error {}
 
 /// Writes an archived value as bytes: a tag, and then the number, the text, or the elements after their count.

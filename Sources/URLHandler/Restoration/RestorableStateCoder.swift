@@ -1,6 +1,7 @@
 internal import ByteCoding
 
-/// Stores values that a delegate saves, and gets back at its next launch ("Preserving Your App's High-Level State").
+/// A store for values that a delegate saves, and gets back at its next launch ("Preserving Your App's High-Level
+/// State").
 ///
 /// Use it for the state of the user interface: a selection, a filter, a draft. Because the state may be deleted
 /// whenever it causes a problem, do not store the user's data in it.

@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import UserFiles
 
-/// Stores a handler's state between two of its processes.
+/// A store for a handler's state between two of its processes.
 @MainActor package protocol RestorableStateStore: AnyObject {
     /// Returns the saved state at the start of a launch.
     ///
@@ -15,7 +15,7 @@ internal import UserFiles
     func save(_ state: SavedState?)
 }
 
-/// Stores a handler's state in a `SavedStateLocation`.
+/// A store for a handler's state in a `SavedStateLocation`.
 ///
 /// Errors are only written to standard error, and do not stop the handler.
 ///

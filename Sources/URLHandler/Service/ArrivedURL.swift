@@ -63,7 +63,7 @@ package final class ArrivedURL: Sendable {
     }
 }
 
-/// Sends reports to the router.
+/// The way of reports to the router.
 package protocol ProgressSink: Sendable {
     /// Takes a report of the delegate.
     func add(_ report: ProgressReport)

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// Passes on to the router that another program wants to activate the handler.
+/// The wish of another program to activate the handler, which the handler passes on to the router.
 ///
 /// The router decides who is in the foreground, and brings the handler there with a call of its own. Because that call
 /// has no token, the handler uses the one that the other program gave.

@@ -15,8 +15,8 @@ final class EventQueue: Sendable {
     /// The part of an event that waits. When it returns, the event is done.
     typealias Remainder = @MainActor @Sendable () async -> Void
 
-    /// How many events may wait. It is as high as the number of calls that a connection admits; the router sends a
-    /// handler fewer.
+    /// The maximum number of waiting events. It is as high as the number of calls that a connection admits; the router
+    /// sends a handler fewer.
     static let limit = 16_384
 
     private struct State {
@@ -27,7 +27,7 @@ final class EventQueue: Sendable {
 
     private let state = Lock(State())
 
-    /// How many events have arrived and are not done.
+    /// The number of events that have arrived and are not done.
     ///
     /// This is separate from `State`, because the main actor finds the queue empty only after the sender of the last
     /// event has received its answer. The sender could ask in between whether the handler is idle.
@@ -68,7 +68,7 @@ final class EventQueue: Sendable {
         if starts { start() }
     }
 
-    /// Why the queue takes no event.
+    /// The reason why the queue takes no event.
     enum Refusal: Error {
         /// Too many events wait.
         case full

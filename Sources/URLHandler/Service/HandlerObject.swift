@@ -11,7 +11,7 @@ struct HandlerObject: Sendable {
     let queue: EventQueue
     let progress: Progress
     let routers: Routers
-    /// Which programs may send URLs.
+    /// The programs that may send URLs.
     let reach: HandlerReach
     let suspension: Suspension
     let urls = ArrivedURLs()

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// Sends the reports about one URL to the router that it came from.
+/// The reports about one URL, on their way to the router that it came from.
 final class RouterReports: ProgressSink {
     private let connection: Connection
     private let router: RemoteObject

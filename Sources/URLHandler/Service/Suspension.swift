@@ -5,7 +5,7 @@ internal import OpenURLBus
 internal import Reactor
 internal import Synchronization
 
-/// Gives up the handler's bus name while the process may be stopped.
+/// The handler's bus name while the process may be stopped.
 ///
 /// The handler releases the name before it is stopped, so that no message to the name reaches a stopped process. When
 /// it continues, it requests the name again. If a message to its unique name arrives, the process continues.

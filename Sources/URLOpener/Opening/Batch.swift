@@ -2,7 +2,7 @@ internal import DBus
 
 /// The items of a command line, which a command processes one at a time.
 package struct Batch {
-    /// What an item is called in the JSON of its failure.
+    /// The name of an item in the JSON of its failure.
     let key: String
     let printsJSON: Bool
     /// Whether standard error stays empty.

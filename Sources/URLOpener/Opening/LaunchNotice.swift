@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import RFC1808
 
-/// Informs a waiting person that a handler has not answered yet.
+/// A note to a waiting person that a handler has not answered yet.
 struct LaunchNotice {
     let url: String
     /// The handler on the command line, if there is one.

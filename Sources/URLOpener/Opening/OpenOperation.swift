@@ -7,7 +7,7 @@ internal import RFC1808
 ///
 /// It does the same whether the command line went through the parser or not.
 package struct OpenOperation {
-    /// What to print for a URL that was opened.
+    /// The output for a URL that was opened.
     package enum Report {
         case nothing, trace, reply, json
     }

@@ -1,6 +1,6 @@
 internal import OpenURLBus
 
-/// Shows a handler's progress in the last line of a terminal.
+/// A bar that shows a handler's progress in the last line of a terminal.
 final class ProgressBar {
     private let errors: StandardError
     private(set) var isShown = false

@@ -2,7 +2,7 @@ internal import DBus
 internal import Glibc
 internal import OpenURLBus
 
-/// Asks the person at the terminal whether to open a URL.
+/// A question to the person at the terminal whether to open a URL.
 struct TerminalQuestion {
     let url: String
     let options: OpenOptions

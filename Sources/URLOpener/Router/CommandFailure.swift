@@ -7,7 +7,7 @@ package import RFC1808
 package struct CommandFailure: Error, Hashable {
     /// The name of the error on the bus. Errors of the command itself have names of the same kind.
     package let name: ErrorName
-    /// What happened, and if known, what to do.
+    /// The message for a person: what happened, and if known, what to do.
     package let message: String
     /// The program's exit status if this failure is the first.
     package let exitStatus: Int32
