@@ -155,7 +155,7 @@ extension Scheme {
         guard let text = url.lowercasedScheme else {
             throw OpenURLError(
                 .malformedURL,
-                "at byte offset 0: the URL has no scheme; it has to start with one, as in todolist:"
+                "at byte offset 0: the URL has no scheme; it must start with one, as in todolist:"
             )
         }
         do throws(ParseError) {

@@ -26,7 +26,7 @@ import Testing
     @Test func urlWithoutAUsableSchemeIsMalformed() async throws {
         let router = URLRouter([], on: try FakeHandlers([:]))
         for (url, message) in [
-            ("//host/path", "at byte offset 0: the URL has no scheme; it has to start with one, as in todolist:"),
+            ("//host/path", "at byte offset 0: the URL has no scheme; it must start with one, as in todolist:"),
             ("", "at byte offset 0: the URL is empty"),
         ] {
             let error = await failure { () throws(OpenURLError) in try await router.open(url) }

@@ -81,7 +81,7 @@ extension HandlerSession {
             hangs(owner, "\(id) has not answered for \(Duration.seconds(silence.components.seconds).inWords)")
         case .failure(let error):
             // The handler is in another language, and it answers; or the process ends.
-            host.log.debug("\(id) does not tell its progress: \(error)")
+            host.log.debug("\(id) did not report its progress: \(error)")
             judgeTransition(of: owner)
         }
     }
@@ -136,7 +136,7 @@ extension HandlerSession {
             // One of the contract's own words.
             return QuotingText(stringLiteral: phase)
         } catch {
-            host.log.debug("\(id) does not tell its progress: \(error)")
+            host.log.debug("\(id) did not report its progress: \(error)")
             return method
         }
     }
