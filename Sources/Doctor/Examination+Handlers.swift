@@ -30,7 +30,7 @@ extension Examination {
                     .fail,
                     "handler",
                     identifier,
-                    "is not registered, and no desktop entry has this name\(near.map { "; is \($0) meant?" } ?? "")",
+                    "is not registered, and no desktop entry has this name\(near.map { "; did you mean \($0)?" } ?? "")",
                     fix: near == nil ? "openurl register PATH" : nil
                 )
             }

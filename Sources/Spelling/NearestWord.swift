@@ -28,7 +28,7 @@ extension String {
 package func asking(whether near: String?, _ message: String) -> String {
     guard let near else { return message }
     let end = message.indices.first { message[$0...].hasPrefix("; ") }
-    let question = "\(message[..<(end ?? message.endIndex)]); is '\(near)' meant?"
+    let question = "\(message[..<(end ?? message.endIndex)]); did you mean '\(near)'?"
     return end.map { "\(question) If not: \(message[$0...].dropFirst(2))" } ?? question
 }
 

@@ -11,7 +11,7 @@ import Testing
         let scheme = try await router.openurl("calender:x")
         #expect(scheme.status == 3)
         #expect(
-            scheme.errors == "openurl: no handler claims the scheme calender:; is 'calendar:' meant? "
+            scheme.errors == "openurl: no handler claims the scheme calender:; did you mean 'calendar:'? "
                 + "If not: register one with 'openurl register PATH'\n"
         )
         for command in [["status"], ["activate"], ["terminate"], ["unregister"]] {
@@ -19,13 +19,13 @@ import Testing
             #expect(run.status == 3)
             #expect(
                 run.errors
-                    == "openurl: no handler is registered as com.example.calender; is 'com.example.calendar' meant? "
+                    == "openurl: no handler is registered as com.example.calender; did you mean 'com.example.calendar'? "
                     + "If not: 'openurl list' shows all that are\n"
             )
         }
-        let id = "; is 'com.example.calendar' meant? If not: 'openurl list' shows all that are\n"
-        let claimant = "; is 'com.example.calendar' meant? If not: 'openurl list' shows the handlers that do\n"
-        let named = "; is 'calendar:' meant? If not: register one with 'openurl register PATH'\n"
+        let id = "; did you mean 'com.example.calendar'? If not: 'openurl list' shows all that are\n"
+        let claimant = "; did you mean 'com.example.calendar'? If not: 'openurl list' shows the handlers that do\n"
+        let named = "; did you mean 'calendar:'? If not: register one with 'openurl register PATH'\n"
         for (arguments, advice) in [
             (["check", "com.example.calender"], id), (["default", "calendar", "com.example.calender"], id),
             (["explain", "--handler", "com.example.calender", "calendar:x"], claimant),
@@ -37,8 +37,8 @@ import Testing
             #expect(run.status == 3 && run.errors.hasSuffix(advice), "\(arguments): \(run.errors)")
         }
         // A word that is near to nothing has no advice, and neither has a program's JSON.
-        #expect(try await router.openurl("zzzzzz:x").errors.contains("meant?") == false)
-        #expect(try await router.openurl("--json", "calender:x").output.contains("meant?") == false)
+        #expect(try await router.openurl("zzzzzz:x").errors.contains("did you mean") == false)
+        #expect(try await router.openurl("--json", "calender:x").output.contains("did you mean") == false)
     }
 
     /// The same mistake has the same exit status, whatever the command and the form of the name.

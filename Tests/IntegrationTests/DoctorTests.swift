@@ -220,7 +220,7 @@ import Testing
         #expect(!findings.contains { $0.fix?.contains("register") == true }, "\(findings)")
         let misspelt = try await session.doctor("maito")
         let question = try #require(
-            misspelt.first { $0.message.contains("; is 'mailto:' meant? If not: ") },
+            misspelt.first { $0.message.contains("; did you mean 'mailto:'? If not: ") },
             "\(misspelt)"
         )
         #expect(question.isFault, "\(misspelt)")

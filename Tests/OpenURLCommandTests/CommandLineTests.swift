@@ -11,10 +11,10 @@ import Testing
         ([], "usage: openurl [open] <url> ..., or openurl <command> ... (see 'openurl --help')"),
         (
             ["lst"],
-            "'lst' is neither a command, nor a URL with a ':', nor a file; is 'list' meant? (see 'openurl --help')"
+            "'lst' is neither a command, nor a URL with a ':', nor a file; did you mean 'list'? (see 'openurl --help')"
         ),
         (["help", "foo"], "'foo' is not a command (see 'openurl --help')"),
-        (["help", "regster"], "'regster' is not a command; is 'register' meant? (see 'openurl --help')"),
+        (["help", "regster"], "'regster' is not a command; did you mean 'register'? (see 'openurl --help')"),
         ([""], "'' is neither a command, nor a URL with a ':', nor a file (see 'openurl --help')"),
         (["open"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
         (["--json"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),

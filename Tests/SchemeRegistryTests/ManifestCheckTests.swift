@@ -52,7 +52,7 @@ import UserFiles
         ("OUarguments", "OUArguments"), ("CFBundleexecutable", "CFBundleExecutable"),
     ])
     func misspeltKeyHasItsLineAndTheNearestKey(key: String, known: String) {
-        let reason = "is not a known key and is ignored; is \(known) meant?"
+        let reason = "is not a known key and is ignored; did you mean \(known)?"
         #expect(findings(claims + "\n\n<key>\(key)</key><string>x</string>") == ["W m.plist:10: \(key): \(reason)"])
     }
 
@@ -110,7 +110,7 @@ import UserFiles
         let modes = ["audio", "adio", "location", "jumping", "voip"].map { "<string>\($0)</string>\n" }.joined()
         #expect(
             findings(claims + "\n<key>UIBackgroundModes</key><array>\n\(modes)</array>") == [
-                "W m.plist:11: UIBackgroundModes[1]: is 'adio', which is not a mode and is ignored; is audio meant?",
+                "W m.plist:11: UIBackgroundModes[1]: is 'adio', which is not a mode and is ignored; did you mean audio?",
                 "W m.plist:12: UIBackgroundModes[2]: is location, which has no effect here: the handler is suspended",
                 "W m.plist:13: UIBackgroundModes[3]: is 'jumping', which is not a mode and is ignored",
             ]
@@ -127,7 +127,7 @@ import UserFiles
             </dict></dict></array>
             """
         let key = "UTExportedTypeDeclarations[0].UTTypeTagSpecification.public.mimetype"
-        let reason = "is not a known key and is ignored; is public.mime-type meant?"
+        let reason = "is not a known key and is ignored; did you mean public.mime-type?"
         #expect(findings(claims + declarations) == ["W m.plist:12: \(key): \(reason)"])
     }
 
@@ -200,7 +200,8 @@ import UserFiles
         var list = manifest("com.example.app")
         list["OUReech"] = "everyone"
         let found = ManifestCheck.findings(in: try list.encoded(.binary), of: "m.plist")
-        #expect(found.map(\.description) == ["m.plist: OUReech: is not a known key and is ignored; is OUReach meant?"])
+        let key = "m.plist: OUReech: is not a known key and is ignored; did you mean OUReach?"
+        #expect(found.map(\.description) == [key])
     }
 
     /// Many elements below a long key must not need memory for their paths.
@@ -342,7 +343,7 @@ import UserFiles
         #expect(!isGood)
         #expect(
             found == [
-                "OUAsk: is a string, not a boolean", "OUFixd: is not a known key and is ignored; is OUFixed meant?",
+                "OUAsk: is a string, not a boolean", "OUFixd: is not a known key and is ignored; did you mean OUFixed?",
             ]
         )
     }

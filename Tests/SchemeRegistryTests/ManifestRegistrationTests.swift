@@ -390,7 +390,7 @@ struct ManifestRegistrationTests {
         try install("bad", ["CFBundleIdentifier": "com.acme.bad", "CFBundleExecutible": "/bin/true"])
         let error = #expect(throws: RegistrationError.self) { try register("opt/bad.plist") }
         let file = "\(root.path)/opt/bad.plist"
-        let hint = "CFBundleExecutible: is not a known key and is ignored; is CFBundleExecutable meant?"
+        let hint = "CFBundleExecutible: is not a known key and is ignored; did you mean CFBundleExecutable?"
         let lines = error?.description.split(separator: "\n") ?? []
         #expect(lines.count == 2 && lines.first?.contains("CFBundleExecutable: is missing") == true, "\(lines)")
         #expect(lines.last?.hasPrefix("\(file):") == true && lines.last?.hasSuffix(hint) == true, "\(lines)")

@@ -126,7 +126,7 @@ struct CommandLineInterface: ParsableCommand {
 
     /// Suggests a command at the end of a message, if a text may be a misspelt one.
     private static func advice(on text: String) -> String {
-        text.nearest(in: commandNames).map { "; is '\($0)' meant?" } ?? ""
+        text.nearest(in: commandNames).map { "; did you mean '\($0)'?" } ?? ""
     }
 
     private static var commandNames: [String] { configuration.subcommands.compactMap { $0.configuration.commandName } }

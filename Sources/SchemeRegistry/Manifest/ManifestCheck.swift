@@ -149,7 +149,7 @@ public enum ManifestCheck {
             let destination = place == .manifest ? "the manifest itself" : "an entry of \(place.rawValue)"
             return "is ignored here; it belongs in \(place == .tags ? place.rawValue : destination)"
         }
-        if let near = key.nearest(in: keys.known) { return "is not a known key and is ignored; is \(near) meant?" }
+        if let near = key.nearest(in: keys.known) { return "is not a known key and is ignored; did you mean \(near)?" }
         return key.hasPrefix("OU") ? "is not a known key and is ignored" : nil
     }
 
@@ -175,7 +175,8 @@ public enum ManifestCheck {
                 ? nil : "is \(mode.rawValue), which has no effect here: the handler is suspended"
         }
         let reason = "is '\(printable(text))', which is not a mode and is ignored"
-        return text.nearest(in: BackgroundMode.allCases.map(\.rawValue)).map { "\(reason); is \($0) meant?" } ?? reason
+        return text.nearest(in: BackgroundMode.allCases.map(\.rawValue)).map { "\(reason); did you mean \($0)?" }
+            ?? reason
     }
 }
 
