@@ -236,7 +236,7 @@ public actor URLRouter {
             tasks: RouterTasks(of: self),
             open: { [unowned self] in await opener.attempt($0, $1, $2) },
             quarantine: { [unowned self] in
-                guard let left = BusName($0).flatMap({ sessions[$0]?.quarantine }) else { return nil }
+                guard let left = BusName($0).flatMap({ sessions[$0]?.quarantine.timeLeft }) else { return nil }
                 // Rounded up, so that the next attempt is not too early.
                 return left + .milliseconds(1)
             }

@@ -112,8 +112,10 @@ final class Explainer {
             explanation.transport = .known(HandlerKind(claimant.kind))
             if case .handler(let handler) = claimant {
                 explanation.state = .known(lifecycle.state(of: handler))
-                await lifecycle.sessions[handler.id]?.updateQuarantine()
-                explanation.quarantinedUntil = lifecycle.sessions[handler.id]?.quarantinedUntil
+                if let session = lifecycle.sessions[handler.id] {
+                    await session.quarantine.update(session.handler)
+                    explanation.quarantinedUntil = session.quarantine.end
+                }
                 explanation.answersCallbacks = handler.answersCallbacks
                 explanation.reach = Reported(rawValue: handler.reach.rawValue)
                 explanation.allowedSources = handler.allowedSources?.map(\.rawValue)

@@ -117,7 +117,7 @@ final class HandlerLifecycle {
     /// Forgets the crashes of a handler, so that the handler may be started at once, and tries the URLs that wait for it.
     func reset(_ id: BundleIdentifier) throws(OpenURLError) {
         guard let session = sessions[try handler(id).id] else { return }
-        session.forgetCrashes()
+        session.quarantine.forgetCrashes()
         deliveries?.tryWaiting(for: id.rawValue)
     }
 
@@ -206,7 +206,7 @@ final class HandlerLifecycle {
                 statuses.append(status)
                 continue
             }
-            await session.updateQuarantine()
+            await session.quarantine.update(session.handler)
             var status = session.status
             status.temporary = handlers.temporary.reason(for: handler.id).map(Reported.known) ?? .absent
             statuses.append(status)
@@ -259,7 +259,7 @@ extension HandlerSession {
             status.since = process.since
             status.isVerified = process.claim?.isStrong != false
         }
-        status.quarantinedUntil = quarantinedUntil
+        status.quarantinedUntil = quarantine.end
         status.backgroundTasks = process.tasks.sorted { $0.key < $1.key }.map(\.value)
         return status
     }

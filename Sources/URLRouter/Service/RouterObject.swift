@@ -232,7 +232,7 @@ public struct RouterObject: Sendable {
             router.log.notice("a handler is replaced: \(printable(other))", metadata: metadata.mapValues { "\($0)" })
         }
         await router.use(snapshot, isPublishing: store.isPublishing)
-        router.sessions[registration.handler.id]?.forgetCrashes()
+        router.sessions[registration.handler.id]?.quarantine.forgetCrashes()
         var entry = router.entries.entry(registration.handler)
         var warnings = registration.warnings
         do throws(RegistrationError) {
@@ -253,7 +253,7 @@ public struct RouterObject: Sendable {
         let handler = try await inspect(path, caller, router)
         let before = router.registry
         try await router.temporary.register(handler, caller: caller)
-        router.sessions[handler.id]?.forgetCrashes()
+        router.sessions[handler.id]?.quarantine.forgetCrashes()
         let registry = router.registry
         // The fixed schemes are gone from the claims of the registered handler.
         let registered = registry[handler.id] ?? handler

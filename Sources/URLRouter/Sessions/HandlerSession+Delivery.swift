@@ -11,8 +11,7 @@ extension HandlerSession {
     ///
     /// - Throws: `limitsExceeded` if too many requests wait for the handler.
     func accept(_ request: OpenRequest) throws(OpenURLError) {
-        lastNumber += 1
-        request.begin(lastNumber, usual: handler.openTimeout ?? host.limits.openTimeout)
+        request.begin(requests.nextNumber(), usual: openTimeout)
         try count(request, to: request.account)
         requests.insert(request)
     }

@@ -292,7 +292,7 @@ extension HandlerSession {
     }
 
     private func startProcess() async throws(OpenURLError) -> (process: StartedProcess, handler: Handler) {
-        try await checkQuarantine()
+        try await quarantine.check(handler)
         // A registration may change the handler during the start.
         let handler = handler
         // A toolkit takes the tokens from the environment of its process, before it gets the first message.
@@ -311,7 +311,7 @@ extension HandlerSession {
         _ newest: ConnectionNumber?
     ) {
         host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
-        noteProgram(started.version)
+        quarantine.noteProgram(started.version)
         process = HandlerProcess(
             handle: started.handle,
             identity: UInt32(exactly: started.handle.pid).flatMap(ProcessIdentity.init(pid:)),
@@ -395,7 +395,7 @@ extension HandlerSession {
         // A process that lost the race for the name ends too, and says nothing about the process that won.
         guard let handle = process.handle, handle.exit != nil else { return }
         if let ownerProcess, ownerProcess.handler == UInt32(exactly: handle.pid) { host.bus.detach(ownerProcess.owner) }
-        countCrash(exit)
+        if !process.isEnded { quarantine.count(exit, isReady: machine.state != .starting) }
         self.handle(.exited(exit))
     }
 }

@@ -13,12 +13,12 @@ internal import SchemeRegistry
 final class HandlerSession {
     let id: BusName
     let host: SessionHost
+    let quarantine: Quarantine
     /// The handler as the registry has it now; the process may have been started with an earlier manifest.
     private(set) var handler: Handler
     private(set) var machine: HandlerStateMachine
     var requests: RequestQueue
     var process = HandlerProcess()
-    var crashes = CrashHistory()
     /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives the
     /// process, because the bus tells the end of the process before the end of its requests.
     var verdict: OpenURLError?
@@ -55,8 +55,6 @@ final class HandlerSession {
     var ownerChanges = 0
     /// The requests that wait until a process of another program has told its state; nil if the router does not ask.
     var stateWaiters: [CheckedContinuation<Void, Never>]?
-    /// The place of the last request in the order of arrival.
-    var lastNumber: UInt64 = 0
     /// The events that the machine has not seen yet.
     private var events: Deque<HandlerStateMachine.Event> = []
     private var isHandlingEvents = false
@@ -72,6 +70,7 @@ final class HandlerSession {
         self.handler = handler
         self.id = id
         self.host = host
+        quarantine = Quarantine(id, host)
         requests = RequestQueue(host.limits)
         machine = HandlerStateMachine(
             id: id.rawValue,
@@ -91,8 +90,8 @@ final class HandlerSession {
     ///
     /// The crashes of the handler are forgotten if the manifest has changed.
     func use(_ handler: Handler) {
-        if !crashes.isEmpty, handler.manifest != self.handler.manifest || handler.program != self.handler.program {
-            forgetCrashes()
+        if !quarantine.isEmpty, handler.manifest != self.handler.manifest || handler.program != self.handler.program {
+            quarantine.forgetCrashes()
         }
         self.handler = handler
         machine.launchTimeout = handler.launchTimeout ?? host.limits.launchTimeout

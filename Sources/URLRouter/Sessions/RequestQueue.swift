@@ -14,6 +14,8 @@ struct RequestQueue {
     private var resuming = 0
     /// The requests that wait or are in hand, by the applications that they come from.
     private var shares: Shares<String>
+    /// The place of the last request in the order of arrival.
+    private var lastNumber: UInt64 = 0
     private let many: Int
     private let manyInHand: Int
     /// The requests that were granted as one of many, and have no answer.
@@ -51,6 +53,12 @@ struct RequestQueue {
     }
 
     // MARK: Order
+
+    /// The place of the next request in the order of arrival.
+    mutating func nextNumber() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
+    }
 
     /// Whether no request waits, is about to be delivered, or is in hand.
     var isEmpty: Bool { waiting.isEmpty && resuming == 0 && inHand.isEmpty }
