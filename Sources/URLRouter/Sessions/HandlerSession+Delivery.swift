@@ -119,7 +119,8 @@ extension HandlerSession {
     }
 
     private func attempt(_ request: OpenRequest, _ owner: BusName) async -> Result<OpenAnswer, CallError> {
-        if stateWaiters != nil { await waitForState() }
+        // Without the state, the router could take a handler in the foreground for one in the background, and stop it.
+        if stateGate.isClosed { await stateGate.wait() }
         guard !request.isCancelled else { return .failure(.cancelled) }
         // The handler may have released its name since the request was granted. It then relies on getting nothing more.
         guard self.owner == owner else {

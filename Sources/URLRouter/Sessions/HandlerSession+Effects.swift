@@ -67,8 +67,7 @@ extension HandlerSession {
             if let handle = process.handle, let exit = handle.exit { endedProcess = (handle.pid, exit, process.output) }
             process = HandlerProcess()
             guard !requests.waiting.isEmpty else { return }
-            // Another process may have waited for the name, and have it by now.
-            isOwnerTold = false
+            name.askNextTime()
             handle(.requested)
         }
     }

@@ -29,30 +29,12 @@ extension HandlerSession {
         }
     }
 
-    /// Asks the bus for the owner of the handler's name. From then on the machine is told every change.
-    func currentOwner() async throws(CallError) -> BusName? {
-        if nameWatch == nil {
-            let (id, ownerChanged) = (id, host.ownerChanged)
-            let watch = try await host.bus.watchOwner(of: id) { _, new in ownerChanged(id, new) }
-            // Another task may have asked at the same time.
-            if nameWatch == nil { nameWatch = watch } else { host.bus.unwatchOwner(watch) }
-        }
-        // An answer of the bus would come behind all calls that have arrived meanwhile, and be no newer than the changes that it has
-        // told. A process that has ended may have lost the name to another one just now, which only an answer tells for certain.
-        if isOwnerTold, machine.state == .lookingForOwner { return toldOwner }
-        while true {
-            let changes = ownerChanges
-            let owner = try await host.bus.owner(of: id)
-            // A change is told at once, and the answer only when this task continues. The answer may be the older of the two.
-            guard changes == ownerChanges else { continue }
-            (toldOwner, isOwnerTold) = (owner, true)
-            return owner
-        }
+    private func currentOwner() async throws(CallError) -> BusName? {
+        try await name.current { machine.state == .lookingForOwner }
     }
 
     func ownerChanged(to owner: BusName?) {
-        ownerChanges += 1
-        toldOwner = owner
+        name.change(to: owner)
         // A handler that continues takes its name back on the connection that the router knows.
         guard let owner, owner != machine.connection else { return handle(.ownerChanged(owner)) }
         host.tasks.start { await self.examine(owner) { .ownerChanged(owner) } }
@@ -64,9 +46,9 @@ extension HandlerSession {
     /// - Returns: false if the owner has changed meanwhile. The new owner is examined by itself.
     @discardableResult
     private func examine(_ owner: BusName, _ event: () -> HandlerStateMachine.Event) async -> Bool {
-        let changes = ownerChanges
+        let changes = name.changes
         let candidate = await candidate(owner)
-        guard changes == ownerChanges else { return false }
+        guard changes == name.changes else { return false }
         guard let candidate, candidate.claim != nil else {
             handle(.foundStranger(strangerError(candidate)))
             return true
@@ -82,7 +64,7 @@ extension HandlerSession {
     private func candidate(_ owner: BusName) async -> OwnerCandidate? {
         do throws(CallError) {
             let pid = try await host.bus.credentials(of: owner).pid
-            await waitForStart()
+            await startGate.wait()
             if let running = process.running, running.isChild, UInt32(exactly: running.pid) == pid {
                 let claim: OwnerClaim? = process.canHave(owner) ? .wasStarted : nil
                 return OwnerCandidate(owner: owner, pid: pid, handler: pid, claim: claim)
@@ -165,10 +147,10 @@ extension HandlerSession {
                 )
             }
             // A handler that does not answer must not hold up the others.
-            stateWaiters = stateWaiters ?? []
+            stateGate.close()
             host.tasks.start {
                 await self.askForState(owner)
-                self.resumeStateWaiters()
+                self.stateGate.open()
             }
         } catch {
             // The process has ended in the meantime, which the bus tells by itself, unless another process holds the connection.
@@ -215,28 +197,13 @@ extension HandlerSession {
         if state != .notRunning { handle(.tellsState(owner: owner, state)) }
     }
 
-    /// Waits until the handler has told its state, if the router is asking for it. Without the state, the router could take
-    /// a handler in the foreground for one in the background, and stop it.
-    func waitForState() async {
-        guard stateWaiters != nil else { return }
-        await withCheckedContinuation { continuation in
-            if stateWaiters == nil { continuation.resume() } else { stateWaiters?.append(continuation) }
-        }
-    }
-
-    private func resumeStateWaiters() {
-        let waiting = stateWaiters ?? []
-        stateWaiters = nil
-        for continuation in waiting { continuation.resume() }
-    }
-
     // MARK: Launch
 
     /// Starts the process. The session takes no event into account until the process is there, or until its start has failed:
     /// the process itself may cause the next event.
     func launch() {
         guard host.runners[id] == nil else { return waitForRunProgram() }
-        startWaiters = []
+        startGate.close()
         host.tasks.start {
             let newest = self.host.bus.newestConnection
             let started: Result<(process: StartedProcess, handler: Handler), OpenURLError>
@@ -245,13 +212,12 @@ extension HandlerSession {
             } catch {
                 started = .failure(error)
             }
-            let waiting = self.startWaiters ?? []
-            self.startWaiters = nil
-            switch started {
-            case .success(let (process, handler)): self.processStarted(process, of: handler, newest)
-            case .failure(let error): self.handle(.launchFailed(error))
+            self.startGate.open {
+                switch started {
+                case .success(let (process, handler)): self.processStarted(process, of: handler, newest)
+                case .failure(let error): self.handle(.launchFailed(error))
+                }
             }
-            for continuation in waiting { continuation.resume() }
             self.handleEvents()
         }
     }
@@ -281,14 +247,6 @@ extension HandlerSession {
     func claimEnded() {
         process.isUnwanted = true
         handle(.terminated)
-    }
-
-    /// Waits until the process is there, if it is being started.
-    private func waitForStart() async {
-        guard startWaiters != nil else { return }
-        await withCheckedContinuation { continuation in
-            if startWaiters == nil { continuation.resume() } else { startWaiters?.append(continuation) }
-        }
     }
 
     private func startProcess() async throws(OpenURLError) -> (process: StartedProcess, handler: Handler) {

@@ -45,22 +45,15 @@ final class HandlerSession {
     /// The watchdog of the delegate's methods.
     let watchdog: RestartableTimer
 
-    /// The watch of the name's owner, from the first question on.
-    var nameWatch: NameWatchID?
-    /// The owner that the bus has told last, from the first answer of the watched name on.
-    var toldOwner: BusName?
-    /// Whether the bus has told the owner, and tells every change, so that a launch does not ask.
-    var isOwnerTold = false
-    /// The number of owner changes. A task that asked the bus for the owner learns from it that its answer may be stale.
-    var ownerChanges = 0
-    /// The requests that wait until a process of another program has told its state; nil if the router does not ask.
-    var stateWaiters: [CheckedContinuation<Void, Never>]?
+    /// The owner of the name.
+    let name: NameOwner
+    /// Closed while the router asks a process of another program for its state.
+    let stateGate = TaskGate()
+    /// Closed while the process is being started. Events wait meanwhile too.
+    let startGate = TaskGate()
     /// The events that the machine has not seen yet.
     private var events: Deque<HandlerStateMachine.Event> = []
     private var isHandlingEvents = false
-    /// The tasks that wait until the process is there, while it is being started. Events wait meanwhile too. Nil at any other
-    /// time.
-    var startWaiters: [CheckedContinuation<Void, Never>]?
     /// The state that was announced last.
     private var announced = HandlerState.notRunning
     /// The tasks that wait for the machine to reach a state.
@@ -71,6 +64,7 @@ final class HandlerSession {
         self.id = id
         self.host = host
         quarantine = Quarantine(id, host)
+        name = NameOwner(id, host)
         requests = RequestQueue(host.limits)
         machine = HandlerStateMachine(
             id: id.rawValue,
@@ -132,10 +126,10 @@ final class HandlerSession {
 
     /// Takes the events into account that wait.
     func handleEvents() {
-        guard !isHandlingEvents, startWaiters == nil else { return }
+        guard !isHandlingEvents, !startGate.isClosed else { return }
         isHandlingEvents = true
         defer { isHandlingEvents = false }
-        while startWaiters == nil, let event = events.popFirst() {
+        while !startGate.isClosed, let event = events.popFirst() {
             let (before, wasWoken) = (machine.state, machine.woken)
             // A stranger that has the name is not the router's to end.
             machine.exitsOnSuspend = handler.exitsOnSuspend && process.isRoutersToEnd
@@ -148,7 +142,7 @@ final class HandlerSession {
             if machine.state != before || machine.woken != wasWoken { stateChanged() }
         }
         // A launch that fails at once passes through a state that no caller needs to know.
-        if state != announced, startWaiters == nil {
+        if state != announced, !startGate.isClosed {
             announced = state
             host.bus.announce(state, of: id)
         }

@@ -56,7 +56,7 @@ final class HandlerSessions {
         for id in unregistered {
             // A task that uses the session, or a timer or process of it, holds another reference.
             guard isKnownUniquelyReferenced(&sessions[id]) else { continue }
-            if let watch = sessions.removeValue(forKey: id)?.nameWatch { host.bus.unwatchOwner(watch) }
+            sessions.removeValue(forKey: id)?.name.unwatch()
         }
     }
 
@@ -99,7 +99,7 @@ final class HandlerSessions {
     /// Notes that a name of the bus has got an owner. A person may have started a handler that nothing has asked for yet.
     func nameAppeared(_ name: BusName, in registry: Registry) {
         // A session that watches its name learns this by itself.
-        guard self[name]?.nameWatch == nil, let handler = registry.handler(named: name.rawValue),
+        guard self[name]?.name.isWatched != true, let handler = registry.handler(named: name.rawValue),
             handler.kind == .native, handler.program != nil
         else { return }
         let session = obtain(for: handler)
