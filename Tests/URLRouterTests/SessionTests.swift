@@ -502,5 +502,5 @@ extension URLRouter {
 
     fileprivate func requestsWaitForState(_ id: BusName) -> Bool { sessions[id]?.stateGate.holdsTasks == true }
 
-    fileprivate func isEndWatched(_ id: BusName) -> Bool? { sessions[id]?.endTimer.isRunning }
+    fileprivate func isEndWatched(_ id: BusName) -> Bool? { sessions[id]?.timers.end.isRunning }
 }

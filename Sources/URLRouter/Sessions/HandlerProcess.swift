@@ -1,4 +1,5 @@
 internal import DBus
+internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
@@ -107,6 +108,13 @@ final class HandlerProcess {
 
     /// Whether the process is the router's to end. The proxy of a sandbox is not.
     var isRoutersToEnd: Bool { claim == .wasStarted || claim == .runsProgram }
+
+    /// Notes the answer to a request. A handler that has just answered is not silent, even if an earlier question is still open.
+    func noteAnswer(_ answer: Result<OpenAnswer, CallError>) {
+        if case .failure(.timedOut) = answer { return }
+        silentSince = nil
+        answeredAt = .now
+    }
 
     /// The same process behind another connection: only the facts about the process itself stay.
     var withNewConnection: HandlerProcess {

@@ -12,7 +12,7 @@ extension HandlerSession {
         guard machine.state == .running(owner: owner, .leaving) else { return }
         let start = SuspendingClock.now
         process.leavingSince = start
-        startTransitionWatchdog()
+        watchdog.startTransition()
         do throws(CallError) {
             try await host.bus.enterBackground(id, at: owner, timeout: host.limits.eventTimeout)
             finishLaunch(owner)
@@ -35,8 +35,8 @@ extension HandlerSession {
         let delay = handler.manifest.suspendDelay ?? host.limits.suspendDelay
         let end = process.stay.suspensionTime ?? .now + delay
         process.stay.suspensionTime = end
-        guard !stateTimer.isRunning, reasonNotToSuspend == nil else { return }
-        startTimer(stateTimer, in: max(SuspendingClock.now.duration(to: end), .zero), .timeOver)
+        guard !timers.state.isRunning, reasonNotToSuspend == nil else { return }
+        timers.start(timers.state, in: max(SuspendingClock.now.duration(to: end), .zero), .timeOver)
     }
 
     /// The reason not to suspend the handler, to be read after its name; nil if there is none.
@@ -130,7 +130,7 @@ extension HandlerSession {
         repeat { process.lastTask &+= 1 } while process.tasks[process.lastTask] != nil
         process.tasks[process.lastTask] = name
         recordTasks()
-        if case .running(_, .background) = machine.state { stateTimer.cancel() }
+        if case .running(_, .background) = machine.state { timers.state.cancel() }
         countBackgroundTime()
         return (process.lastTask, backgroundTimeRemaining)
     }
@@ -177,16 +177,16 @@ extension HandlerSession {
         process.stay = BackgroundStay()
         process.stay.update(in: machine.state, hasTasks: !process.tasks.isEmpty, at: .now)
         startExpiryTimer()
-        stateTimer.cancel()
+        timers.state.cancel()
         scheduleSuspension()
     }
 
     private func startExpiryTimer() {
         guard process.stay.isCounting,
             let left = process.stay.timeLeft(of: backgroundTimeLimit, in: machine.state, at: .now)
-        else { return expiryTimer.cancel() }
-        if process.stay.isExpiring { return startTimer(expiryTimer, in: left, .backgroundTimeIsOver) }
-        expiryTimer.start(in: max(left - host.limits.expirationNotice, .zero)) { self.expireTasks() }
+        else { return timers.background.cancel() }
+        if process.stay.isExpiring { return timers.start(timers.background, in: left, .backgroundTimeIsOver) }
+        timers.background.start(in: max(left - host.limits.expirationNotice, .zero)) { self.expireTasks() }
     }
 
     /// Asks the handler, once in each stay, to end its tasks.
@@ -194,7 +194,7 @@ extension HandlerSession {
         guard let owner = machine.connection else { return }
         host.log.notice("its background time is over", metadata: ["handler": "\(id)"])
         process.stay.isExpiring = true
-        startTimer(expiryTimer, in: host.limits.expirationNotice, .backgroundTimeIsOver)
+        timers.start(timers.background, in: host.limits.expirationNotice, .backgroundTimeIsOver)
         host.tasks.start { [self] in
             do throws(CallError) {
                 try await host.bus.expireBackgroundTasks(id, at: owner, timeout: host.limits.eventTimeout)

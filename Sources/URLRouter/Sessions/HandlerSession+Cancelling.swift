@@ -56,7 +56,7 @@ extension HandlerSession {
     /// The outcome of a cancelled request without the handler's answer.
     func cancelled(_ request: OpenRequest, _ owner: BusName) -> OpenURLError {
         guard request.wasHandedOver else { return .withdrawn }
-        becomesBusy(owner)
+        watchdog.becomesBusy(owner)
         return OpenURLError(.cancelled, "the request was cancelled; \(id) has the URL and may still open it")
     }
 }

@@ -42,12 +42,12 @@ extension HandlerSession {
             if case .waiting = request.turn { handle(.requested) }
             let owner = if case .granted(let owner) = request.turn { owner } else { try await turn(of: request) }
             requests.take(inHand: request)
-            startWatchdog()
+            watchdog.start(machine.transitionTimeout)
             let hadAnswered = process.hasAnswered
             let answer = await attempt(request, owner)
             requests.release(request)
             if laneIsOffered { useLane() }
-            noteAnswer(answer, of: owner)
+            if self.owner == owner { process.noteAnswer(answer) }
             switch answer {
             case .success(let answer): return try result(answer, request, owner)
             case .failure(let error):
@@ -126,7 +126,7 @@ extension HandlerSession {
         guard self.owner == owner else {
             return .failure(.remote(RemoteError(HandlerInterface.ending, "\(id) is exiting")))
         }
-        if !process.hasAnswered, !launchTimer.isRunning, process.isChild { startLaunchTimer() }
+        if !process.hasAnswered, !timers.launch.isRunning, process.isChild { startLaunchTimer() }
         if request.causedLaunch || request.causedWake { request.addPhase("ready") }
         let left = ContinuousClock.now.duration(to: request.deadline)
         guard left > .zero else { return .failure(.cancelled) }
@@ -202,7 +202,7 @@ extension HandlerSession {
     private func overdue(_ request: OpenRequest, _ owner: BusName) async -> OpenURLError {
         let isBehindAnother = process.isBusy || requests.inHand.keys.contains { $0 < request.number }
         if request.endsAtDeadline { host.tasks.start { await self.askToCancel(request, owner) } }
-        becomesBusy(owner)
+        watchdog.becomesBusy(owner)
         if process.isHeld {
             let reason = "the process of \(id) is stopped, or a debugger holds it"
             return OpenURLError(.timedOut, "\(reason); it may open the URL when it continues")
@@ -211,7 +211,7 @@ extension HandlerSession {
             return OpenURLError(.timedOut, "\(id) is still busy with an earlier URL; it may open this one later")
         }
         let limit = request.timeout.inWords
-        let method = await unfinishedMethod(of: request, at: owner)
+        let method = await watchdog.unfinishedMethod(for: request.purpose, at: owner)
         return OpenURLError(.timedOut, "\(method) of \(id) did not return within \(limit)")
     }
 

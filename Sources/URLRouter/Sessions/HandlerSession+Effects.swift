@@ -17,14 +17,14 @@ extension HandlerSession {
             process = process.withNewConnection
             if hadTasks { recordTasks() }
             verdict = nil
-            expiryTimer.cancel()
+            timers.background.cancel()
             // A process that waits for its first message does not hang. The first message starts the watchdog again.
-            if requests.waiting.isEmpty { launchTimer.cancel() }
+            if requests.waiting.isEmpty { timers.launch.cancel() }
             identify(owner)
         case .deliver: deliverWaiting()
         case .failWaiting(let error): failWaiting(error)
         case .failLaunch(let failure): failWaiting(launchError(failure))
-        case .checkProgress: checkProgress()
+        case .checkProgress: watchdog.checkProgress()
         case .takeForeground: host.clearForeground(except: id)
         case .enterBackground(let owner): host.tasks.start { await self.enterBackground(owner) }
         case .scheduleSuspension: scheduleSuspension()
@@ -39,8 +39,8 @@ extension HandlerSession {
                 request.causedWake = true
                 request.addPhase("processResumed")
             }
-        case .startTimer: startTimer(stateTimer, in: machine.transitionTimeout, .timeOver)
-        case .startNameTimer: startTimer(nameTimer, in: machine.transitionTimeout, .nameTimeOver)
+        case .startTimer: timers.start(timers.state, in: machine.transitionTimeout, .timeOver)
+        case .startNameTimer: timers.start(timers.name, in: machine.transitionTimeout, .nameTimeOver)
         case .wakeIfWaiting: if !requests.waiting.isEmpty { handle(.requested) }
         case .terminate:
             process.isEnded = process.isRoutersToEnd
@@ -56,14 +56,14 @@ extension HandlerSession {
             host.log.warning("\(withoutSecrets(error.text))", metadata: ["handler": "\(id)"])
             verdict = error
         case .startEndWatchdog:
-            cancelProcessTimers()
+            timers.cancelProcessTimers()
             let hasExited = process.handle?.exit != nil
-            startTimer(endTimer, in: hasExited ? host.limits.nameTimeout : host.limits.endTimeout, .endTimedOut)
+            timers.start(timers.end, in: hasExited ? host.limits.nameTimeout : host.limits.endTimeout, .endTimedOut)
         case .endDescendants: endDescendants()
         case .restartIfWaiting:
-            cancelProcessTimers()
-            expiryTimer.cancel()
-            watchdog.cancel()
+            timers.cancelProcessTimers()
+            timers.background.cancel()
+            watchdog.stop()
             if let handle = process.handle, let exit = handle.exit { endedProcess = (handle.pid, exit, process.output) }
             process = HandlerProcess()
             guard !requests.waiting.isEmpty else { return }
@@ -73,22 +73,8 @@ extension HandlerSession {
     }
 
     private func failWaiting(_ error: OpenURLError) {
-        cancelProcessTimers()
+        timers.cancelProcessTimers()
         host.log.warning("\(withoutSecrets(error.text))", metadata: ["handler": "\(id)"])
         requests.fail(error)
-    }
-
-    /// Starts the timer of a time limit. A process that a debugger or a person holds gets the time again, unless the user wants
-    /// it to end.
-    func startTimer(_ timer: RestartableTimer, in time: Duration, _ event: HandlerStateMachine.Event) {
-        timer.start(in: time) {
-            if self.process.isHeld, !self.process.isUnwanted { return self.startTimer(timer, in: time, event) }
-            self.handle(event)
-        }
-    }
-
-    private func cancelProcessTimers() {
-        launchTimer.cancel()
-        endTimer.cancel()
     }
 }

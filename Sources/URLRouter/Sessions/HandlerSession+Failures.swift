@@ -54,18 +54,18 @@ extension HandlerSession {
     /// - Parameter finish: called once, with the names in the process; not called if the launch ends meanwhile.
     func findOtherNames(of isMeant: @escaping (pid_t) -> Bool, then finish: @escaping () -> Void) {
         let launched = process
-        launchTimer.start(in: host.limits.otherNamesTime, finish)
+        timers.launch.start(in: host.limits.otherNamesTime, finish)
         host.tasks.start { [self] in
             await findOtherNames(of: isMeant, for: launched)
             guard isWaitingForNames(launched) else { return }
-            launchTimer.cancel()
+            timers.launch.cancel()
             finish()
         }
     }
 
     /// Whether the time is not over in which the bus is asked for the names of a process.
     private func isWaitingForNames(_ launched: HandlerProcess) -> Bool {
-        machine.state == .starting && process === launched && launchTimer.isRunning
+        machine.state == .starting && process === launched && timers.launch.isRunning
     }
 
     /// Finds the names that some processes own. If the time is over before, the names found so far stay.

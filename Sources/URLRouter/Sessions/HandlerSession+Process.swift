@@ -225,7 +225,7 @@ extension HandlerSession {
     /// Waits until the program that `openurl run` has started takes the handler's name.
     private func waitForRunProgram() {
         process = HandlerProcess()
-        launchTimer.start(in: machine.launchTimeout) {
+        timers.launch.start(in: machine.launchTimeout) {
             guard self.machine.state == .starting, let runner = self.host.runners[self.id] else {
                 return self.handle(.launchFailed(self.runError()))
             }
@@ -288,7 +288,7 @@ extension HandlerSession {
 
     func startLaunchTimer() {
         process.launchDeadline = .now + machine.launchTimeout
-        launchTimer.start(in: machine.launchTimeout) {
+        timers.launch.start(in: machine.launchTimeout) {
             if self.process.isHeld { self.startLaunchTimer() } else { self.launchTimeIsOver() }
         }
     }
@@ -296,7 +296,7 @@ extension HandlerSession {
     func finishLaunch(_ owner: BusName) {
         guard self.owner == owner else { return }
         process.hasAnswered = true
-        launchTimer.cancel()
+        timers.launch.cancel()
     }
 
     // MARK: Another program

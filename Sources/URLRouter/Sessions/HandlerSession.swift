@@ -32,18 +32,10 @@ final class HandlerSession {
     /// The process that ended last. The bus may tell the end of the process's requests after the kernel has told the exit.
     var endedProcess: (pid: CInt, exit: ProcessExit, output: ProcessOutput)?
 
-    /// The watchdog of a launch.
-    let launchTimer: RestartableTimer
-    /// The watchdog of the process's end.
-    let endTimer: RestartableTimer
-    /// Ends the machine's state, if the state has a time limit.
-    let stateTimer: RestartableTimer
-    /// The watchdog of a handler that was woken, until it has its name.
-    let nameTimer: RestartableTimer
-    /// Ends the time in the background while a task is open.
-    let expiryTimer: RestartableTimer
+    /// The time limits that end in an event.
+    private(set) lazy var timers = HandlerTimers(on: host.loop, self)
     /// The watchdog of the delegate's methods.
-    let watchdog: RestartableTimer
+    private(set) lazy var watchdog = ProgressWatchdog(id, host, self)
 
     /// The owner of the name.
     let name: NameOwner
@@ -71,12 +63,6 @@ final class HandlerSession {
             launchTimeout: host.limits.launchTimeout,
             transitionTimeout: host.limits.transitionTimeout
         )
-        launchTimer = RestartableTimer(on: host.loop)
-        endTimer = RestartableTimer(on: host.loop)
-        stateTimer = RestartableTimer(on: host.loop)
-        nameTimer = RestartableTimer(on: host.loop)
-        expiryTimer = RestartableTimer(on: host.loop)
-        watchdog = RestartableTimer(on: host.loop)
         use(handler)
     }
 
@@ -91,6 +77,9 @@ final class HandlerSession {
         machine.launchTimeout = handler.launchTimeout ?? host.limits.launchTimeout
         machine.transitionTimeout = handler.transitionTimeout ?? host.limits.transitionTimeout
     }
+
+    /// The time limit for the answer to one URL, if the sender sets none.
+    var openTimeout: Duration { handler.openTimeout ?? host.limits.openTimeout }
 
     /// The connection that gets the handler's URLs now.
     var owner: BusName? { machine.owner }
@@ -136,8 +125,8 @@ final class HandlerSession {
             if case .suspended(let owner) = before { machine.getsURLsBeforeName = host.bus.isAttached(owner) }
             let effects = machine.on(event, hasProcess: process.running != nil)
             // The timer was for the state that is over.
-            if machine.state != before { stateTimer.cancel() }
-            if machine.woken != wasWoken { nameTimer.cancel() }
+            if machine.state != before { timers.state.cancel() }
+            if machine.woken != wasWoken { timers.name.cancel() }
             for effect in effects { perform(effect) }
             if machine.state != before || machine.woken != wasWoken { stateChanged() }
         }
@@ -145,6 +134,13 @@ final class HandlerSession {
         if state != announced, !startGate.isClosed {
             announced = state
             host.bus.announce(state, of: id)
+        }
+    }
+
+    func startTask(_ body: @escaping () async -> Void) {
+        host.tasks.start {
+            await body()
+            withExtendedLifetime(self) {}
         }
     }
 
@@ -181,6 +177,8 @@ final class HandlerSession {
         }
     }
 }
+
+extension HandlerSession: WatchedSession {}
 
 /// A task that waits for the machine to reach a state.
 private final class StateWaiter {

@@ -4,64 +4,108 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 
+/// A handler's session as the watchdog sees it.
+protocol WatchedSession: SessionView {
+    var requests: RequestQueue { get }
+    /// The time limit for the answer to one URL, if the sender sets none.
+    var openTimeout: Duration { get }
+    func deliverWaiting()
+}
+
 /// The watchdog of a running handler: it notices a delegate method that does not return.
 ///
 /// Each method on the way to the foreground or to the background has the transition time limit, and so has the launch its
 /// own. `open` may use its whole time limit. After that, the handler is still healthy if its main actor answers: a method that
 /// waits for something is slow, and does not hang.
-extension HandlerSession {
+///
+/// The watchdog belongs to the router's actor.
+final class ProgressWatchdog {
+    private let id: BusName
+    private let bus: any HandlerCalls
+    private let limits: RouterLimits
+    private let log: Logger
+    private let timer: RestartableTimer
+    private unowned let session: any WatchedSession
+
+    init(_ id: BusName, _ host: SessionHost, _ session: any WatchedSession) {
+        self.id = id
+        bus = host.bus
+        limits = host.limits
+        log = host.log
+        timer = RestartableTimer(on: host.loop)
+        self.session = session
+    }
+
+    private var process: HandlerProcess { session.process }
+
     /// Whether the handler has something to answer.
     private var isExpectedToAnswer: Bool {
-        if case .running(_, .leaving) = machine.state { return true }
+        if case .running(_, .leaving) = session.machine.state { return true }
         return hasURLs
     }
 
     /// Whether the handler has more to do than to go to the background.
-    private var hasURLs: Bool { !requests.inHand.isEmpty || process.isBusy }
-
-    /// The time limit for the answer to one URL, if the sender sets none.
-    var openTimeout: Duration { handler.openTimeout ?? host.limits.openTimeout }
+    private var hasURLs: Bool { !session.requests.inHand.isEmpty || process.isBusy }
 
     /// The time that `open` may take now. A sender may give the handler more time than usual; the senders behind it may not.
     private var openLimit: Duration {
-        guard !process.isBusy, let first = requests.firstInHand else { return openTimeout }
-        return min(max(openTimeout, first.timeout), host.limits.eventTimeout)
+        let usual = session.openTimeout
+        guard !process.isBusy, let first = session.requests.firstInHand else { return usual }
+        return min(max(usual, first.timeout), limits.eventTimeout)
     }
 
     /// The time before the first question for the progress, and the time limit of each answer. A handler with one thread answers
     /// nothing while a method works, and the two together are the time limit of a method.
-    private var questionTime: Duration { machine.transitionTimeout / 2 }
+    private static func questionTime(_ transitionTimeout: Duration) -> Duration { transitionTimeout / 2 }
+
+    // MARK: The timer
 
     /// Starts the watchdog if it does not run. The handler has just got something to answer.
-    func startWatchdog() {
-        if !watchdog.isRunning { startWatchdog(in: questionTime) }
+    ///
+    /// - Parameter transitionTimeout: the time limit of each method on the way to the foreground or to the background.
+    func start(_ transitionTimeout: Duration) {
+        if !timer.isRunning { start(in: Self.questionTime(transitionTimeout)) }
     }
 
     /// Starts the watchdog for the way to the background, whose time begins now.
-    func startTransitionWatchdog() { startWatchdog(in: questionTime) }
+    func startTransition() { start(in: Self.questionTime(session.machine.transitionTimeout)) }
 
-    private func startWatchdog(in time: Duration) {
-        // A limit that has just been reached must not make the watchdog ask without a pause.
-        watchdog.start(in: max(time, .milliseconds(1))) { [weak self] in self?.checkProgress() }
+    /// Stops the watchdog: there is no process.
+    func stop() {
+        timer.cancel()
     }
+
+    private func start(in time: Duration) {
+        // A limit that has just been reached must not make the watchdog ask without a pause.
+        timer.start(in: max(time, .milliseconds(1))) { [weak self] in self?.checkProgress() }
+    }
+
+    private func continueWatch(of owner: BusName, in time: Duration) {
+        guard session.machine.owner == owner, isExpectedToAnswer, !timer.isRunning else { return }
+        start(in: time)
+    }
+
+    // MARK: Progress
 
     /// Asks the handler for its progress, if the handler has something to answer.
     func checkProgress() {
-        guard let owner, isExpectedToAnswer else { return }
+        guard let owner = session.machine.owner, isExpectedToAnswer else { return }
         // The answer to this question starts the watchdog again.
-        watchdog.cancel()
-        host.tasks.start { await self.checkProgress(of: owner) }
+        timer.cancel()
+        session.startTask { await self.checkProgress(of: owner) }
     }
 
     private func checkProgress(of owner: BusName) async {
+        let session = session
         let asked = SuspendingClock.now
         let progress: Result<(String, UInt64), CallError>
         do throws(CallError) {
-            progress = .success(try await host.bus.progress(of: id, at: owner, timeout: questionTime))
+            let time = Self.questionTime(session.machine.transitionTimeout)
+            progress = .success(try await bus.progress(of: id, at: owner, timeout: time))
         } catch {
             progress = .failure(error)
         }
-        guard self.owner == owner else { return }
+        guard session.machine.owner == owner else { return }
         if case .failure(.timedOut) = progress {} else { process.silentSince = nil }
         // The handler may have answered everything meanwhile.
         guard isExpectedToAnswer else { return process.silentSince = nil }
@@ -81,63 +125,50 @@ extension HandlerSession {
             hangs(owner, "\(id) has not answered for \(Duration.seconds(silence.components.seconds).inWords)")
         case .failure(let error):
             // The handler is in another language, and it answers; or the process ends.
-            host.log.debug("\(id) did not report its progress: \(error)")
+            log.debug("\(id) does not tell its progress: \(error)")
             judgeTransition(of: owner)
         }
     }
 
     /// Decides about a handler that does not tell its progress.
     private func judgeTransition(of owner: BusName) {
-        guard case .running(owner, .leaving) = machine.state, !hasURLs, let start = process.leavingSince else {
-            return continueWatch(of: owner, in: machine.transitionTimeout)
+        let limit = session.machine.transitionTimeout
+        guard case .running(owner, .leaving) = session.machine.state, !hasURLs, let start = process.leavingSince else {
+            return continueWatch(of: owner, in: limit)
         }
-        let left = machine.transitionTimeout - start.duration(to: .now)
-        if left > .zero { return watchdog.start(in: left) { [weak self] in self?.judgeTransition(of: owner) } }
-        hangs(owner, "EnterBackground of \(id) did not return within \(machine.transitionTimeout.inWords)")
+        let left = limit - start.duration(to: .now)
+        if left > .zero { return timer.start(in: left) { [weak self] in self?.judgeTransition(of: owner) } }
+        hangs(owner, "EnterBackground of \(id) did not return within \(limit.inWords)")
     }
 
     /// Decides about a delegate method that has been running for a time.
     private func judge(_ phase: String, _ time: Duration, of owner: BusName) async {
+        let session = session
         let limit: Duration
         if HandlerInterface.launchPhases.contains(phase) {
-            limit = machine.launchTimeout
+            limit = session.machine.launchTimeout
         } else if HandlerInterface.transitionPhases.contains(phase) {
-            limit = machine.transitionTimeout
+            limit = session.machine.transitionTimeout
         } else if phase == HandlerInterface.openPhase {
             limit = openLimit
         } else {
-            return continueWatch(of: owner, in: machine.transitionTimeout)
+            return continueWatch(of: owner, in: session.machine.transitionTimeout)
         }
         guard time >= limit || isLaunchOver(in: phase) else { return continueWatch(of: owner, in: limit - time) }
         var reason: QuotingText = "\(QuotingText(stringLiteral: phase)) of \(id) did not return within \(limit.inWords)"
         if HandlerInterface.launchPhases.contains(phase) { reason += " of the launch" }
         // The sender learns that the handler has acted on the URL.
-        if phase == HandlerInterface.activationPhase, requests.isOpening { reason += " after open had returned" }
+        if phase == HandlerInterface.activationPhase, session.requests.isOpening {
+            reason += " after open had returned"
+        }
         guard phase == HandlerInterface.openPhase else { return hangs(owner, reason) }
         do throws(CallError) {
-            try await host.bus.check(id, at: owner, timeout: machine.transitionTimeout)
-            continueWatch(of: owner, in: machine.transitionTimeout)
+            try await bus.check(id, at: owner, timeout: session.machine.transitionTimeout)
+            continueWatch(of: owner, in: session.machine.transitionTimeout)
         } catch .timedOut {
             hangs(owner, "\(reason), and its main actor does not answer")
         } catch {
-            continueWatch(of: owner, in: machine.transitionTimeout)
-        }
-    }
-
-    /// The method that keeps a sender waiting whose time limit is over: the one in which the handler says that it is, or else the
-    /// one that the sender waits for.
-    func unfinishedMethod(of request: OpenRequest, at owner: BusName) async -> QuotingText {
-        let method: QuotingText = request.purpose == .open ? "open" : "the activation"
-        do throws(CallError) {
-            let (phase, _) = try await host.bus.progress(of: id, at: owner, timeout: host.limits.phaseTime)
-            guard HandlerInterface.launchPhases.union(HandlerInterface.transitionPhases).contains(phase) else {
-                return method
-            }
-            // One of the contract's own words.
-            return QuotingText(stringLiteral: phase)
-        } catch {
-            host.log.debug("\(id) did not report its progress: \(error)")
-            return method
+            continueWatch(of: owner, in: session.machine.transitionTimeout)
         }
     }
 
@@ -147,50 +178,55 @@ extension HandlerSession {
             && process.launchDeadline.map { $0 <= .now } ?? false
     }
 
-    private func continueWatch(of owner: BusName, in time: Duration) {
-        guard self.owner == owner, isExpectedToAnswer, !watchdog.isRunning else { return }
-        startWatchdog(in: time)
-    }
-
     /// Ends a handler that hangs, unless its process is not the router's to kill, or a debugger or a person holds the process.
     private func hangs(_ owner: BusName, _ reason: QuotingText) {
-        guard self.owner == owner, isExpectedToAnswer else { return }
+        guard session.machine.owner == owner, isExpectedToAnswer else { return }
         process.silentSince = nil
         guard process.isRoutersToEnd, !process.isHeld else {
-            host.log.warning("\(reason); its process keeps running", metadata: ["handler": "\(id)"])
-            return handle(.reachedBackground(owner: owner))
+            log.warning("\(reason); its process is left alone", metadata: ["handler": "\(id)"])
+            return session.handle(.reachedBackground(owner: owner))
         }
         // A handler runs one event after the other, so a new process may get the URLs behind the one that hangs. The first may
         // have begun, even if an earlier URL has used up its time.
-        requests.redeliverAllButFirst()
-        handle(.hangs(owner: owner, reason))
+        session.requests.redeliverAllButFirst()
+        session.handle(.hangs(owner: owner, reason))
     }
 
-    /// A handler that has just answered is not silent, even if an earlier question is still open.
-    func noteAnswer(_ answer: Result<OpenAnswer, CallError>, of owner: BusName) {
-        if case .failure(.timedOut) = answer { return }
-        guard self.owner == owner else { return }
-        process.silentSince = nil
-        process.answeredAt = .now
+    /// The method that keeps a sender waiting whose time limit is over: the one in which the handler says that it is, or else the
+    /// one that the sender waits for.
+    func unfinishedMethod(for purpose: OpenRequest.Purpose, at owner: BusName) async -> QuotingText {
+        let method: QuotingText = purpose == .open ? "open" : "the activation"
+        do throws(CallError) {
+            let (phase, _) = try await bus.progress(of: id, at: owner, timeout: limits.phaseTime)
+            guard HandlerInterface.launchPhases.union(HandlerInterface.transitionPhases).contains(phase) else {
+                return method
+            }
+            // One of the contract's own words.
+            return QuotingText(stringLiteral: phase)
+        } catch {
+            log.debug("\(id) does not tell its progress: \(error)")
+            return method
+        }
     }
 
     // MARK: A handler that is busy
 
     /// Gives the handler no other URL until it has finished the events that it has got. A URL has used up its time limit.
     func becomesBusy(_ owner: BusName) {
-        guard self.owner == owner, !process.isBusy else { return }
+        guard session.machine.owner == owner, !process.isBusy else { return }
         process.isBusy = true
-        startWatchdog()
-        host.tasks.start { [self] in
+        start(session.machine.transitionTimeout)
+        session.startTask { [self] in
+            let session = session
             do throws(CallError) {
                 // The handler answers a notification of nothing when all earlier events are done.
-                try await host.bus.notify([:], id, at: owner, timeout: host.limits.eventTimeout)
+                try await bus.notify([:], id, at: owner, timeout: limits.eventTimeout)
             } catch {
-                host.log.debug("\(id) did not take notifications: \(error)")
+                log.debug("\(id) does not take notifications: \(error)")
             }
-            guard machine.connection == owner else { return }
+            guard session.machine.connection == owner else { return }
             process.isBusy = false
-            deliverWaiting()
+            session.deliverWaiting()
         }
     }
 }
