@@ -163,15 +163,15 @@ final class HandlerLifecycle {
     func beginBackgroundTask(_ name: String, caller: BusName?) async throws(OpenURLError) -> (UInt32, UInt32) {
         // A handler of an earlier router begins its open tasks again as soon as this router has the name.
         await callers.waitForRelease()
-        return try callingSession(caller).beginBackgroundTask(name)
+        return try callingSession(caller).background.beginTask(name)
     }
 
     func endBackgroundTask(_ task: UInt32, caller: BusName?) throws(OpenURLError) {
-        try callingSession(caller).endBackgroundTask(task)
+        try callingSession(caller).background.endTask(task)
     }
 
     func backgroundTimeRemaining(caller: BusName?) throws(OpenURLError) -> UInt32 {
-        try callingSession(caller).backgroundTimeRemaining
+        try callingSession(caller).background.timeRemaining
     }
 
     private func callingSession(_ caller: BusName?) throws(OpenURLError) -> HandlerSession {

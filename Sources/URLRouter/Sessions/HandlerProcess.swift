@@ -1,4 +1,5 @@
 internal import DBus
+internal import Glibc
 internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
@@ -61,7 +62,7 @@ final class HandlerProcess {
     var tasks: [UInt32: String] = [:]
     /// The number of the background task that was begun last. The first number is random, because the handler may still end
     /// the tasks of an earlier router by their numbers.
-    var lastTask = UInt32.random(in: 0 ... .max)
+    private var lastTask = UInt32.random(in: 0 ... .max)
     /// The senders of the URLs that have brought the process to the foreground.
     var returnPaths = ReturnPaths()
     /// The changes since the process was stopped: the latest value of each kind.
@@ -108,6 +109,40 @@ final class HandlerProcess {
 
     /// Whether the process is the router's to end. The proxy of a sandbox is not.
     var isRoutersToEnd: Bool { claim == .wasStarted || claim == .runsProgram }
+
+    // MARK: Suspension
+
+    /// Stops the process.
+    func stop() {
+        suspendedSince = .now
+        handle?.send(signal: SIGSTOP)
+    }
+
+    /// Continues the process.
+    func resume() {
+        handle?.send(signal: SIGCONT)
+        lifeline = nil
+    }
+
+    /// The reason not to suspend the process, to be read after the handler's name; nil if there is none.
+    var reasonNotToSuspend: String? {
+        if let task = tasks.values.first { return "its background task '\(task)' is open" }
+        // A person who started a handler by hand does not expect that it stops.
+        if !isStartedByRouter { return "the router did not start it" }
+        if !isSuspendable { return suspensionProblem ?? "it does not implement \(HandlerInterface.name).Suspend" }
+        return nil
+    }
+
+    /// Begins a background task.
+    ///
+    /// - Returns: the number of the task.
+    func beginTask(_ name: String) -> UInt32 {
+        repeat { lastTask &+= 1 } while tasks[lastTask] != nil
+        tasks[lastTask] = name
+        return lastTask
+    }
+
+    // MARK: Connection
 
     /// Notes the answer to a request. A handler that has just answered is not silent, even if an earlier question is still open.
     func noteAnswer(_ answer: Result<OpenAnswer, CallError>) {

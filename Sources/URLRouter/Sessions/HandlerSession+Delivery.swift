@@ -138,7 +138,7 @@ extension HandlerSession {
         if !inBackground {
             process.stay.foregroundFollows(isOwn: isOwn, from: activity)
         } else if !isOwn, activity == .running(owner: owner, .background) {
-            beginStay()
+            background.beginStay()
         }
         handle(.delivers(inBackground: inBackground))
         let notifications = process.notifications

@@ -15,7 +15,7 @@ extension HandlerSession {
         case .identify(let owner):
             let hadTasks = !process.tasks.isEmpty
             process = process.withNewConnection
-            if hadTasks { recordTasks() }
+            if hadTasks { background.recordTasks() }
             verdict = nil
             timers.background.cancel()
             // A process that waits for its first message does not hang. The first message starts the watchdog again.
@@ -26,15 +26,13 @@ extension HandlerSession {
         case .failLaunch(let failure): failWaiting(launchError(failure))
         case .checkProgress: watchdog.checkProgress()
         case .takeForeground: host.clearForeground(except: id)
-        case .enterBackground(let owner): host.tasks.start { await self.enterBackground(owner) }
-        case .scheduleSuspension: scheduleSuspension()
-        case .askToSuspend(let owner): host.tasks.start { await self.askToSuspend(owner) }
+        case .enterBackground(let owner): host.tasks.start { await self.background.enter(owner) }
+        case .scheduleSuspension: background.scheduleSuspension()
+        case .askToSuspend(let owner): host.tasks.start { await self.background.askToSuspend(owner) }
         case .stop:
-            process.suspendedSince = .now
-            process.handle?.send(signal: SIGSTOP)
+            process.stop()
         case .resume:
-            process.handle?.send(signal: SIGCONT)
-            process.lifeline = nil
+            process.resume()
             for request in requests.waiting {
                 request.causedWake = true
                 request.addPhase("processResumed")

@@ -10,7 +10,7 @@ extension HandlerSession {
     /// Returns a text that the handler has written, without the secrets of its latest URLs. The text may be about a URL of any
     /// sender.
     func withoutSecrets(_ text: QuotingText) -> QuotingText {
-        host.launcher.output.withoutSecrets(text, of: id.rawValue)
+        host.withoutSecrets(text, of: id)
     }
 
     private func hint(_ output: ProcessOutput) -> QuotingText { withoutSecrets(output.hint) }

@@ -80,7 +80,7 @@ extension HandlerSession {
     func suspend() async throws(OpenURLError) {
         try await leaveForeground()
         await waitForName()
-        if let reason = reasonNotToSuspend {
+        if let reason = background.reasonNotToSuspend {
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
         }
         if case .running(_, .background) = machine.state { handle(.timeOver) }
@@ -90,7 +90,7 @@ extension HandlerSession {
         }
         switch machine.state {
         case .running:
-            let reason = reasonNotToSuspend ?? process.suspensionProblem ?? "it has something to do"
+            let reason = background.reasonNotToSuspend ?? process.suspensionProblem ?? "it has something to do"
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
         case .suspended, .waking:
             guard let reason = process.suspensionProblem else { return }

@@ -136,7 +136,7 @@ extension HandlerSession {
             process.handle?.release()
             process.handle = adopted
             process.identity = ProcessIdentity(pid: pid)
-            takeRecordedTasks()
+            background.takeRecordedTasks()
             process.since = UInt64(time(nil))
             process.isEnded = false
             if !claim.isStrong {
@@ -157,13 +157,6 @@ extension HandlerSession {
             host.log.debug("\(id) cannot be watched: \(error)")
             if error == .noSuchProcess, self.owner == owner, process.running == nil { handle(.exited(.unknown)) }
         }
-    }
-
-    /// Continues the background tasks that the process has begun with an earlier router.
-    private func takeRecordedTasks() {
-        guard process.isStartedByRouter, let identity = process.identity else { return process.tasks = [:] }
-        process.tasks = host.launcher.records?.tasks(of: handler.id, identity) ?? [:]
-        countBackgroundTime()
     }
 
     /// Reaches the handler over the lane from now on, if its process has offered that. URLs that went over the bus have their answers

@@ -36,6 +36,7 @@ final class HandlerSession {
     private(set) lazy var timers = HandlerTimers(on: host.loop, self)
     /// The watchdog of the delegate's methods.
     private(set) lazy var watchdog = ProgressWatchdog(id, host, self)
+    private(set) lazy var background = HandlerBackground(id, host, timers, watchdog, self)
 
     /// The owner of the name.
     let name: NameOwner
@@ -150,7 +151,7 @@ final class HandlerSession {
         } else {
             host.foreground.remove(id)
         }
-        countBackgroundTime()
+        background.countTime()
         // The request that has woken the handler takes them with it.
         if let owner, !process.notifications.isEmpty, requests.isEmpty, machine.woken == nil {
             host.tasks.start { await self.sendNotifications(owner) }
@@ -178,7 +179,7 @@ final class HandlerSession {
     }
 }
 
-extension HandlerSession: WatchedSession {}
+extension HandlerSession: WatchedSession, BackgroundSession {}
 
 /// A task that waits for the machine to reach a state.
 private final class StateWaiter {

@@ -16,7 +16,7 @@ final class HandlerSessions {
 
     init(_ host: SessionHost) {
         self.host = host
-        host.sessions = self
+        host.connect(self)
     }
 
     var isEmpty: Bool { sessions.isEmpty }

@@ -1,5 +1,6 @@
 internal import DBus
 internal import Logging
+internal import OpenURLBus
 internal import Reactor
 
 /// The part of the router that the sessions use.
@@ -21,7 +22,7 @@ final class SessionHost {
     /// Whether the router ends, so that it stops no process any more.
     var isEnding = false
     /// The sessions of all handlers. The table holds the host, so a strong reference would be a cycle.
-    weak var sessions: HandlerSessions?
+    private weak var sessions: HandlerSessions?
 
     init(
         bus: any RouterBus,
@@ -39,6 +40,17 @@ final class SessionHost {
         self.log = log
         self.tasks = tasks
         self.ownerChanged = ownerChanged
+    }
+
+    /// Connects the host to the table of its sessions.
+    func connect(_ sessions: HandlerSessions) {
+        self.sessions = sessions
+    }
+
+    /// Returns a text that a handler has written, without the secrets of its latest URLs. The text may be about a URL of any
+    /// sender.
+    func withoutSecrets(_ text: QuotingText, of id: BusName) -> QuotingText {
+        launcher.output.withoutSecrets(text, of: id.rawValue)
     }
 
     /// Takes the handlers in the foreground to the background, except the one that stays.
