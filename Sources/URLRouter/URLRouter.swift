@@ -219,7 +219,7 @@ public actor URLRouter {
             tasks: RouterTasks(of: self),
             // A watch of a name may still tell about a change when the router has been released.
             ownerChanged: { [weak self] id, owner in
-                self?.assumeIsolated { $0.sessions[id]?.ownerChanged(to: owner) }
+                self?.assumeIsolated { $0.sessions[id]?.processes.ownerChanged(to: owner) }
             }
         )
         return HandlerSessions(host)
@@ -297,7 +297,7 @@ public actor URLRouter {
         await sessions.findRunning(registry)
         // A handler that was suspended takes its name back when the earlier router ends, perhaps only after this look.
         for id in launcher.records?.removeEnded() ?? [] {
-            if let handler = registry.handler(named: id) { await sessions.obtain(for: handler).findProcess() }
+            if let handler = registry.handler(named: id) { await sessions.obtain(for: handler).processes.find() }
         }
         callers.release()
     }

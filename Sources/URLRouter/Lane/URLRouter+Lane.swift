@@ -6,7 +6,7 @@ extension URLRouter {
     public func openLane() async {
         do {
             try await lane?.listen { [unowned self] id in
-                self.assumeIsolated { $0.sessions[id]?.offersLane() }
+                self.assumeIsolated { $0.sessions[id]?.processes.offersLane() }
             }
         } catch {
             log.warning("programs can reach the router only over the bus: \(error)")

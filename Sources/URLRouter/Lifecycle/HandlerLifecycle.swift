@@ -61,7 +61,7 @@ final class HandlerLifecycle {
     /// file that has been replaced.
     func earlierProgram(of handler: Handler) async -> String? {
         guard handler.kind == .native, handler.program != nil, handlers.temporary.reason(for: handler.id) != .claim,
-            let pid = await sessions.find(handler)?.processOfEarlierProgram()
+            let pid = await sessions.find(handler)?.processes.processOfEarlierProgram()
         else { return nil }
         return "process \(pid) is still running the earlier program; 'openurl terminate \(handler.id)' ends it"
     }

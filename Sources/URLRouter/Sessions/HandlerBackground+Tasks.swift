@@ -88,8 +88,13 @@ extension HandlerBackground {
         scheduleSuspension()
     }
 
+    /// Stops the timer of the stay: there is no process, or its connection is another one.
+    func stopTimer() {
+        timers.background.cancel()
+    }
+
     private func startTimer() {
-        guard process.stay.isCounting, let timeLeft else { return timers.background.cancel() }
+        guard process.stay.isCounting, let timeLeft else { return stopTimer() }
         if process.stay.isExpiring { return timers.start(timers.background, in: timeLeft, .backgroundTimeIsOver) }
         timers.background.start(in: max(timeLeft - host.limits.expirationNotice, .zero)) { [self, session] in
             if let owner = session.machine.connection { expireTasks(of: owner) }

@@ -6,7 +6,7 @@ internal import SchemeRegistry
 internal import SystemPackage
 
 /// A handler's session as its background sees it.
-protocol BackgroundSession: SessionView {
+protocol BackgroundView: SessionView {
     /// Notes that the owner of the name has launched.
     func finishLaunch(_ owner: BusName)
 }
@@ -19,14 +19,14 @@ final class HandlerBackground {
     let host: SessionHost
     let timers: HandlerTimers
     private let watchdog: ProgressWatchdog
-    unowned let session: any BackgroundSession
+    unowned let session: any BackgroundView
 
     init(
         _ id: BusName,
         _ host: SessionHost,
         _ timers: HandlerTimers,
         _ watchdog: ProgressWatchdog,
-        _ session: any BackgroundSession
+        _ session: any BackgroundView
     ) {
         self.id = id
         self.host = host

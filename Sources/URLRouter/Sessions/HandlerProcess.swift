@@ -1,3 +1,4 @@
+internal import CLinux
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
@@ -142,7 +143,71 @@ final class HandlerProcess {
         return lastTask
     }
 
+    // MARK: End
+
+    /// Asks the process to end, if it is the router's to end.
+    ///
+    /// - Returns: whether it is.
+    func terminate() -> Bool {
+        isEnded = isRoutersToEnd
+        if isRoutersToEnd { handle?.send(signal: SIGTERM) }
+        return isRoutersToEnd
+    }
+
+    /// Kills the process if it is the router's to end, or else the processes of the session that it descends from.
+    ///
+    /// - Returns: false if the router has let go of the process, which is not the handler's own.
+    func kill() -> Bool {
+        isEnded = true
+        guard let running else { return true }
+        if isRoutersToEnd {
+            running.kill()
+            return true
+        }
+        if claim == .descends, ProcessSession.end(getsid(running.pid)) > 0 { return true }
+        running.release()
+        handle = nil
+        return false
+    }
+
+    // MARK: The program
+
+    /// Whether the process runs another program than a launch of the handler would start now, or the same program with other
+    /// arguments.
+    ///
+    /// The router knows the start of its own processes only. Any other process tells its program, and a script may have
+    /// started that. So a file that is gone counts, and so does another program that a person has started by hand.
+    func runsEarlierProgram(than handler: Handler, _ pid: UInt32, _ launcher: HandlerLauncher) async -> Bool {
+        if ProcessProgram.isReplaced(pid: pid) { return true }
+        if let launched {
+            let former = launched.handler
+            if former.program != handler.program || former.manifest.arguments != handler.manifest.arguments
+                || former.manifest.environment != handler.manifest.environment
+            {
+                return true
+            }
+            return await launcher.programVersion(of: handler).map { $0 != launched.version } ?? false
+        }
+        return claim == .runsProgram ? await !launcher.runsProgram(of: handler, pid: pid) : false
+    }
+
+    /// The names that the process took instead of the handler's, in words; at most three of them.
+    var otherNamesInWords: QuotingText {
+        guard !otherNames.isEmpty else { return "" }
+        var words = otherNames.prefix(3).map(\.rawValue)
+        let rest = otherNames.count - words.count
+        if rest > 0 { words.append(rest == 1 ? "1 other" : "\(rest) others") }
+        return ", and took \(words.joined(separator: " and "))"
+    }
+
     // MARK: Connection
+
+    /// Notes that the process is a proxy, behind which nobody knows the handler's own.
+    func noteProxy(_ pid: UInt32) {
+        isHidden = true
+        isSuspendable = false
+        suspensionProblem = "process \(pid), the proxy of its sandbox, hides which process it is"
+    }
 
     /// Notes the answer to a request. A handler that has just answered is not silent, even if an earlier question is still open.
     func noteAnswer(_ answer: Result<OpenAnswer, CallError>) {

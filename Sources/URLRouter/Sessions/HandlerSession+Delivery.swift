@@ -46,7 +46,7 @@ extension HandlerSession {
             let hadAnswered = process.hasAnswered
             let answer = await attempt(request, owner)
             requests.release(request)
-            if laneIsOffered { useLane() }
+            if processes.isLaneOffered { processes.useLane() }
             if self.owner == owner { process.noteAnswer(answer) }
             switch answer {
             case .success(let answer): return try result(answer, request, owner)
@@ -120,13 +120,13 @@ extension HandlerSession {
 
     private func attempt(_ request: OpenRequest, _ owner: BusName) async -> Result<OpenAnswer, CallError> {
         // Without the state, the router could take a handler in the foreground for one in the background, and stop it.
-        if stateGate.isClosed { await stateGate.wait() }
+        if processes.stateGate.isClosed { await processes.stateGate.wait() }
         guard !request.isCancelled else { return .failure(.cancelled) }
         // The handler may have released its name since the request was granted. It then relies on getting nothing more.
         guard self.owner == owner else {
             return .failure(.remote(RemoteError(HandlerInterface.ending, "\(id) is exiting")))
         }
-        if !process.hasAnswered, !timers.launch.isRunning, process.isChild { startLaunchTimer() }
+        if !process.hasAnswered, !timers.launch.isRunning, process.isChild { launch.startTimer() }
         if request.causedLaunch || request.causedWake { request.addPhase("ready") }
         let left = ContinuousClock.now.duration(to: request.deadline)
         guard left > .zero else { return .failure(.cancelled) }
@@ -225,9 +225,9 @@ extension HandlerSession {
         switch error {
         case .remote(let error) where error.isFromBus && error.name == .noReply:
             // The next process of the handler forgets the verdict.
-            let verdict = verdict
+            let verdict = processes.verdict
             // A sender that reads of a killed process finds no process. The end of a connection comes before that of its process.
-            let crash = await crashError(behind: owner)
+            let crash = await processes.crashError(behind: owner)
             return verdict ?? crash
         case .remote(let error) where error.isFromMissingMethod && !hadAnswered:
             return OpenURLError(

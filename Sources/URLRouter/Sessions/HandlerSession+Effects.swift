@@ -10,25 +10,20 @@ internal import Reactor
 extension HandlerSession {
     func perform(_ effect: HandlerStateMachine.Effect) {
         switch effect {
-        case .lookForOwner: host.tasks.start { await self.lookForOwner() }
-        case .launch: launch()
+        case .lookForOwner: startTask { await self.processes.lookForOwner() }
+        case .launch: launch.start()
         case .identify(let owner):
-            let hadTasks = !process.tasks.isEmpty
-            process = process.withNewConnection
-            if hadTasks { background.recordTasks() }
-            verdict = nil
-            timers.background.cancel()
             // A process that waits for its first message does not hang. The first message starts the watchdog again.
             if requests.waiting.isEmpty { timers.launch.cancel() }
-            identify(owner)
+            processes.identify(owner)
         case .deliver: deliverWaiting()
         case .failWaiting(let error): failWaiting(error)
-        case .failLaunch(let failure): failWaiting(launchError(failure))
+        case .failLaunch(let failure): failWaiting(launch.error(of: failure))
         case .checkProgress: watchdog.checkProgress()
         case .takeForeground: host.clearForeground(except: id)
-        case .enterBackground(let owner): host.tasks.start { await self.background.enter(owner) }
+        case .enterBackground(let owner): startTask { await self.background.enter(owner) }
         case .scheduleSuspension: background.scheduleSuspension()
-        case .askToSuspend(let owner): host.tasks.start { await self.background.askToSuspend(owner) }
+        case .askToSuspend(let owner): startTask { await self.background.askToSuspend(owner) }
         case .stop:
             process.stop()
         case .resume:
@@ -40,32 +35,23 @@ extension HandlerSession {
         case .startTimer: timers.start(timers.state, in: machine.transitionTimeout, .timeOver)
         case .startNameTimer: timers.start(timers.name, in: machine.transitionTimeout, .nameTimeOver)
         case .wakeIfWaiting: if !requests.waiting.isEmpty { handle(.requested) }
-        case .terminate:
-            process.isEnded = process.isRoutersToEnd
-            if process.isRoutersToEnd {
-                process.handle?.send(signal: SIGTERM)
-            } else if let owner = machine.connection {
-                host.tasks.start { await self.askToEnd(owner) }
-            }
-        case .kill:
-            process.isEnded = true
-            killProcess()
+        case .terminate: processes.terminate()
+        case .kill: processes.kill()
         case .blame(let error):
             host.log.warning("\(withoutSecrets(error.text))", metadata: ["handler": "\(id)"])
-            verdict = error
+            processes.verdict = error
         case .startEndWatchdog:
             timers.cancelProcessTimers()
             let hasExited = process.handle?.exit != nil
             timers.start(timers.end, in: hasExited ? host.limits.nameTimeout : host.limits.endTimeout, .endTimedOut)
-        case .endDescendants: endDescendants()
+        case .endDescendants: processes.endDescendants()
         case .restartIfWaiting:
             timers.cancelProcessTimers()
-            timers.background.cancel()
+            background.stopTimer()
             watchdog.stop()
-            if let handle = process.handle, let exit = handle.exit { endedProcess = (handle.pid, exit, process.output) }
-            process = HandlerProcess()
+            processes.forget()
             guard !requests.waiting.isEmpty else { return }
-            name.askNextTime()
+            processes.name.askNextTime()
             handle(.requested)
         }
     }

@@ -51,7 +51,7 @@ extension HandlerSession {
             if let state, state != .notRunning { return handle(.tellsState(owner: owner, state)) }
         } catch {
             // A handler in another language need not have the two.
-            host.log.debug("\(id) did not report its state: \(error)")
+            host.log.debug("\(id) does not say its state: \(error)")
         }
         guard machine.state == .running(owner: owner, .inactive) else { return }
         try await leaveForeground()
@@ -69,7 +69,7 @@ extension HandlerSession {
         switch machine.state {
         case .ending, .notRunning, .lookingForOwner, .starting, .lostProcess:
             if machine.exitsOnSuspend { return }
-            throw verdict ?? OpenURLError(.handlerCrashed, "\(id) exited on its way to the background")
+            throw processes.verdict ?? OpenURLError(.handlerCrashed, "\(id) ended on its way to the background")
         case .running(_, .foreground):
             throw OpenURLError(.notAllowed, "\(id) is in the foreground again, because a URL has arrived")
         case .running, .suspending, .suspended, .waking: return
@@ -86,7 +86,7 @@ extension HandlerSession {
         if case .running(_, .background) = machine.state { handle(.timeOver) }
         // The watchdog of the state is shorter, except for a process that a person or a debugger holds.
         guard await wait(for: openTimeout, until: { if case .suspending = $0 { false } else { true } }) else {
-            throw OpenURLError(.timedOut, "\(id) did not answer whether it can be suspended")
+            throw OpenURLError(.timedOut, "\(id) does not answer whether it can be suspended")
         }
         switch machine.state {
         case .running:
@@ -96,7 +96,7 @@ extension HandlerSession {
             guard let reason = process.suspensionProblem else { return }
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .ending:
-            throw verdict ?? OpenURLError(.handlerCrashed, "\(id) exited before it was suspended")
+            throw processes.verdict ?? OpenURLError(.handlerCrashed, "\(id) ended before it was suspended")
         }
     }
 
@@ -119,26 +119,23 @@ extension HandlerSession {
             case .suspending, .suspended, .waking, .ending: false
             }
         }
-        if !isGone { throw OpenURLError(.timedOut, "\(id) did not exit") }
+        if !isGone { throw OpenURLError(.timedOut, "\(id) does not end") }
         guard !isRoutersToEnd, let connection else { return }
         do throws(CallError) {
             guard try await host.bus.owner(of: id) == connection else { return }
         } catch {
-            host.log.debug("the bus did not report who owns \(id): \(error)")
+            host.log.debug("the bus does not say who owns \(id): \(error)")
         }
         throw OpenURLError(
             .notAllowed,
-            "the process that owns \(id) does not run the handler's program, and did not exit when it was asked to"
+            "the process that owns \(id) does not run the handler's program, and does not end when it is asked to"
         )
     }
 
-    /// Asks a process to end that is not the router's to end. A process behind the proxy of a sandbox is such a process.
-    func askToEnd(_ owner: BusName) async {
-        do throws(CallError) {
-            try await host.bus.terminate(id, at: owner, timeout: host.limits.endTimeout)
-        } catch {
-            host.log.debug("\(id) did not exit when it was asked to: \(error)")
-        }
+    /// Ends the program whose claim has ended, and everything that waits for it.
+    func claimEnded() {
+        process.isUnwanted = true
+        handle(.terminated)
     }
 
     // MARK: Notifications
@@ -150,11 +147,11 @@ extension HandlerSession {
         case .suspending, .suspended, .waking:
             let kept = process.notifications
             guard kept[kind] != nil || kept.count < host.limits.notificationKinds else {
-                throw OpenURLError(.limitsExceeded, "\(kept.count) kinds of notifications already wait for \(id)")
+                throw OpenURLError(.limitsExceeded, "\(kept.count) kinds of notifications wait for \(id) already")
             }
             let others = process.notificationSizes.filter { $0.key != kind && kept[$0.key] != nil }
             guard others.values.reduce(size, +) <= host.limits.keptNotificationBytes else {
-                throw OpenURLError(.limitsExceeded, "the notifications waiting for \(id) are too large")
+                throw OpenURLError(.limitsExceeded, "the notifications that wait for \(id) are too large")
             }
             process.notificationSizes = others
             process.notificationSizes[kind] = size
@@ -195,7 +192,7 @@ extension HandlerSession {
         do throws(CallError) {
             try await host.bus.notify(notifications, id, at: owner, timeout: openTimeout)
         } catch {
-            host.log.debug("\(id) did not take notifications: \(error)")
+            host.log.debug("\(id) does not take notifications: \(error)")
         }
     }
 
@@ -208,7 +205,7 @@ extension HandlerSession {
         do throws(CallError) {
             try await host.bus.receiveMemoryWarning(id, at: owner, timeout: host.limits.eventTimeout)
         } catch {
-            host.log.debug("\(id) did not take a memory warning: \(error)")
+            host.log.debug("\(id) does not take memory warnings: \(error)")
         }
     }
 }

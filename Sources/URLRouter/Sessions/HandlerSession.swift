@@ -5,7 +5,10 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 
-/// One handler in the router: the machine, the process, and the requests.
+/// One handler in the router: its machine, its requests, and the parts that act on its process.
+///
+/// The session reports events to the machine, performs the effects, and takes each request to its outcome. Its parts do the rest, and
+/// see the session only as their view of it.
 ///
 /// A session belongs to the router's actor, whose executor is the event loop. Its asynchronous methods stay on the actor of
 /// their caller, so between an event and its effects there is neither a lock nor a change of threads. An actor for each
@@ -13,37 +16,21 @@ internal import SchemeRegistry
 final class HandlerSession {
     let id: BusName
     let host: SessionHost
-    let quarantine: Quarantine
     /// The handler as the registry has it now; the process may have been started with an earlier manifest.
     private(set) var handler: Handler
     private(set) var machine: HandlerStateMachine
     var requests: RequestQueue
-    var process = HandlerProcess()
-    /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives the
-    /// process, because the bus tells the end of the process before the end of its requests.
-    var verdict: OpenURLError?
-    /// The owner of the name that was examined last and that the machine may be told of.
-    var candidate: OwnerCandidate?
-    /// The last owner of the name whose process the bus has told, the number of the connection's process, and that of the handler,
-    /// which differ behind the proxy of a sandbox.
-    var ownerProcess: (owner: BusName, pid: UInt32, handler: UInt32)?
-    /// Whether a process has offered the lane for the handler, and the router has not looked at the offer yet.
-    var laneIsOffered = false
-    /// The process that ended last. The bus may tell the end of the process's requests after the kernel has told the exit.
-    var endedProcess: (pid: CInt, exit: ProcessExit, output: ProcessOutput)?
 
+    /// The crashes of the handler.
+    let quarantine: Quarantine
     /// The time limits that end in an event.
     private(set) lazy var timers = HandlerTimers(on: host.loop, self)
     /// The watchdog of the delegate's methods.
     private(set) lazy var watchdog = ProgressWatchdog(id, host, self)
     private(set) lazy var background = HandlerBackground(id, host, timers, watchdog, self)
+    private(set) lazy var processes = HandlerProcesses(id, host, quarantine, background, self)
+    private(set) lazy var launch = HandlerLaunch(id, host, quarantine, timers, processes, self)
 
-    /// The owner of the name.
-    let name: NameOwner
-    /// Closed while the router asks a process of another program for its state.
-    let stateGate = TaskGate()
-    /// Closed while the process is being started. Events wait meanwhile too.
-    let startGate = TaskGate()
     /// The events that the machine has not seen yet.
     private var events: Deque<HandlerStateMachine.Event> = []
     private var isHandlingEvents = false
@@ -57,7 +44,6 @@ final class HandlerSession {
         self.id = id
         self.host = host
         quarantine = Quarantine(id, host)
-        name = NameOwner(id, host)
         requests = RequestQueue(host.limits)
         machine = HandlerStateMachine(
             id: id.rawValue,
@@ -84,6 +70,9 @@ final class HandlerSession {
 
     /// The connection that gets the handler's URLs now.
     var owner: BusName? { machine.owner }
+
+    /// The process that the handler has, or is about to have.
+    var process: HandlerProcess { processes.current }
 
     /// Whether the handler has a process.
     var isRunning: Bool { process.running != nil || machine.connection != nil }
@@ -116,10 +105,10 @@ final class HandlerSession {
 
     /// Takes the events into account that wait.
     func handleEvents() {
-        guard !isHandlingEvents, !startGate.isClosed else { return }
+        guard !isHandlingEvents, !processes.startGate.isClosed else { return }
         isHandlingEvents = true
         defer { isHandlingEvents = false }
-        while !startGate.isClosed, let event = events.popFirst() {
+        while !processes.startGate.isClosed, let event = events.popFirst() {
             let (before, wasWoken) = (machine.state, machine.woken)
             // A stranger that has the name is not the router's to end.
             machine.exitsOnSuspend = handler.exitsOnSuspend && process.isRoutersToEnd
@@ -132,7 +121,7 @@ final class HandlerSession {
             if machine.state != before || machine.woken != wasWoken { stateChanged() }
         }
         // A launch that fails at once passes through a state that no caller needs to know.
-        if state != announced, !startGate.isClosed {
+        if state != announced, !processes.startGate.isClosed {
             announced = state
             host.bus.announce(state, of: id)
         }
@@ -144,6 +133,16 @@ final class HandlerSession {
             withExtendedLifetime(self) {}
         }
     }
+
+    /// Notes that the owner of the name has launched.
+    func finishLaunch(_ owner: BusName) {
+        guard self.owner == owner else { return }
+        process.hasAnswered = true
+        timers.launch.cancel()
+    }
+
+    /// Returns a text that the handler has written, without the secrets of its latest URLs.
+    func withoutSecrets(_ text: QuotingText) -> QuotingText { host.withoutSecrets(text, of: id) }
 
     private func stateChanged() {
         if case .running(_, .foreground) = machine.state {
@@ -179,7 +178,7 @@ final class HandlerSession {
     }
 }
 
-extension HandlerSession: WatchedSession, BackgroundSession {}
+extension HandlerSession: WatchdogView, BackgroundView, ProcessesView, LaunchView {}
 
 /// A task that waits for the machine to reach a state.
 private final class StateWaiter {

@@ -56,7 +56,7 @@ final class HandlerSessions {
         for id in unregistered {
             // A task that uses the session, or a timer or process of it, holds another reference.
             guard isKnownUniquelyReferenced(&sessions[id]) else { continue }
-            sessions.removeValue(forKey: id)?.name.unwatch()
+            sessions.removeValue(forKey: id)?.processes.name.unwatch()
         }
     }
 
@@ -80,7 +80,7 @@ final class HandlerSessions {
         }
         // A request may have made the session meanwhile, from a newer manifest.
         let session = self[handler.id] ?? obtain(for: handler)
-        await session.findProcess()
+        await session.processes.find()
         return session
     }
 
@@ -89,7 +89,7 @@ final class HandlerSessions {
         do throws(CallError) {
             for name in try await host.bus.names() {
                 guard let handler = registry.handler(named: name.rawValue), handler.kind == .native else { continue }
-                await obtain(for: handler).findProcess()
+                await obtain(for: handler).processes.find()
             }
         } catch {
             host.log.error("the bus did not list its names: \(error)")
@@ -99,11 +99,11 @@ final class HandlerSessions {
     /// Notes that a name of the bus has got an owner. A person may have started a handler that nothing has asked for yet.
     func nameAppeared(_ name: BusName, in registry: Registry) {
         // A session that watches its name learns this by itself.
-        guard self[name]?.name.isWatched != true, let handler = registry.handler(named: name.rawValue),
+        guard self[name]?.processes.name.isWatched != true, let handler = registry.handler(named: name.rawValue),
             handler.kind == .native, handler.program != nil
         else { return }
         let session = obtain(for: handler)
-        host.tasks.start { await session.findProcess() }
+        host.tasks.start { await session.processes.find() }
     }
 
     /// Asks all handlers for their state that have not told it, and returns when each has answered or its time is over.
@@ -116,7 +116,7 @@ final class HandlerSessions {
             }
             left += 1
             host.tasks.start {
-                await session.askForState(owner)
+                await session.processes.askForState(owner)
                 left -= 1
                 if left == 0 { waiter?.resume() }
             }
@@ -220,6 +220,6 @@ extension HandlerSession {
     func isItself(_ caller: ProcessIdentity, _ connection: BusName, inSandboxOf application: String?) -> Bool {
         caller == process.identity || connection == machine.connection || application == id.rawValue
             // The proxy of the handler's sandbox has each connection of the sandbox.
-            || ownerProcess.map { $0.owner == machine.connection && $0.pid == caller.pid } == true
+            || processes.owner.map { $0.connection == machine.connection && $0.pid == caller.pid } == true
     }
 }

@@ -5,7 +5,7 @@ internal import Reactor
 internal import SchemeRegistry
 
 /// A handler's session as the watchdog sees it.
-protocol WatchedSession: SessionView {
+protocol WatchdogView: SessionView {
     var requests: RequestQueue { get }
     /// The time limit for the answer to one URL, if the sender sets none.
     var openTimeout: Duration { get }
@@ -25,9 +25,9 @@ final class ProgressWatchdog {
     private let limits: RouterLimits
     private let log: Logger
     private let timer: RestartableTimer
-    private unowned let session: any WatchedSession
+    private unowned let session: any WatchdogView
 
-    init(_ id: BusName, _ host: SessionHost, _ session: any WatchedSession) {
+    init(_ id: BusName, _ host: SessionHost, _ session: any WatchdogView) {
         self.id = id
         bus = host.bus
         limits = host.limits
@@ -217,7 +217,6 @@ final class ProgressWatchdog {
         process.isBusy = true
         start(session.machine.transitionTimeout)
         session.startTask { [self] in
-            let session = session
             do throws(CallError) {
                 // The handler answers a notification of nothing when all earlier events are done.
                 try await bus.notify([:], id, at: owner, timeout: limits.eventTimeout)

@@ -100,7 +100,7 @@ final class TemporaryRegistrations {
             throw error
         }
         // After a restart of the router, the program has its name already.
-        if let handler = registry[id], handler.isTemporary { await sessions.obtain(for: handler).findProcess() }
+        if let handler = registry[id], handler.isTemporary { await sessions.obtain(for: handler).processes.find() }
     }
 
     /// Checks that a program may claim a scheme for a handler.

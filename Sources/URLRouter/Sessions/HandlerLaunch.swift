@@ -1,0 +1,215 @@
+internal import CLinux
+internal import DBus
+internal import DequeModule
+internal import Glibc
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+
+/// A handler's session as the launch of its process sees it.
+protocol LaunchView: SessionView {
+    var requests: RequestQueue { get }
+    /// Takes the events into account that have waited for the start of the process.
+    func handleEvents()
+}
+
+/// The launch of a handler's process: its start, the time until it has the handler's name, and the words for its failures.
+///
+/// The object belongs to the router's actor.
+final class HandlerLaunch {
+    private let id: BusName
+    private let host: SessionHost
+    private let quarantine: Quarantine
+    private let timers: HandlerTimers
+    private let processes: HandlerProcesses
+    private unowned let session: any LaunchView
+
+    init(
+        _ id: BusName,
+        _ host: SessionHost,
+        _ quarantine: Quarantine,
+        _ timers: HandlerTimers,
+        _ processes: HandlerProcesses,
+        _ session: any LaunchView
+    ) {
+        self.id = id
+        self.host = host
+        self.quarantine = quarantine
+        self.timers = timers
+        self.processes = processes
+        self.session = session
+    }
+
+    private var timeLimit: Duration { session.machine.launchTimeout }
+
+    // MARK: Start
+
+    /// Starts the process. The session takes no event into account until the process is there, or until its start has failed:
+    /// the process itself may cause the next event.
+    func start() {
+        guard host.runners[id] == nil else { return waitForRunProgram() }
+        processes.startGate.close()
+        session.startTask { [self] in
+            let newest = host.bus.newestConnection
+            let started: Result<(process: StartedProcess, handler: Handler), OpenURLError>
+            do throws(OpenURLError) {
+                started = .success(try await startProcess())
+            } catch {
+                started = .failure(error)
+            }
+            processes.startGate.open {
+                switch started {
+                case .success(let (process, handler)): processStarted(process, of: handler, newest)
+                case .failure(let error): session.handle(.launchFailed(error))
+                }
+            }
+            session.handleEvents()
+        }
+    }
+
+    private func startProcess() async throws(OpenURLError) -> (process: StartedProcess, handler: Handler) {
+        let session = session
+        try await quarantine.check(session.handler)
+        // A registration may change the handler during the start.
+        let handler = session.handler
+        // A toolkit takes the tokens from the environment of its process, before it gets the first message.
+        let waiting = session.requests.waiting
+        let tokens = waiting.lazy.map(\.options.tokenVariables).first { !$0.isEmpty }
+        let caller = waiting.lazy.compactMap(\.caller).first
+        let started = try await host.launcher.launch(
+            handler,
+            tokens ?? [:],
+            for: caller,
+            within: timeLimit,
+            onExit: processes.exitHandler
+        )
+        return (started, handler)
+    }
+
+    private func processStarted(
+        _ started: StartedProcess,
+        of handler: Handler,
+        _ newest: ConnectionNumber?
+    ) {
+        host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
+        quarantine.noteProgram(started.version)
+        let process = HandlerProcess(
+            handle: started.handle,
+            identity: UInt32(exactly: started.handle.pid).flatMap(ProcessIdentity.init(pid:)),
+            newestEarlierConnection: newest,
+            output: started.output,
+            since: UInt64(time(nil)),
+            claim: .wasStarted
+        )
+        process.launched = (handler, started.version)
+        processes.current = process
+        startTimer()
+        for request in session.requests.waiting {
+            request.causedLaunch = true
+            request.addPhase("processStarted")
+        }
+    }
+
+    /// Waits until the program that `openurl run` has started takes the handler's name.
+    private func waitForRunProgram() {
+        processes.current = HandlerProcess()
+        timers.launch.start(in: timeLimit) { [self, session] in
+            let fail = { [self, session] in session.handle(.launchFailed(runError())) }
+            guard session.machine.state == .starting, let runner = host.runners[id] else { return fail() }
+            findOtherNames(of: { pid in UInt32(exactly: pid).map(runner.isAncestor) == true }, then: fail)
+        }
+    }
+
+    // MARK: The time limit
+
+    /// Starts the time limit of the launch.
+    func startTimer() {
+        processes.current.launchDeadline = .now + timeLimit
+        timers.launch.start(in: timeLimit) { [self, session] in
+            if session.process.isHeld { startTimer() } else { timeIsOver() }
+        }
+    }
+
+    /// The time limit of the launch is over. If the handler's name has no owner, the bus is asked which other names the process
+    /// has taken.
+    private func timeIsOver() {
+        guard session.machine.state == .starting, let running = processes.current.running else {
+            return session.handle(.launchTimedOut)
+        }
+        // The process that the router started, and its descendants.
+        findOtherNames(of: { getsid($0) == running.pid }) { [session] in session.handle(.launchTimedOut) }
+    }
+
+    // MARK: Other names
+
+    /// Asks the bus, within ``RouterLimits/otherNamesTime``, which names some processes have taken, if the handler's name still
+    /// has no owner then.
+    ///
+    /// - Parameter finish: called once, with the names in the process; not called if the launch ends meanwhile.
+    private func findOtherNames(of isMeant: @escaping (pid_t) -> Bool, then finish: @escaping () -> Void) {
+        let launched = processes.current
+        timers.launch.start(in: host.limits.otherNamesTime, finish)
+        session.startTask { [self] in
+            await findOtherNames(of: isMeant, for: launched)
+            guard isWaitingForNames(launched) else { return }
+            timers.launch.cancel()
+            finish()
+        }
+    }
+
+    /// Whether the time is not over in which the bus is asked for the names of a process.
+    private func isWaitingForNames(_ launched: HandlerProcess) -> Bool {
+        session.machine.state == .starting && processes.current === launched && timers.launch.isRunning
+    }
+
+    /// Finds the names that some processes own. If the time is over before, the names found so far stay.
+    private func findOtherNames(of isMeant: (pid_t) -> Bool, for launched: HandlerProcess) async {
+        launched.otherNames = []
+        do throws(CallError) {
+            for name in try await host.bus.names().sorted(by: { $0.rawValue < $1.rawValue }) where !name.isUnique {
+                guard isWaitingForNames(launched) else { return }
+                let isOwned = try await isOwned(name, by: isMeant)
+                if isOwned, isWaitingForNames(launched) { launched.otherNames.append(name) }
+            }
+        } catch {
+            host.log.debug("the bus does not tell the names that \(id) took: \(error)")
+        }
+    }
+
+    private func isOwned(_ name: BusName, by isMeant: (pid_t) -> Bool) async throws(CallError) -> Bool {
+        do throws(CallError) {
+            return try await host.bus.credentials(of: name).pid.flatMap { pid_t(exactly: $0) }.map(isMeant) == true
+        } catch .remote {
+            // The name has lost its owner.
+            return false
+        }
+    }
+
+    // MARK: Words
+
+    /// The error for the requests that wait for a launch that has failed.
+    func error(of failure: HandlerStateMachine.LaunchFailure) -> OpenURLError {
+        let process = processes.current
+        let hint = host.withoutSecrets(process.output.hint, of: id)
+        switch failure {
+        case .processEnded(let exit):
+            return OpenURLError(.launchFailed, "\(id) \(exit) before it was ready\(hint)")
+        case .nameNotTaken:
+            return OpenURLError(
+                .timedOut,
+                "\(id) did not take its name on the bus within \(timeLimit.inWords) of its start\(process.otherNamesInWords); "
+                    + "its process was killed\(hint)"
+            )
+        }
+    }
+
+    private func runError() -> OpenURLError {
+        OpenURLError(
+            .launchFailed,
+            "the program that 'openurl run' started has not taken the name \(id) on the bus within "
+                + "\(timeLimit.inWords)\(processes.current.otherNamesInWords); "
+                + "it has to take the name that --handler or its manifest says"
+        )
+    }
+}

@@ -1,0 +1,355 @@
+internal import CLinux
+internal import DBus
+internal import Glibc
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+internal import SystemPackage
+internal import UserFiles
+
+/// A handler's session as its processes see it.
+protocol ProcessesView: SessionView {
+    var requests: RequestQueue { get }
+    func wait(for time: Duration, until isReached: @escaping (HandlerStateMachine.State) -> Bool) async -> Bool
+}
+
+/// The process of one handler: found by the owner of the handler's name, adopted, ended, and remembered after its end.
+///
+/// A handler never has two processes. The object belongs to the router's actor.
+final class HandlerProcesses {
+    let id: BusName
+    let host: SessionHost
+    private let quarantine: Quarantine
+    private let background: HandlerBackground
+    unowned let session: any ProcessesView
+
+    /// The process that the handler has, or is about to have.
+    var current = HandlerProcess()
+    /// The owner of the name.
+    let name: NameOwner
+    /// Closed while the process is being started. Events wait meanwhile too.
+    let startGate = TaskGate()
+    /// Closed while the router asks a process of another program for its state.
+    let stateGate = TaskGate()
+    /// The owner of the name that was examined last and that the machine may be told of.
+    private var candidate: OwnerCandidate?
+    /// The last owner of the name whose process the bus has reported, the number of the connection's process, and that of the handler,
+    /// which differ behind the proxy of a sandbox.
+    private(set) var owner: (connection: BusName, pid: UInt32, handler: UInt32)?
+    /// Whether a process has offered the lane for the handler, and the router has not looked at the offer yet.
+    private(set) var isLaneOffered = false
+    /// The process that ended last. The bus may report the end of the process's requests after the kernel has reported the exit.
+    private var ended: (pid: CInt, exit: ProcessExit, output: ProcessOutput)?
+    /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives the
+    /// process, because the bus reports the end of the process before the end of its requests.
+    var verdict: OpenURLError?
+
+    init(
+        _ id: BusName,
+        _ host: SessionHost,
+        _ quarantine: Quarantine,
+        _ background: HandlerBackground,
+        _ session: any ProcessesView
+    ) {
+        self.id = id
+        self.host = host
+        self.quarantine = quarantine
+        self.background = background
+        self.session = session
+        name = NameOwner(id, host)
+    }
+
+    /// Forgets the process, which is gone.
+    func forget() {
+        if let handle = current.handle, let exit = handle.exit { ended = (handle.pid, exit, current.output) }
+        current = HandlerProcess()
+    }
+
+    // MARK: The owner of the name
+
+    /// Finds the owner of the name for a request, and reports it to the machine.
+    func lookForOwner() async {
+        let session = session
+        // A launch needs the session's variables, which are asked for at the same time.
+        let update = session.machine.state == .lookingForOwner ? host.launcher.session.startUpdate() : nil
+        do throws(CallError) {
+            // The machine learns of every change of the owner, so this answer may be late.
+            while let owner = try await currentOwner() {
+                if await examine(owner, { .found(owner: owner) }) { return }
+            }
+            await update?.value
+            session.handle(.found(owner: nil))
+        } catch {
+            host.log.error("the bus does not tell the owner of \(id): \(error)")
+            session.handle(.lookupFailed)
+        }
+    }
+
+    /// Finds a process that this router did not start, if the handler has one and the router does not know it.
+    func find() async {
+        let session = session
+        guard session.machine.state == .notRunning else { return }
+        do throws(CallError) {
+            guard let owner = try await currentOwner(), session.machine.state == .notRunning else { return }
+            await examine(owner) { .ownerChanged(owner) }
+        } catch {
+            host.log.error("the bus does not answer: \(error)")
+        }
+    }
+
+    /// Takes a change of the name's owner into account.
+    func ownerChanged(to owner: BusName?) {
+        name.change(to: owner)
+        // A handler that continues takes its name back on the connection that the router knows.
+        guard let owner, owner != session.machine.connection else { return session.handle(.ownerChanged(owner)) }
+        session.startTask { await self.examine(owner) { .ownerChanged(owner) } }
+    }
+
+    private func currentOwner() async throws(CallError) -> BusName? {
+        let session = session
+        return try await name.current { session.machine.state == .lookingForOwner }
+    }
+
+    /// Finds out whether a new owner of the name is the handler, and reports that to the machine. A stranger gets nothing.
+    ///
+    /// - Parameter event: the machine's event if the owner is the handler.
+    /// - Returns: false if the owner has changed meanwhile. The new owner is examined by itself.
+    @discardableResult
+    private func examine(_ owner: BusName, _ event: () -> HandlerStateMachine.Event) async -> Bool {
+        let session = session
+        let changes = name.changes
+        let candidate = await candidate(owner)
+        guard changes == name.changes else { return false }
+        guard let candidate, candidate.claim != nil else {
+            session.handle(.foundStranger(strangerError(candidate)))
+            return true
+        }
+        self.candidate = candidate
+        session.handle(event())
+        return true
+    }
+
+    /// Asks the bus for the process of an owner of the name.
+    ///
+    /// - Returns: nil if the bus does not report the process.
+    private func candidate(_ owner: BusName) async -> OwnerCandidate? {
+        let session = session
+        do throws(CallError) {
+            let pid = try await host.bus.credentials(of: owner).pid
+            await startGate.wait()
+            if let running = current.running, running.isChild, UInt32(exactly: running.pid) == pid {
+                let claim: OwnerClaim? = current.canHave(owner) ? .wasStarted : nil
+                return OwnerCandidate(owner: owner, pid: pid, handler: pid, claim: claim)
+            }
+            let claim = await host.launcher.claim(
+                of: pid,
+                session.handler,
+                child: current.running?.pid,
+                runner: host.runners[id]
+            )
+            return OwnerCandidate(
+                owner: owner,
+                pid: pid,
+                handler: pid.flatMap(host.launcher.process(behind:)),
+                claim: current.canHave(owner) ? claim : nil
+            )
+        } catch {
+            host.log.debug("the bus does not tell the process of \(id): \(error)")
+            return nil
+        }
+    }
+
+    private func strangerError(_ candidate: OwnerCandidate?) -> OpenURLError {
+        let path = candidate?.pid.flatMap(ProcessProgram.path)
+        let program = path.map { ", \(printable($0))" } ?? ""
+        let manifest = session.handler.path
+        if let pid = candidate?.pid, URLOrigin.isProxy(path) {
+            let sandbox = FlatpakInstance(pid: pid).map { "the sandbox of \(printable($0.application))" }
+            return OpenURLError(
+                .launchFailed,
+                "the name \(id) belongs to \(sandbox ?? "a sandbox that is not known"), behind process \(pid)\(program), and not to "
+                    + "an application of \(manifest); close that application, and try again"
+            )
+        }
+        let stranger = candidate?.pid.map { "process \($0)\(program)" } ?? "a process that the bus does not tell"
+        return OpenURLError(
+            .launchFailed,
+            "the name \(id) belongs to \(stranger), which neither the router has started nor runs the program of \(manifest); "
+                + "end that process, and try again"
+        )
+    }
+
+    // MARK: The process of the owner
+
+    /// Watches the process that owns the name, which is not always the process that was started.
+    func identify(_ owner: BusName) {
+        let hadTasks = !current.tasks.isEmpty
+        current = current.withNewConnection
+        if hadTasks { background.recordTasks() }
+        verdict = nil
+        background.stopTimer()
+        guard let candidate, candidate.owner == owner, let claim = candidate.claim else { return }
+        current.claim = claim
+        guard let connectionPID = candidate.pid else { return }
+        let pid = candidate.handler ?? connectionPID
+        self.owner = (owner, connectionPID, pid)
+        if candidate.handler == nil { current.noteProxy(pid) }
+        useLane()
+        if let running = current.running, UInt32(exactly: running.pid) == pid { return }
+        do throws(Errno) {
+            try adopt(pid, claim)
+        } catch {
+            // The process has ended in the meantime, which the bus reports by itself, unless another process holds the connection.
+            host.log.debug("\(id) cannot be watched: \(error)")
+            if error == .noSuchProcess, session.machine.owner == owner, current.running == nil {
+                session.handle(.exited(.unknown))
+            }
+            return
+        }
+        // A handler that does not answer must not hold up the others.
+        stateGate.close()
+        session.startTask {
+            await self.askForState(owner)
+            self.stateGate.open()
+        }
+    }
+
+    /// Watches a process that this router did not start.
+    private func adopt(_ pid: UInt32, _ claim: OwnerClaim) throws(Errno) {
+        let adopted = try host.launcher.adopt(pid: pid, of: session.handler.id, onExit: exitHandler)
+        current.handle?.release()
+        current.handle = adopted
+        current.identity = ProcessIdentity(pid: pid)
+        background.takeRecordedTasks()
+        current.since = UInt64(time(nil))
+        current.isEnded = false
+        if !claim.isStrong {
+            let isOfRunner = host.runners[id]?.isAncestor(of: pid) == true
+            host.log.notice(
+                isOfRunner ? "started by 'openurl run'" : "started by hand",
+                metadata: ["handler": "\(id)", "pid": "\(pid)", "verified": "false"]
+            )
+        }
+    }
+
+    /// Asks a handler that another program started for its state, which only the handler knows.
+    func askForState(_ owner: BusName) async {
+        let session = session
+        // A handler in another language need not tell. A person who has started a handler by hand looks at it.
+        var state = current.isStartedByRouter ? HandlerState.background : .active
+        do throws(CallError) {
+            // A handler that a person has started has its name before it launches. It answers a notification of nothing after that.
+            if !current.isStartedByRouter { try await host.bus.notify([:], id, at: owner, timeout: .seconds(1)) }
+            let answer = try await host.bus.state(of: id, at: owner, timeout: .seconds(1))
+            state = HandlerState(rawValue: answer) ?? state
+        } catch {
+            host.log.debug("\(id) does not say its state: \(error)")
+        }
+        // A process that was started for its first message has not got the message yet.
+        if state != .notRunning { session.handle(.tellsState(owner: owner, state)) }
+    }
+
+    /// The process, if it runs another program than a launch would start now, or the same program with other arguments.
+    func processOfEarlierProgram() async -> UInt32? {
+        guard let running = current.running, let pid = UInt32(exactly: running.pid) else { return nil }
+        let process = current
+        let isEarlier = await process.runsEarlierProgram(than: session.handler, pid, host.launcher)
+        return isEarlier && process === current && process.running != nil ? pid : nil
+    }
+
+    // MARK: The lane
+
+    /// Reaches the handler over the lane from now on, if its process has offered that. URLs that went over the bus have their answers
+    /// before, so the order holds.
+    func useLane() {
+        guard let owner, owner.connection == session.machine.owner, session.requests.inHand.isEmpty else { return }
+        guard let process = ProcessIdentity(pid: owner.pid) else { return }
+        isLaneOffered = false
+        host.bus.attach(id, at: owner.connection, process)
+    }
+
+    /// Notes that a process has offered the lane for the handler.
+    func offersLane() {
+        isLaneOffered = true
+        useLane()
+    }
+
+    // MARK: End
+
+    /// Asks the process to end.
+    func terminate() {
+        if current.terminate() { return }
+        guard let owner = session.machine.connection else { return }
+        session.startTask { await self.askToEnd(owner) }
+    }
+
+    /// Asks a process to end that is not the router's to end. A process behind the proxy of a sandbox is such a process.
+    private func askToEnd(_ owner: BusName) async {
+        do throws(CallError) {
+            try await host.bus.terminate(id, at: owner, timeout: host.limits.endTimeout)
+        } catch {
+            host.log.debug("\(id) does not end when it is asked to: \(error)")
+        }
+    }
+
+    /// Kills the handler's own process. The router lets go of any other process.
+    func kill() {
+        if current.isRoutersToEnd, let pid = current.running?.pid {
+            host.log.notice("killed", metadata: ["handler": "\(id)", "pid": "\(pid)"])
+        }
+        if !current.kill() { session.handle(.released) }
+    }
+
+    /// Ends the processes that the handler's process has left behind. One of them holds its connection to the bus, so the name
+    /// has an owner that takes no URLs.
+    func endDescendants() {
+        // The router starts each process in a session of its own. The session of any other process is a person's.
+        guard current.claim == .wasStarted, let leader = current.handle?.pid else { return session.handle(.released) }
+        let ended = ProcessSession.end(leader)
+        host.log.notice("killed what it left behind", metadata: ["handler": "\(id)", "processes": "\(ended)"])
+        if ended == 0 { session.handle(.released) }
+    }
+
+    /// Takes the exit of a process into account, and holds the session until then.
+    var exitHandler: (ProcessExit) -> Void {
+        { [self, session] exit in if isEnd(exit) { session.handle(.exited(exit)) } }
+    }
+
+    /// Whether the exit of a process is the end of the handler's.
+    private func isEnd(_ exit: ProcessExit) -> Bool {
+        host.log.info("\(id) \(exit)", metadata: ["handler": "\(id)"])
+        // A process that lost the race for the name ends too, and says nothing about the process that won.
+        guard let handle = current.handle, handle.exit != nil else { return false }
+        if let owner, owner.handler == UInt32(exactly: handle.pid) { host.bus.detach(owner.connection) }
+        if !current.isEnded { quarantine.count(exit, isReady: session.machine.state != .starting) }
+        return true
+    }
+
+    /// The error for a request that a process had in hand when its connection ended.
+    ///
+    /// The bus may report the end of the connection before the kernel reports the exit of the process, so the exit is waited for.
+    func crashError(behind connection: BusName) async -> OpenURLError {
+        let (exit, output) = await end(behind: connection)
+        let words: QuotingText = exit.map { "\($0)" } ?? "left the bus"
+        let hint = host.withoutSecrets(output.hint, of: id)
+        return OpenURLError(
+            .handlerCrashed,
+            "\(id) \(words) before it answered; it may have acted on the URL\(hint)"
+        )
+    }
+
+    /// The way in which the process of a connection that is gone ended, and the place of its output. The way is nil if the process
+    /// still runs after a second.
+    private func end(behind connection: BusName) async -> (exit: ProcessExit?, output: ProcessOutput) {
+        guard let owner, owner.connection == connection else { return (.unknown, .nowhere) }
+        let pid = CInt(truncatingIfNeeded: owner.handler)
+        guard let handle = current.handle, handle.pid == pid else {
+            guard let ended, ended.pid == pid else { return (.unknown, .nowhere) }
+            return (ended.exit, ended.output)
+        }
+        let output = current.output
+        _ = await session.wait(for: .seconds(1)) { _ in handle.exit != nil }
+        return (handle.exit, output)
+    }
+}
