@@ -16,7 +16,7 @@ final class HandlerProcess {
     var identity: ProcessIdentity?
     /// The newest connection of the bus before this router started the process. The process itself has only newer ones, and an
     /// older one is of another process, whose number the kernel has given to this one.
-    var newestEarlierConnection: ConnectionNumber?
+    private let newestEarlierConnection: ConnectionNumber?
     /// The place of the output, if this router started the process.
     var output = ProcessOutput.nowhere
     /// The time at which the router first saw the process, in seconds since 1970.
@@ -31,13 +31,13 @@ final class HandlerProcess {
     /// Whether the user wants the process to end.
     var isUnwanted = false
     /// Whether the handle is that of a proxy, behind which nobody knows the process.
-    var isHidden = false
+    private(set) var isHidden = false
     /// Whether the owner of the name has answered once, and so has launched.
     var hasAnswered = false
     /// The reason for which the process counts as the handler.
     var claim: OwnerClaim?
     /// The time at which the router last stopped the process; nil if it never has.
-    var suspendedSince: ContinuousClock.Instant?
+    private(set) var suspendedSince: ContinuousClock.Instant?
     /// Whether the handler can be asked to release its name, as far as it has not said otherwise.
     var isSuspendable = true
     /// The reason why the bus did not carry the last question whether the process can be suspended.
@@ -51,7 +51,7 @@ final class HandlerProcess {
     /// The time of the first question of the watchdog that the process has not answered; nil after an answer.
     var silentSince: SuspendingClock.Instant?
     /// The time of the last answer to a request.
-    var answeredAt: SuspendingClock.Instant?
+    private(set) var answeredAt: SuspendingClock.Instant?
     /// Whether a memory warning is on its way.
     var isWarned = false
     /// The stay in the background.
@@ -67,9 +67,7 @@ final class HandlerProcess {
     /// The senders of the URLs that have brought the process to the foreground.
     var returnPaths = ReturnPaths()
     /// The changes since the process was stopped: the latest value of each kind.
-    var notifications: [String: Value] = [:]
-    /// The bytes of the notifications that are kept, by their kinds.
-    var notificationSizes: [String: Int] = [:]
+    var notifications = KeptNotifications()
 
     init(
         handle: ProcessHandle? = nil,
@@ -200,7 +198,7 @@ final class HandlerProcess {
         return ", and took \(words.joined(separator: " and "))"
     }
 
-    // MARK: Connection
+    // MARK: The connection
 
     /// Notes that the process is a proxy, behind which nobody knows the handler's own.
     func noteProxy(_ pid: UInt32) {

@@ -141,8 +141,7 @@ extension HandlerSession {
             background.beginStay()
         }
         handle(.delivers(inBackground: inBackground))
-        let notifications = process.notifications
-        process.notifications = [:]
+        let notifications = process.notifications.take()
         do throws(CallError) {
             switch request.purpose {
             case .open:

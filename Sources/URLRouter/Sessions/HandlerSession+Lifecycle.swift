@@ -142,53 +142,21 @@ extension HandlerSession {
 
     /// Delivers a notification, or keeps the latest of its kind while the handler is suspended.
     func notify(_ kind: String, _ value: Value) async throws(OpenURLError) {
-        let size = try size(ofNotification: kind, value)
+        let bytes = try KeptNotifications.bytes(kind, value, host.limits)
         switch machine.state {
         case .suspending, .suspended, .waking:
-            let kept = process.notifications
-            guard kept[kind] != nil || kept.count < host.limits.notificationKinds else {
-                throw OpenURLError(.limitsExceeded, "\(kept.count) kinds of notifications wait for \(id) already")
-            }
-            let others = process.notificationSizes.filter { $0.key != kind && kept[$0.key] != nil }
-            guard others.values.reduce(size, +) <= host.limits.keptNotificationBytes else {
-                throw OpenURLError(.limitsExceeded, "the notifications that wait for \(id) are too large")
-            }
-            process.notificationSizes = others
-            process.notificationSizes[kind] = size
-            process.notifications[kind] = value
+            try process.notifications.keep(kind, value, bytes: bytes, for: id, host.limits)
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .ending:
             guard let owner else { return }
-            // The later value replaces one that is kept.
-            process.notifications[kind] = value
+            process.notifications.add(kind, value)
             await sendNotifications(owner)
-        }
-    }
-
-    /// The bytes of a notification.
-    ///
-    /// - Throws: `limitsExceeded` if the kind or the value is too large, or if the value cannot be kept.
-    private func size(ofNotification kind: String, _ value: Value) throws(OpenURLError) -> Int {
-        guard kind.utf8.count <= host.limits.kindBytes else {
-            throw OpenURLError(
-                .limitsExceeded,
-                "the kind of a notification has more than \(host.limits.kindBytes) bytes"
-            )
-        }
-        do throws(MessageEncodingError) {
-            return try kind.utf8.count + MessageArchive.bytes(of: value, limit: host.limits.notificationBytes).count
-        } catch {
-            throw OpenURLError(.limitsExceeded, "the value of a notification cannot be kept: \(error)")
         }
     }
 
     /// Sends the notifications that were kept. Without them a later value would arrive before an earlier one.
     func sendNotifications(_ owner: BusName) async {
-        let notifications = process.notifications
-        process.notifications = [:]
-        if !notifications.isEmpty { await notify(notifications, owner) }
-    }
-
-    private func notify(_ notifications: [String: Value], _ owner: BusName) async {
+        let notifications = process.notifications.take()
+        guard !notifications.isEmpty else { return }
         do throws(CallError) {
             try await host.bus.notify(notifications, id, at: owner, timeout: openTimeout)
         } catch {
