@@ -6,7 +6,8 @@ internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The router's knowledge of one process of a handler. A new process gets a new object, so nothing outlives its process.
+/// One process of a handler: what the router knows of it, and does to it. A new process gets a new object, so nothing outlives its
+/// process.
 ///
 /// The object is there before the process is known: the owner of a name tells its process only when the bus is asked.
 final class HandlerProcess {

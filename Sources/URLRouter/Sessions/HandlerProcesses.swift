@@ -18,11 +18,11 @@ protocol ProcessesView: SessionView {
 ///
 /// A handler never has two processes. The object belongs to the router's actor.
 final class HandlerProcesses {
-    let id: BusName
-    let host: SessionHost
+    private let id: BusName
+    private let host: SessionHost
     private let quarantine: Quarantine
     private let background: HandlerBackground
-    unowned let session: any ProcessesView
+    private unowned let session: any ProcessesView
 
     /// The process that the handler has, or is about to have.
     var current = HandlerProcess()
