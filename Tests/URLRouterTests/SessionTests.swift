@@ -500,7 +500,9 @@ import Testing
 extension URLRouter {
     fileprivate var hasNoSession: Bool { sessions.isEmpty }
 
-    fileprivate func requestsWaitForState(_ id: BusName) -> Bool { sessions[id]?.processes.stateGate.holdsTasks == true }
+    fileprivate func requestsWaitForState(_ id: BusName) -> Bool {
+        sessions[id]?.processes.stateGate.holdsTasks == true
+    }
 
     fileprivate func isEndWatched(_ id: BusName) -> Bool? { sessions[id]?.timers.end.isRunning }
 }

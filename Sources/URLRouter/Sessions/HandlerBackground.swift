@@ -153,7 +153,7 @@ final class HandlerBackground {
             )
         }
         guard process.tasks.count < host.limits.tasksPerHandler else {
-            throw OpenURLError(.limitsExceeded, "\(process.tasks.count) background tasks of \(id) are open already")
+            throw OpenURLError(.limitsExceeded, "\(process.tasks.count) background tasks of \(id) are already open")
         }
         guard timeRemaining > 0 else {
             throw OpenURLError(.limitsExceeded, "the background time of \(id) is over")

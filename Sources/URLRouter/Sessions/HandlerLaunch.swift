@@ -173,7 +173,7 @@ final class HandlerLaunch {
                 if isOwned, isWaitingForNames(launched) { launched.otherNames.append(name) }
             }
         } catch {
-            host.log.debug("the bus does not tell the names that \(id) took: \(error)")
+            host.log.debug("the bus did not report the names that \(id) took: \(error)")
         }
     }
 
@@ -207,9 +207,9 @@ final class HandlerLaunch {
     private func runError() -> OpenURLError {
         OpenURLError(
             .launchFailed,
-            "the program that 'openurl run' started has not taken the name \(id) on the bus within "
+            "the program that 'openurl run' started did not take the name \(id) on the bus within "
                 + "\(timeLimit.inWords)\(processes.current.otherNamesInWords); "
-                + "it has to take the name that --handler or its manifest says"
+                + "it must take the name that --handler or its manifest gives"
         )
     }
 }

@@ -196,7 +196,7 @@ final class HandlerProcess {
         var words = otherNames.prefix(3).map(\.rawValue)
         let rest = otherNames.count - words.count
         if rest > 0 { words.append(rest == 1 ? "1 other" : "\(rest) others") }
-        return ", and took \(words.joined(separator: " and "))"
+        return ", but took \(words.joined(separator: " and "))"
     }
 
     // MARK: The connection

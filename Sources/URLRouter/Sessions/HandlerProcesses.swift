@@ -81,7 +81,7 @@ final class HandlerProcesses {
             await update?.value
             session.handle(.found(owner: nil))
         } catch {
-            host.log.error("the bus does not tell the owner of \(id): \(error)")
+            host.log.error("the bus did not report the owner of \(id): \(error)")
             session.handle(.lookupFailed)
         }
     }
@@ -94,7 +94,7 @@ final class HandlerProcesses {
             guard let owner = try await currentOwner(), session.machine.state == .notRunning else { return }
             await examine(owner) { .ownerChanged(owner) }
         } catch {
-            host.log.error("the bus does not answer: \(error)")
+            host.log.error("the bus did not answer: \(error)")
         }
     }
 
@@ -155,7 +155,7 @@ final class HandlerProcesses {
                 claim: current.canHave(owner) ? claim : nil
             )
         } catch {
-            host.log.debug("the bus does not tell the process of \(id): \(error)")
+            host.log.debug("the bus did not report the process of \(id): \(error)")
             return nil
         }
     }
@@ -168,14 +168,14 @@ final class HandlerProcesses {
             let sandbox = FlatpakInstance(pid: pid).map { "the sandbox of \(printable($0.application))" }
             return OpenURLError(
                 .launchFailed,
-                "the name \(id) belongs to \(sandbox ?? "a sandbox that is not known"), behind process \(pid)\(program), and not to "
+                "the name \(id) belongs to \(sandbox ?? "an unknown sandbox"), behind process \(pid)\(program), and not to "
                     + "an application of \(manifest); close that application, and try again"
             )
         }
-        let stranger = candidate?.pid.map { "process \($0)\(program)" } ?? "a process that the bus does not tell"
+        let stranger = candidate?.pid.map { "process \($0)\(program)" } ?? "an unknown process"
         return OpenURLError(
             .launchFailed,
-            "the name \(id) belongs to \(stranger), which neither the router has started nor runs the program of \(manifest); "
+            "the name \(id) belongs to \(stranger), which the router did not start and which does not run the program of \(manifest); "
                 + "end that process, and try again"
         )
     }
@@ -244,7 +244,7 @@ final class HandlerProcesses {
             let answer = try await host.bus.state(of: id, at: owner, timeout: .seconds(1))
             state = HandlerState(rawValue: answer) ?? state
         } catch {
-            host.log.debug("\(id) does not say its state: \(error)")
+            host.log.debug("\(id) did not report its state: \(error)")
         }
         // A process that was started for its first message has not got the message yet.
         if state != .notRunning { session.handle(.tellsState(owner: owner, state)) }
@@ -289,7 +289,7 @@ final class HandlerProcesses {
         do throws(CallError) {
             try await host.bus.terminate(id, at: owner, timeout: host.limits.endTimeout)
         } catch {
-            host.log.debug("\(id) does not end when it is asked to: \(error)")
+            host.log.debug("\(id) did not exit when it is asked to: \(error)")
         }
     }
 

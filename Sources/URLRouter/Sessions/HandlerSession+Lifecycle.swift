@@ -51,7 +51,7 @@ extension HandlerSession {
             if let state, state != .notRunning { return handle(.tellsState(owner: owner, state)) }
         } catch {
             // A handler in another language need not have the two.
-            host.log.debug("\(id) does not say its state: \(error)")
+            host.log.debug("\(id) did not report its state: \(error)")
         }
         guard machine.state == .running(owner: owner, .inactive) else { return }
         try await leaveForeground()
@@ -69,7 +69,7 @@ extension HandlerSession {
         switch machine.state {
         case .ending, .notRunning, .lookingForOwner, .starting, .lostProcess:
             if machine.exitsOnSuspend { return }
-            throw processes.verdict ?? OpenURLError(.handlerCrashed, "\(id) ended on its way to the background")
+            throw processes.verdict ?? OpenURLError(.handlerCrashed, "\(id) exited on its way to the background")
         case .running(_, .foreground):
             throw OpenURLError(.notAllowed, "\(id) is in the foreground again, because a URL has arrived")
         case .running, .suspending, .suspended, .waking: return
@@ -86,7 +86,7 @@ extension HandlerSession {
         if case .running(_, .background) = machine.state { handle(.timeOver) }
         // The watchdog of the state is shorter, except for a process that a person or a debugger holds.
         guard await wait(for: openTimeout, until: { if case .suspending = $0 { false } else { true } }) else {
-            throw OpenURLError(.timedOut, "\(id) does not answer whether it can be suspended")
+            throw OpenURLError(.timedOut, "\(id) did not answer whether it can be suspended")
         }
         switch machine.state {
         case .running:
@@ -96,7 +96,7 @@ extension HandlerSession {
             guard let reason = process.suspensionProblem else { return }
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .ending:
-            throw processes.verdict ?? OpenURLError(.handlerCrashed, "\(id) ended before it was suspended")
+            throw processes.verdict ?? OpenURLError(.handlerCrashed, "\(id) exited before it was suspended")
         }
     }
 
@@ -119,16 +119,16 @@ extension HandlerSession {
             case .suspending, .suspended, .waking, .ending: false
             }
         }
-        if !isGone { throw OpenURLError(.timedOut, "\(id) does not end") }
+        if !isGone { throw OpenURLError(.timedOut, "\(id) did not exit") }
         guard !isRoutersToEnd, let connection else { return }
         do throws(CallError) {
             guard try await host.bus.owner(of: id) == connection else { return }
         } catch {
-            host.log.debug("the bus does not say who owns \(id): \(error)")
+            host.log.debug("the bus did not report who owns \(id): \(error)")
         }
         throw OpenURLError(
             .notAllowed,
-            "the process that owns \(id) does not run the handler's program, and does not end when it is asked to"
+            "the process that owns \(id) does not run the handler's program, and did not exit when it was asked to"
         )
     }
 
@@ -160,7 +160,7 @@ extension HandlerSession {
         do throws(CallError) {
             try await host.bus.notify(notifications, id, at: owner, timeout: openTimeout)
         } catch {
-            host.log.debug("\(id) does not take notifications: \(error)")
+            host.log.debug("\(id) did not take notifications: \(error)")
         }
     }
 
@@ -173,7 +173,7 @@ extension HandlerSession {
         do throws(CallError) {
             try await host.bus.receiveMemoryWarning(id, at: owner, timeout: host.limits.eventTimeout)
         } catch {
-            host.log.debug("\(id) does not take memory warnings: \(error)")
+            host.log.debug("\(id) did not take a memory warning: \(error)")
         }
     }
 }

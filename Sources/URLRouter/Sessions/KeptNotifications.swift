@@ -37,11 +37,11 @@ struct KeptNotifications {
         _ limits: RouterLimits
     ) throws(OpenURLError) {
         guard values[kind] != nil || values.count < limits.notificationKinds else {
-            throw OpenURLError(.limitsExceeded, "\(values.count) kinds of notifications wait for \(id) already")
+            throw OpenURLError(.limitsExceeded, "\(values.count) kinds of notifications already wait for \(id)")
         }
         let others = sizes.filter { $0.key != kind && values[$0.key] != nil }
         guard others.values.reduce(bytes, +) <= limits.keptNotificationBytes else {
-            throw OpenURLError(.limitsExceeded, "the notifications that wait for \(id) are too large")
+            throw OpenURLError(.limitsExceeded, "the notifications waiting for \(id) are too large")
         }
         sizes = others
         sizes[kind] = bytes

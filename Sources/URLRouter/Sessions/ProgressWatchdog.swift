@@ -125,7 +125,7 @@ final class ProgressWatchdog {
             hangs(owner, "\(id) has not answered for \(Duration.seconds(silence.components.seconds).inWords)")
         case .failure(let error):
             // The handler is in another language, and it answers; or the process ends.
-            log.debug("\(id) does not tell its progress: \(error)")
+            log.debug("\(id) did not report its progress: \(error)")
             judgeTransition(of: owner)
         }
     }
@@ -183,7 +183,7 @@ final class ProgressWatchdog {
         guard session.machine.owner == owner, isExpectedToAnswer else { return }
         process.silentSince = nil
         guard process.isRoutersToEnd, !process.isHeld else {
-            log.warning("\(reason); its process is left alone", metadata: ["handler": "\(id)"])
+            log.warning("\(reason); its process keeps running", metadata: ["handler": "\(id)"])
             return session.handle(.reachedBackground(owner: owner))
         }
         // A handler runs one event after the other, so a new process may get the URLs behind the one that hangs. The first may
@@ -204,7 +204,7 @@ final class ProgressWatchdog {
             // One of the contract's own words.
             return QuotingText(stringLiteral: phase)
         } catch {
-            log.debug("\(id) does not tell its progress: \(error)")
+            log.debug("\(id) did not report its progress: \(error)")
             return method
         }
     }
@@ -221,7 +221,7 @@ final class ProgressWatchdog {
                 // The handler answers a notification of nothing when all earlier events are done.
                 try await bus.notify([:], id, at: owner, timeout: limits.eventTimeout)
             } catch {
-                log.debug("\(id) does not take notifications: \(error)")
+                log.debug("\(id) did not take notifications: \(error)")
             }
             guard session.machine.connection == owner else { return }
             process.isBusy = false

@@ -44,7 +44,7 @@ final class Quarantine {
         if isReady, exit == .exited(status: 0) || exit == .unknown { return }
         crashes.add(.now, limits)
         if let timeLeft {
-            log.error("it crashes too often; not started for \(timeLeft.inWords)", metadata: ["handler": "\(id)"])
+            log.error("it crashed too often; not started for \(timeLeft.inWords)", metadata: ["handler": "\(id)"])
         }
     }
 
