@@ -22,7 +22,7 @@ public final class Application {
     /// It is `notRunning` until the launch begins. During the launch it is `inactive`, or `background` if the handler
     /// is launched into the background.
     public private(set) var state = HandlerState.notRunning {
-        didSet { progress.update(state: state) }
+        didSet { blackboard.update(state: state) }
     }
     /// The sender of the URL that is being opened, as far as the bus and the kernel know it; nil between URLs.
     public var source: OpenContext.Source? { opened?.context.source }
@@ -55,14 +55,14 @@ public final class Application {
     let wayBack: (any WayBack)?
     let observers = Observers()
     private let delegate: any ApplicationDelegate
-    private let progress: Progress
+    private let blackboard: WatchdogBlackboard
     private let store: (any RestorableStateStore)?
     private var terminate: () -> Void = {}
 
     package init(
         _ identifier: BusName,
         delegate: any ApplicationDelegate,
-        progress: Progress = Progress(),
+        blackboard: WatchdogBlackboard = WatchdogBlackboard(),
         timekeeper: (any BackgroundTimekeeper)? = nil,
         wayBack: (any WayBack)? = nil,
         store: (any RestorableStateStore)? = nil
@@ -70,9 +70,9 @@ public final class Application {
         self.wayBack = wayBack
         self.identifier = identifier
         self.delegate = delegate
-        self.progress = progress
+        self.blackboard = blackboard
         self.store = store
-        backgroundTasks = BackgroundTasks(progress, timekeeper)
+        backgroundTasks = BackgroundTasks(blackboard, timekeeper)
     }
 
     // MARK: Events
@@ -120,7 +120,7 @@ public final class Application {
         }
         let start = event.context.accepted ?? TracePhase.now
         opened = event
-        progress.update(phase: LifecycleStep.open.rawValue)
+        blackboard.update(phase: LifecycleStep.open.rawValue)
         let work = DelegateWork(arrived) { [delegate] in
             try await delegate.application(
                 self,
@@ -374,12 +374,12 @@ public final class Application {
     ///
     /// The watchdog sees the name of the running method, so that it can report which one does not return.
     private func call(_ step: LifecycleStep, _ result: inout SequenceResult, _ body: () async -> Bool) async {
-        progress.update(phase: step.rawValue)
+        blackboard.update(phase: step.rawValue)
         end(step, &result, await body())
     }
 
     private func end(_ step: LifecycleStep, _ result: inout SequenceResult, _ answer: Bool) {
-        progress.update(phase: "")
+        blackboard.update(phase: "")
         result.add(step, answer)
         observers.post(step)
     }

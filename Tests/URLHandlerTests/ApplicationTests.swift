@@ -23,7 +23,7 @@ import Testing
     }
 
     private func failure(_ delegate: any ApplicationDelegate) async -> OpenURLError? {
-        let application = Application("com.example.app", delegate: delegate, progress: Progress())
+        let application = Application("com.example.app", delegate: delegate, blackboard: WatchdogBlackboard())
         return await failure(application)
     }
 
@@ -259,7 +259,7 @@ import Testing
     }
 
     @Test func observerSeesTheStateAndTheRunningMethod() async throws {
-        #expect(delegate.progress.state == .notRunning)
+        #expect(delegate.blackboard.state == .notRunning)
         _ = try await delegate.application.open(url, context)
         await delegate.application.handle(.terminate)
         #expect(
@@ -268,15 +268,15 @@ import Testing
                 "didBecomeActive active", "willTerminate active",
             ]
         )
-        #expect(delegate.progress.state == .notRunning)
+        #expect(delegate.blackboard.state == .notRunning)
     }
 
     @Test func noMethodRunsBetweenURLs() async throws {
         _ = try await delegate.application.open(url, context)
-        #expect(delegate.progress.phase.name == "")
+        #expect(delegate.blackboard.phase.name == "")
         delegate.open = { throw CancellationError() }
         _ = await failure(delegate.application)
-        #expect(delegate.progress.phase.name == "")
+        #expect(delegate.blackboard.phase.name == "")
     }
 
     // MARK: Optional methods
@@ -290,7 +290,7 @@ import Testing
             }
         }
         let short = Short()
-        let application = Application("com.example.short", delegate: short, progress: Progress())
+        let application = Application("com.example.short", delegate: short, blackboard: WatchdogBlackboard())
         let answer = try await application.open(url, context)
         #expect(answer.reply == ["short": true])
         #expect(short.urls == [url])
@@ -306,7 +306,7 @@ import Testing
 
     @Test func emptyDelegateLaunchesAndDeclines() async throws {
         final class Empty: ApplicationDelegate {}
-        let application = Application("com.example.empty", delegate: Empty(), progress: Progress())
+        let application = Application("com.example.empty", delegate: Empty(), blackboard: WatchdogBlackboard())
         // The result is a decline, not a veto.
         let reason =
             "com.example.empty opens no URLs: its delegate does not implement "

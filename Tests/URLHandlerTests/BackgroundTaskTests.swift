@@ -7,25 +7,25 @@ import Testing
 
 /// Background tasks with a router and without a router.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct BackgroundTaskTests {
-    private let progress = Progress()
+    private let blackboard = WatchdogBlackboard()
     private let router = StandInTimekeeper()
 
     private func application(_ timekeeper: (any BackgroundTimekeeper)? = nil) -> Application {
-        Application("com.example.app", delegate: RecordingDelegate(), progress: progress, timekeeper: timekeeper)
+        Application("com.example.app", delegate: RecordingDelegate(), blackboard: blackboard, timekeeper: timekeeper)
     }
 
     @Test func taskIsOpenFromItsBeginningToItsEnd() async {
         let application = application()
-        #expect(progress.openTasks == 0)
+        #expect(blackboard.openTasks == 0)
         let first = await application.beginBackgroundTask(named: "first")
         let second = await application.beginBackgroundTask(named: "second")
         #expect(first != second)
-        #expect(progress.openTasks == 2)
+        #expect(blackboard.openTasks == 2)
         application.endBackgroundTask(first)
         application.endBackgroundTask(first)
-        #expect(progress.openTasks == 1)
+        #expect(blackboard.openTasks == 1)
         application.endBackgroundTask(second)
-        #expect(progress.openTasks == 0)
+        #expect(blackboard.openTasks == 0)
     }
 
     @Test func timeIsUnlimitedWithoutARouter() async {
@@ -46,10 +46,10 @@ import Testing
         router.grant = .unlimited
         let application = application(router)
         let task = await application.beginBackgroundTask(named: "upload")
-        #expect(progress.openTasks == 1)
+        #expect(blackboard.openTasks == 1)
         application.endBackgroundTask(task)
         #expect(router.log == ["begin upload"])
-        #expect(progress.openTasks == 0)
+        #expect(blackboard.openTasks == 0)
     }
 
     @Test func taskThatTheRouterRefusesExpiresAtOnce() async {
@@ -58,7 +58,7 @@ import Testing
         var hasExpired = false
         let task = await application.beginBackgroundTask(named: "late") { hasExpired = true }
         #expect(hasExpired)
-        #expect(progress.openTasks == 0)
+        #expect(blackboard.openTasks == 0)
         application.endBackgroundTask(task)
         #expect(router.log == ["begin late"])
     }
@@ -100,7 +100,7 @@ import Testing
         application.backgroundTasks.expire()
         #expect(expired == ["first", "second"])
         // A task that the handler does not end stays open. The router ends the process for that reason.
-        #expect(progress.openTasks == 3)
+        #expect(blackboard.openTasks == 3)
     }
 
     @Test func expirationHandlerMayEndItsTaskAndOthers() async {
@@ -115,7 +115,7 @@ import Testing
         }
         application.backgroundTasks.expire()
         #expect(begun.expirations == 1)
-        #expect(progress.openTasks == 0)
+        #expect(blackboard.openTasks == 0)
     }
 }
 

@@ -14,7 +14,7 @@ final class RecordingDelegate: ApplicationDelegate {
         let tokens: [String?]
     }
 
-    let progress = Progress()
+    let blackboard = WatchdogBlackboard()
     private(set) var calls: [Call] = []
     private(set) var launches: [LaunchOptions] = []
     private(set) var urls: [String] = []
@@ -30,14 +30,14 @@ final class RecordingDelegate: ApplicationDelegate {
     var open: () async throws -> OpenResponse = { true }
 
     /// An application with this delegate.
-    lazy var application = Application("com.example.app", delegate: self, progress: progress)
+    lazy var application = Application("com.example.app", delegate: self, blackboard: blackboard)
 
     var names: [String] { calls.map(\.name) }
 
     private func record(_ name: String, _ application: Application) {
         let tokens = [application.activationToken, application.desktopStartupID]
         calls.append(Call(name: name, state: application.state, source: application.source, tokens: tokens))
-        seen.append("\(progress.phase.name) \(progress.state)")
+        seen.append("\(blackboard.phase.name) \(blackboard.state)")
     }
 
     func application(_ application: Application, willFinishLaunchingWithOptions options: LaunchOptions) -> Bool {

@@ -32,7 +32,7 @@ import Testing
     private let delegate = Delegate()
     private let reports = Reports()
     private let answers = Answers()
-    private let progress = Progress()
+    private let blackboard = WatchdogBlackboard()
 
     private final class Answers: Sendable {
         let all = Mutex<[Result<OpenAnswer, OpenURLError>]>([])
@@ -40,7 +40,7 @@ import Testing
 
     /// Returns an application in the foreground.
     private func running() async throws -> Application {
-        let application = Application("com.example.app", delegate: delegate, progress: progress)
+        let application = Application("com.example.app", delegate: delegate, blackboard: blackboard)
         _ = try await application.open(GenericURL("app:launch"), OpenContext())
         #expect(application.state == .active)
         return application
@@ -68,7 +68,7 @@ import Testing
         #expect(replies == [["id": "7"]])
         #expect(answers.all.withLock { $0.first.flatMap { try? $0.get().trace.map(\.name) } } == ["open"])
         #expect(application.requestID == nil)
-        #expect(progress.phase.name == "")
+        #expect(blackboard.phase.name == "")
     }
 
     @Test func waitOfTheDelegateIsTheRestOfTheEvent() async throws {
@@ -81,12 +81,12 @@ import Testing
         let rest = try #require(open(try event(), in: application))
         #expect(replies == [])
         #expect(application.requestID == "7")
-        #expect(progress.phase.name == "open")
+        #expect(blackboard.phase.name == "open")
         opens.yield()
         await rest()
         #expect(replies == [["id": "7"]])
         #expect(application.requestID == nil)
-        #expect(progress.phase.name == "")
+        #expect(blackboard.phase.name == "")
     }
 
     @Test func reportsReachTheRouterBeforeTheAnswer() async throws {

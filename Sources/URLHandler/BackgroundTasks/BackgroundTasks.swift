@@ -74,14 +74,14 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
     }
 
     let timekeeper: (any BackgroundTimekeeper)?
-    private let progress: Progress
+    private let blackboard: WatchdogBlackboard
     private var tasks: [Int: OpenTask] = [:] {
-        didSet { progress.update(openTasks: tasks.count) }
+        didSet { blackboard.update(openTasks: tasks.count) }
     }
     private var lastNumber = 0
 
-    init(_ progress: Progress, _ timekeeper: (any BackgroundTimekeeper)?) {
-        self.progress = progress
+    init(_ blackboard: WatchdogBlackboard, _ timekeeper: (any BackgroundTimekeeper)?) {
+        self.blackboard = blackboard
         self.timekeeper = timekeeper
     }
 

@@ -50,7 +50,7 @@ extension Application {
         _ reach: HandlerReach,
         on loop: EventLoop
     ) async {
-        let progress = Progress()
+        let blackboard = WatchdogBlackboard()
         let queue = EventQueue()
         let (statuses, ended) = AsyncStream<CInt>.makeStream()
         let connection: Connection
@@ -63,12 +63,12 @@ extension Application {
             application = Application(
                 identifier,
                 delegate: delegate,
-                progress: progress,
+                blackboard: blackboard,
                 timekeeper: RouterTimekeeper(connection: connection),
                 wayBack: RouterWayBack(connection: connection),
                 store: stateFile(of: identifier)
             )
-            suspension = Suspension(of: identifier, connection, queue, progress)
+            suspension = Suspension(of: identifier, connection, queue, blackboard)
             try await loop.run { [application, suspension, connection] in
                 try SignalWatch.start([SIGTERM, SIGINT, SIGCONT], on: loop) { signal in
                     if signal == SIGCONT { return suspension.end() }
@@ -83,7 +83,7 @@ extension Application {
         let object = HandlerObject(
             application: application,
             queue: queue,
-            progress: progress,
+            blackboard: blackboard,
             routers: routers,
             reach: reach,
             suspension: suspension,

@@ -9,7 +9,7 @@ internal import Reactor
 struct HandlerObject: Sendable {
     let application: Application
     let queue: EventQueue
-    let progress: Progress
+    let blackboard: WatchdogBlackboard
     let routers: Routers
     /// The programs that may send URLs.
     let reach: HandlerReach
@@ -43,9 +43,9 @@ struct HandlerObject: Sendable {
                         return Empty()
                     },
                     routed(HandlerInterface.notify) { notifications in try await handle(.notify, notifications) },
-                    .property(HandlerInterface.state) { progress.state.rawValue },
+                    .property(HandlerInterface.state) { blackboard.state.rawValue },
                     routed(HandlerInterface.progress) { _ in
-                        let phase = progress.phase
+                        let phase = blackboard.phase
                         return Arguments(phase.name, phase.microseconds)
                     },
                     routed(HandlerInterface.terminate) { _ in

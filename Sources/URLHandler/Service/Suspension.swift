@@ -13,19 +13,19 @@ final class Suspension: Sendable {
     private let identifier: BusName
     private let connection: Connection
     private let queue: EventQueue
-    private let progress: Progress
+    private let blackboard: WatchdogBlackboard
     private let isNameGiven = Atomic(false)
     /// While the process may be stopped, the end of this pipe continues it.
     private let lifeline = Lock<UnixFD?>(nil)
 
-    init(of identifier: BusName, _ connection: Connection, _ queue: EventQueue, _ progress: Progress) {
+    init(of identifier: BusName, _ connection: Connection, _ queue: EventQueue, _ blackboard: WatchdogBlackboard) {
         self.identifier = identifier
         self.connection = connection
         self.queue = queue
-        self.progress = progress
+        self.blackboard = blackboard
     }
 
-    private var isIdle: Bool { progress.state == .background && progress.openTasks == 0 && queue.isIdle }
+    private var isIdle: Bool { blackboard.state == .background && blackboard.openTasks == 0 && queue.isIdle }
 
     /// Releases the name if the handler is idle.
     ///

@@ -1,42 +1,4 @@
 internal import OpenURLBus
-internal import Reactor
-
-/// The handler's current activity, readable on the event loop while the main actor is busy.
-package final class Progress: Sendable {
-    private struct Content {
-        var state = HandlerState.notRunning
-        var phase = ""
-        var phaseStart: UInt64 = 0
-        var openTasks = 0
-    }
-
-    private let content = Lock(Content())
-
-    var state: HandlerState { content.withLock { $0.state } }
-    /// The name of the delegate's running method, or an empty string, and how long it has run in microseconds.
-    var phase: (name: String, microseconds: UInt64) {
-        content.withLock { ($0.phase, TracePhase.now - $0.phaseStart) }
-    }
-    /// The number of background tasks that have begun and not ended.
-    var openTasks: Int { content.withLock { $0.openTasks } }
-
-    package init() {}
-
-    func update(state: HandlerState) {
-        content.withLock { $0.state = state }
-    }
-
-    func update(phase: String) {
-        content.withLock {
-            $0.phase = phase
-            $0.phaseStart = TracePhase.now
-        }
-    }
-
-    func update(openTasks: Int) {
-        content.withLock { $0.openTasks = openTasks }
-    }
-}
 
 /// The result of one sequence.
 struct SequenceResult {
