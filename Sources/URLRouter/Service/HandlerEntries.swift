@@ -21,7 +21,8 @@ final class HandlerEntries {
         let entries = handlers.registry.handlers.map { handler in
             var entry = entry(handler)
             entry.warnings =
-                (diagnostics[handler.entry] ?? []).map(\.description) + handlers.registry.rivalries(of: handler)
+                (diagnostics[handler.entry] ?? []).map(\.description)
+                + Rivalries(of: handler, in: handlers.registry).all
             if let resources = resources[handler.id] {
                 entry.name = resources.name ?? entry.name
                 entry.urlNames = resources.urlNames

@@ -1,5 +1,4 @@
 public import DBus
-internal import Desktop
 internal import Logging
 internal import OpenURLBus
 internal import Release
@@ -240,7 +239,7 @@ public struct RouterObject: Sendable {
         } catch {
             // The file system answers no more; the registration itself is done.
         }
-        entry.warnings = warnings.map(\.description) + snapshot.registry.rivalries(of: registration.handler)
+        entry.warnings = warnings.map(\.description) + Rivalries(of: registration.handler, in: snapshot.registry).all
         if let earlier = await router.lifecycle.earlierProgram(of: registration.handler) {
             entry.warnings.append(earlier)
         }
@@ -261,7 +260,7 @@ public struct RouterObject: Sendable {
         entry.warnings =
             (registry.diagnosticsByEntry[handler.entry] ?? []).map(\.description)
             + registry.hosts(takenBy: registered, from: before).map(\.description)
-            + registry.temporaryRivalries(of: registered)
+            + Rivalries(of: registered, in: registry).lost
         if let earlier = await router.lifecycle.earlierProgram(of: registered) { entry.warnings.append(earlier) }
         return entry
     }
@@ -342,7 +341,7 @@ public struct RouterObject: Sendable {
         }
         do throws(RegistrationError) {
             let (findings, handler) = try await store.check(path, searchPath: router.launcher.environment["PATH"])
-            let rivals = router.registry.rivals(of: handler)
+            let rivals = handler.map { Rivalries(of: $0, in: router.registry).expected } ?? []
             return findings.map(ManifestFinding.init) + rivals.map { ManifestFinding(.warning, file: nil, message: $0) }
         } catch .missing(let path) {
             throw RemoteError(RegistrationError.missing(path))
@@ -421,82 +420,5 @@ extension ManifestFinding {
             key: diagnostic.key,
             message: diagnostic.reason
         )
-    }
-}
-
-extension Registry {
-    /// A sentence for each claim that stands in the way of a handler that is not registered yet.
-    fileprivate func rivals(of handler: Handler?) -> [String] {
-        guard let handler, self[handler.id]?.path != handler.path else { return [] }
-        let other = self[handler.id].map { "\(handler.id) is registered already, as \($0.path)" }
-        return [other].compactMap { $0 }
-            + handler.schemes.compactMap { scheme in
-                guard let winner = claimants(of: scheme).first, winner != handler.id.rawValue else { return nil }
-                return
-                    "\(scheme): \(winner) already has the scheme, and keeps it until 'openurl default' says otherwise"
-            }
-    }
-
-    /// A sentence for each scheme of a handler that others claim too, and a last one for those beyond a number of schemes.
-    func rivalries(of handler: Handler) -> [String] {
-        let sentences = handler.schemes.compactMap { rivalry(of: handler, for: $0) }
-        let rest = sentences.count - Self.namedRivals
-        return sentences.prefix(Self.namedRivals)
-            + (rest > 0 ? ["others claim \(rest) more schemes of this handler"] : []) + fileRivalries(of: handler)
-    }
-
-    /// The number of schemes, or of claimants of one scheme, that the notes about a handler name.
-    private static let namedRivals = 16
-
-    private func rivalry(of handler: Handler, for scheme: Scheme) -> String? {
-        let claimants = claimants(of: scheme)
-        guard claimants.count > 1 else { return nil }
-        let rivals = claimants.dropFirst()
-        let rest = rivals.count - Self.namedRivals
-        let named = rivals.prefix(Self.namedRivals).joined(separator: ", ")
-        let others = "\(named)\(rest > 0 ? " and \(rest) more" : "") \(claimants.count > 2 ? "claim" : "claims")"
-        let sentence = "\(scheme): goes to \(claimants[0]); \(others) it too"
-        guard claimants[0] != handler.id.rawValue else { return sentence }
-        if runningClaimant(of: scheme) != nil { return "\(sentence); the claim ends with its program" }
-        if handler.isTemporary { return sentence }
-        return "\(sentence); 'openurl default \(scheme) \(handler.id)' chooses this handler"
-    }
-
-    /// A sentence for each scheme of a handler that is registered temporarily and that others claim too.
-    fileprivate func temporaryRivalries(of handler: Handler) -> [String] {
-        handler.schemes.compactMap { scheme in
-            guard let winner = claimants(of: scheme).first, winner != handler.id.rawValue else { return nil }
-            return "\(scheme): goes to \(winner); 'openurl --handler \(handler.id) URL' opens a URL with this handler"
-        }
-    }
-
-    /// The problems of the entries of handlers, which stand for the manifest, or for the files of the bundle.
-    var diagnosticsByEntry: [String: [Diagnostic]] {
-        let entries = Set(handlers.map(\.entry))
-        var problems: [String: [Diagnostic]] = [:]
-        for diagnostic in diagnostics {
-            var path = diagnostic.file
-            while !entries.contains(path), let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) {
-                path = String(path[..<slash])
-            }
-            problems[path, default: []].append(diagnostic)
-        }
-        return problems
-    }
-
-    /// A sentence for each claimant that gets files of a handler's types instead of the handler.
-    private func fileRivalries(of handler: Handler) -> [String] {
-        var types: [String: [MimeType]] = [:]
-        for type in handler.fileTypes {
-            let file = FileKind(FileTypeGuess(type: type, isByName: true), name: "")
-            guard let winner = winner(for: file), winner.id != handler.id.rawValue else { continue }
-            types[winner.id, default: []].append(type)
-        }
-        return types.sorted { $0.key < $1.key }.map { winner, types in
-            let rest = types.count > 3 ? " and \(types.count - 3) more types" : ""
-            let named = types.prefix(3).map(\.rawValue).joined(separator: ", ")
-            let choice = "'openurl default \(types[0]) \(handler.id)' chooses this handler"
-            return "files of \(named)\(rest) go to \(winner); \(choice)"
-        }
     }
 }
