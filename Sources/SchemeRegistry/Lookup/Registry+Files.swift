@@ -45,26 +45,6 @@ extension Registry {
         return claims.filter { seen.insert($0.claimant.id).inserted }
     }
 
-    /// Returns the handler that the user picked on the desktop for a file; `nil` if the desktop only followed its own
-    /// order.
-    ///
-    /// Choosers offer every application for a file, so a pick counts even if the handler does not claim this file. But
-    /// it has to claim some files.
-    ///
-    /// - Parameter entry: the name of the desktop entry through which the desktop passes the file.
-    public func handlerPicked(by entry: String, for file: FileKind) -> Handler? {
-        guard let id = DesktopFileID(rawValue: entry),
-            let handler = handler(named: String(entry.dropLast(DesktopFileID.suffix.count))),
-            handler.desktopFileID == id, !handler.fileClaims.isEmpty
-        else { return nil }
-        for case .type(let type) in file.keys {
-            let handlers = handlerClaims(on: .type(type)).map(\.handler)
-            guard let first = applications.places(for: type.rawValue, with: handlers).first else { continue }
-            return first.id == id ? nil : handler
-        }
-        return handler
-    }
-
     /// Returns the MIME types of files that a handler has taken from another claimant since an earlier registry, with
     /// that claimant.
     func fileTypes(takenBy handler: Handler, from earlier: Registry) -> [(type: MimeType, claimant: Claimant)] {

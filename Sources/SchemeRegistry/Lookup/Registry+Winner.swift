@@ -81,25 +81,6 @@ extension Registry {
         return entry
     }
 
-    /// Returns the handler that the user picked on the desktop; `nil` if the desktop only followed its own order.
-    ///
-    /// The desktop passes every URL of a scheme through the entry that comes first in its order, whatever the host, and
-    /// that entry leaves the choice to the registry. If the URL comes through another entry, the user has picked it, as
-    /// long as its handler claims the URL.
-    ///
-    /// - Parameters:
-    ///   - entry: the name of the desktop entry through which the desktop passes the URL.
-    ///   - scheme: the URL's scheme.
-    ///   - host: the host as written in the URL; `nil` if the URL has no host.
-    public func handlerPicked(by entry: String, for scheme: Scheme, host: String?) -> String? {
-        guard let id = DesktopFileID(rawValue: entry),
-            let handler = handlerClaims(for: scheme, host: host).first(where: { $0.handler.desktopFileID == id })?
-                .handler,
-            applications.places(for: scheme.mimeType, with: handlers(claiming: scheme)).first?.id != id
-        else { return nil }
-        return handler.id.rawValue
-    }
-
     /// Returns the claims on a URL, the winner's first.
     func claims(for scheme: Scheme, host: String?) -> [Claim] {
         var handlers = handlerClaims(for: scheme, host: host).map { Claim(claimant: .handler($0), host: $1) }[...]
