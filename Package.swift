@@ -40,6 +40,7 @@ let package = Package(
         .target(name: "Release"),
         .target(name: "Spelling"),
         .target(name: "UserFiles", dependencies: [system]),
+        .target(name: "Processes", dependencies: ["ByteCoding", "CLinux"]),
         .target(
             name: "Reactor",
             dependencies: ["CLinux", system, .product(name: "HeapModule", package: "swift-collections")]
@@ -53,6 +54,7 @@ let package = Package(
             ]
         ),
         .target(name: "OpenURLBus", dependencies: ["ByteCoding", "DBus", "RFC1808", "Reactor"]),
+        .target(name: "RouterProgram", dependencies: ["OpenURLBus", "Processes"]),
         .target(name: "Loopback", dependencies: ["ByteCoding", "CLinux", "RFC1808"]),
         .target(name: "Desktop", dependencies: ["ByteCoding", "UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
@@ -69,17 +71,23 @@ let package = Package(
         .target(
             name: "URLRouter",
             dependencies: [
-                "ByteCoding", "CLinux", "DBus", "Desktop", "OpenURLBus", "Policy", "Reactor", "Release", "RFC1808",
-                "SchemeRegistry", "SQLite", "UserFiles", logging, system,
+                "ByteCoding", "CLinux", "DBus", "Desktop", "OpenURLBus", "Policy", "Processes", "Reactor", "Release",
+                "RFC1808", "SchemeRegistry", "SQLite", "UserFiles", logging, system,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
         ),
         .target(
             name: "Doctor",
-            dependencies: ["DBus", "Desktop", "OpenURLBus", "Release", "SchemeRegistry", "Spelling", "UserFiles"]
+            dependencies: [
+                "DBus", "Desktop", "OpenURLBus", "Processes", "Release", "RouterProgram", "SchemeRegistry", "Spelling",
+                "UserFiles",
+            ]
         ),
-        .target(name: "OpenURL", dependencies: ["DBus", "Loopback", "OpenURLBus", "Reactor", "RFC1808"]),
+        .target(
+            name: "OpenURL",
+            dependencies: ["DBus", "Loopback", "OpenURLBus", "Reactor", "RFC1808", "RouterProgram"]
+        ),
         .target(
             name: "URLHandler",
             dependencies: [
@@ -90,12 +98,16 @@ let package = Package(
         .target(name: "URLHandlerTesting", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Reactor", "URLHandler"]),
 
         // Programs: what each does is a library, so that tests can run it in their own process.
-        .target(name: "URLOpener", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Spelling"]),
+        .target(
+            name: "URLOpener",
+            dependencies: ["DBus", "OpenURLBus", "Processes", "RFC1808", "RouterProgram", "Spelling"]
+        ),
         .executableTarget(name: "openurl", dependencies: ["URLOpener"]),
         .target(
             name: "OpenURLCommand",
             dependencies: [
-                "DBus", "Loopback", "OpenURLBus", "RFC1808", "Release", "Spelling", "URLOpener", argumentParser,
+                "DBus", "Loopback", "OpenURLBus", "Processes", "RFC1808", "Release", "Spelling", "URLOpener",
+                argumentParser,
             ],
             resources: ["bash", "fish", "zsh"].map { .embedInCode("Completion/Scripts/openurl.\($0)") }
         ),
@@ -103,8 +115,8 @@ let package = Package(
         .target(
             name: "RouterDaemon",
             dependencies: [
-                "DBus", "Desktop", "Doctor", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter",
-                "UserFiles",
+                "DBus", "Desktop", "Doctor", "OpenURLBus", "Processes", "Reactor", "Release", "SchemeRegistry",
+                "URLRouter", "UserFiles",
                 logging, system,
             ]
         ),
@@ -173,8 +185,8 @@ let package = Package(
         .testTarget(
             name: "URLRouterTests",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "RFC1808", "Reactor", "SchemeRegistry",
-                "SQLite", "TestSupport", "URLRouter", "UserFiles",
+                "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "Processes", "RFC1808", "Reactor",
+                "SchemeRegistry", "SQLite", "TestSupport", "URLRouter", "UserFiles",
                 logging,
                 system,
             ]
@@ -205,6 +217,8 @@ let package = Package(
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
         .testTarget(name: "LoopbackTests", dependencies: ["Loopback", "RFC1808"]),
         .testTarget(name: "LayerTests"),
+        .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),
+        .testTarget(name: "RouterProgramTests", dependencies: ["RouterProgram"]),
         .testTarget(
             name: "PolicyTests",
             dependencies: ["OpenURLBus", "Policy", "RFC1808", "SchemeRegistry", "TestSupport", "UserFiles"]
@@ -229,8 +243,8 @@ let package = Package(
 // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0458-strict-memory-safety.md
 // The others call C on most lines, where the marks would hide the code.
 let strictTargets: Set = [
-    "ByteCoding", "OpenURL", "OpenURLBus", "RFC1808", "Release", "SchemeRegistry", "Spelling", "URLHandler",
-    "URLHandlerTesting",
+    "ByteCoding", "OpenURL", "OpenURLBus", "RFC1808", "Release", "RouterProgram", "SchemeRegistry", "Spelling",
+    "URLHandler", "URLHandlerTesting",
 ]
 
 for target in package.targets where target.type != .system {

@@ -2,6 +2,7 @@ internal import DBus
 internal import Desktop
 internal import Glibc
 internal import OpenURLBus
+internal import Processes
 internal import SchemeRegistry
 internal import Spelling
 internal import UserFiles
@@ -344,7 +345,7 @@ extension Examination {
         }
         guard !programs.isEmpty else { return }
         for name in names.prefix(512) where !name.hasPrefix("org.freedesktop.") {
-            guard let pid = bus.pid(of: name), let program = ProcessFacts.program(pid: pid),
+            guard let pid = bus.pid(of: name), let program = ProcessProgram.file(pid: pid),
                 let owners = programs[program], owners.count == 1, files.registry.handler(named: name) == nil
             else { continue }
             let id = owners[0].id.rawValue

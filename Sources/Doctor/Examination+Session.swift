@@ -3,6 +3,7 @@ internal import Desktop
 internal import Glibc
 internal import OpenURLBus
 internal import Release
+internal import RouterProgram
 internal import UserFiles
 
 /// Checks the bus, the router, and the environments of both.

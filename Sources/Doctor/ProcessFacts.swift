@@ -1,5 +1,4 @@
-internal import Glibc
-internal import UserFiles
+internal import Processes
 
 /// Facts about another process, from the kernel.
 struct ProcessFacts: Sendable, Hashable {
@@ -13,8 +12,8 @@ struct ProcessFacts: Sendable, Hashable {
 
     init(pid: UInt32) {
         self.pid = pid
-        environment = Dictionary(ofVariables: Self.text("/proc/\(pid)/environ").split(separator: "\0").map(String.init))
-        isUnit = Self.text("/proc/\(pid)/cgroup").contains("/openurld.service")
+        environment = Dictionary(ofVariables: Self.text("environ", pid).split(separator: "\0").map(String.init))
+        isUnit = Self.text("cgroup", pid).contains("/openurld.service")
     }
 
     /// Whether the bus started the process.
@@ -25,19 +24,8 @@ struct ProcessFacts: Sendable, Hashable {
         isUnit ? "started by systemd" : isStartedByBus ? "started by the bus" : "started by hand"
     }
 
-    /// Returns the program of a process, without links; nil if it cannot be read.
-    static func program(pid: UInt32) -> String? {
-        guard let path = realpath("/proc/\(pid)/exe", nil) else { return nil }
-        defer { free(path) }
-        return String(validatingCString: path)
-    }
-
-    private static func text(_ path: String) -> String {
-        do throws(FileError) {
-            return String(decoding: try contents(ofFile: path, limit: limit), as: UTF8.self)
-        } catch {
-            return ""
-        }
+    private static func text(_ name: String, _ pid: UInt32) -> String {
+        String(decoding: ProcessFiles.bytes(name, pid: pid, limit: limit) ?? [], as: UTF8.self)
     }
 }
 

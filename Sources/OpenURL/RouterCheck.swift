@@ -1,6 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 internal import Reactor
+internal import RouterProgram
 
 /// A check that the installed router owns the router's name, made once for each owner.
 final class RouterCheck: Sendable {

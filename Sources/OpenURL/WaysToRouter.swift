@@ -2,6 +2,7 @@ internal import DBus
 internal import Glibc
 internal import OpenURLBus
 internal import Reactor
+internal import RouterProgram
 
 /// A connection to the router.
 struct WayToRouter: Sendable {

@@ -1,5 +1,6 @@
 internal import Doctor
 internal import Glibc
+internal import Processes
 internal import SchemeRegistry
 
 /// The files that are installed together with the daemon, such as `/usr/bin/openurl` for `/usr/bin/openurld`.
@@ -13,9 +14,8 @@ struct Installation: Sendable {
 
     /// Finds the installation of this process's program; nil if the kernel does not report its path.
     init?() {
-        guard let path = realpath("/proc/self/exe", nil) else { return nil }
-        defer { free(path) }
-        self.init(program: String(cString: path))
+        guard let program = ProcessProgram.file(pid: UInt32(getpid())) else { return nil }
+        self.init(program: program)
     }
 
     /// The directory with the manifests of handlers that are installed for all users.

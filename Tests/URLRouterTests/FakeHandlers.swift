@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import OpenURLBus
+import Processes
 import Reactor
 import SchemeRegistry
 import Synchronization

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import OpenURLBus
+import Processes
 import Reactor
 import SchemeRegistry
 import TestSupport

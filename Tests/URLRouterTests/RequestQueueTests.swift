@@ -1,5 +1,6 @@
 import Glibc
 import OpenURLBus
+import Processes
 import Reactor
 import SchemeRegistry
 import Testing

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import OpenURLBus
+import Processes
 import SchemeRegistry
 import Testing
 
@@ -290,6 +291,16 @@ import Testing
         unknown.uniqueName = ":1.7"
         unknown.callerClass = .known(.unknown)
         #expect(KnownCallers.Entry(":1.7", nil).source == unknown)
+    }
+
+    /// A package's update replaces the file of a running proxy, and a proxy of the user's own serves sandboxes, too.
+    @Test(arguments: [
+        ("/usr/bin/xdg-dbus-proxy", true), ("/opt/flatpak/bin/xdg-dbus-proxy", true),
+        ("/usr/bin/xdg-dbus-proxy (deleted)", true), ("/usr/bin/bwrap", true), ("/usr/bin/bash", false),
+        ("/xdg-dbus-proxy/bash", false),
+    ])
+    func proxyIsRecognisedWhereverItIs(path: String, isProxy: Bool) {
+        #expect(URLOrigin.isProxy(path) == isProxy)
     }
 
     /// A connection may have another process than the one that was asked.

@@ -1,5 +1,6 @@
 import Glibc
 import OpenURLBus
+import Processes
 import SchemeRegistry
 import TestSupport
 import Testing

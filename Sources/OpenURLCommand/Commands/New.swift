@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DBus
 internal import Glibc
+internal import Processes
 internal import URLOpener
 
 struct New: Command {
@@ -65,13 +66,10 @@ struct New: Command {
     /// Returns the path of the package that a handler in Swift depends on.
     private func clone() throws(CommandFailure) -> String {
         if let package { return try CommandLineArgument.text(package).absolutePath() }
-        if let program = realpath("/proc/self/exe", nil) {
-            defer { free(program) }
-            let path = String(cString: program)
-            if let end = path.firstRange(of: "/.build/")?.lowerBound {
-                let clone = String(path[..<end])
-                if access("\(clone)/Package.swift", R_OK) == 0 { return clone }
-            }
+        if let path = ProcessProgram.file(pid: UInt32(getpid())), let end = path.firstRange(of: "/.build/")?.lowerBound
+        {
+            let clone = String(path[..<end])
+            if access("\(clone)/Package.swift", R_OK) == 0 { return clone }
         }
         let message = "a handler in Swift needs a clone of openurl to build; give its path with --package PATH"
         throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import OpenURLBus
+internal import Processes
 internal import URLOpener
 
 /// The program that `openurl run` has started.
@@ -36,7 +37,7 @@ final class ChildProgram {
         var next = process
         for _ in 0..<Self.generations {
             if next == pid { return true }
-            guard let parent = Self.parent(of: next), parent > 1 else { return false }
+            guard let parent = ProcessIdentity.parent(of: next), parent > 1 else { return false }
             next = parent
         }
         return false
@@ -44,21 +45,6 @@ final class ChildProgram {
 
     /// How many generations to look at.
     private static let generations = 64
-
-    /// Returns the parent of a process; nil if there is no such process.
-    private static func parent(of process: UInt32) -> UInt32? {
-        let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        let bytes = [UInt8](unsafeUninitializedCapacity: 512) { buffer, initialized in
-            initialized = max(read(descriptor, buffer.baseAddress, buffer.count), 0)
-        }
-        // Look for the last parenthesis: the second field is the program's name in parentheses, which may contain any
-        // character (proc_pid_stat(5)).
-        guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
-        let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
-        return fields.count > 1 ? UInt32(String(decoding: fields[1], as: UTF8.self)) : nil
-    }
 
     /// Handles a signal of this process: notes that the program exited, or passes the signal on.
     func handle(_ signal: CInt) {

@@ -1,5 +1,6 @@
 internal import DBus
 internal import Glibc
+internal import Processes
 
 /// A program that is installed beside this one.
 package enum InstalledProgram: String {
@@ -31,14 +32,10 @@ package enum InstalledProgram: String {
 
     /// Calls `body` with the program's path. If that returns, the program could not be run, and this is the failure.
     private func run(_ body: (UnsafePointer<CChar>) -> Void) -> CommandFailure {
-        // Read the link, because the file may have been replaced since this process started, and because its directory
-        // may have any name.
-        var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink("/proc/self/exe", &bytes, bytes.count)
-        guard count > 0 else { return Self.failure("/proc/self/exe cannot be read") }
-        let directory = bytes[..<count].lastIndex(of: CChar(bitPattern: UInt8(ascii: "/"))).map { bytes[...$0] } ?? []
-        let path = directory + rawValue.utf8CString
-        return path.withUnsafeBufferPointer { path in
+        guard let path = ProcessProgram.bytes(ofNeighbour: rawValue) else {
+            return Self.failure("/proc/self/exe cannot be read")
+        }
+        return path.map(CChar.init(bitPattern:)).withUnsafeBufferPointer { path in
             guard let path = path.baseAddress else { return Self.failure("/proc/self/exe cannot be read") }
             body(path)
             return Self.failure("\(String(cString: path)) cannot be run")

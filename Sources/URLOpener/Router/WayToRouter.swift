@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import RouterProgram
 
 /// A command's connection to the router, over the lane or over the bus.
 final class WayToRouter {

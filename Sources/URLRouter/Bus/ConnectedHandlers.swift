@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import Processes
 internal import Reactor
 
 /// The handlers on a real bus, and on the lane beside it.

@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import Processes
 
 /// The calls of the router to handlers and applications.
 protocol HandlerCalls: Sendable {

@@ -2,6 +2,7 @@ internal import CLinux
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import Processes
 
 extension KnownCallers.Entry {
     /// Looks a caller up, from the bus's knowledge of its connection. The source's class is never `handler` here.
@@ -24,7 +25,7 @@ extension KnownCallers.Entry {
         source.executable = origin.executable
         source.via = origin.via
         source.isIntermediary = origin.isIntermediary
-        source.unit = unitName(origin.pid)
+        source.unit = ProcessUnit.name(pid: origin.pid)
         if let sandbox = origin.confinement {
             source.callerClass = .known(.sandboxed)
             source.application = sandbox.application
@@ -48,11 +49,4 @@ extension Credentials {
         guard let processDescriptor else { return true }
         return pidfd_send_signal(processDescriptor.rawValue, 0, nil, 0) == 0
     }
-}
-
-/// The last element of the process's control group, if it is a unit's.
-private func unitName(_ pid: UInt32) -> String? {
-    let text = ProcessFiles.bytes("cgroup", pid: pid).flatMap { String(validating: $0, as: UTF8.self) }
-    let units = text?.split(separator: "\n").compactMap { $0.split(separator: "/").last }
-    return units?.first { $0.hasSuffix(".scope") || $0.hasSuffix(".service") }.map(String.init)
 }

@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import Processes
 internal import Reactor
 internal import SchemeRegistry
 

@@ -1,6 +1,7 @@
 internal import DBus
 internal import DequeModule
 internal import OpenURLBus
+internal import Processes
 
 /// The callers that the router has looked up: the last thousand.
 ///
@@ -38,9 +39,7 @@ struct KnownCallers {
 
         /// The path of a program, also after its file was replaced.
         private static func program(of process: ProcessIdentity) -> String? {
-            guard let path = ProcessProgram.path(pid: process.pid) else { return nil }
-            let mark = " (deleted)"
-            return path.hasSuffix(mark) ? String(path.dropLast(mark.count)) : path
+            ProcessProgram.path(pid: process.pid).map(ProcessProgram.withoutMark)
         }
     }
 

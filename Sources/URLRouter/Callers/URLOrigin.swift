@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import Processes
 
 /// The process that a URL comes from, found through the programs that only pass URLs on.
 ///
@@ -74,16 +75,15 @@ struct URLOrigin {
     /// Returns the path of a process's program. The second program of the command has the path of `openurl` in its directory.
     private static func program(pid: UInt32) -> String? {
         guard let path = ProcessProgram.path(pid: pid) else { return nil }
-        // The kernel marks a program whose file was replaced.
-        for mark in ["", " (deleted)"] where path.hasSuffix("/openurl-command\(mark)") {
-            return String(path.dropLast("-command\(mark)".count)) + mark
-        }
-        return path
+        let file = ProcessProgram.withoutMark(path)
+        guard file.hasSuffix("/openurl-command") else { return path }
+        // The mark of a replaced file stays.
+        let mark = Substring(path.utf8.dropFirst(file.utf8.count))
+        return "\(file.dropLast("-command".count))\(mark)"
     }
 
     /// The `openurl` command that is installed beside the router.
-    private static let command = ProcessProgram.path(pid: UInt32(getpid()))
-        .map { $0.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/openurl" }
+    private static let command = ProcessProgram.path(ofNeighbour: "openurl")
 
     private static let openers: Set = [
         "xdg-open", "gio", "gio-launch-desktop", "gtk-launch", "kde-open", "kde-open5", "kioclient", "kioclient5",

@@ -1,6 +1,7 @@
 internal import ByteCoding
 internal import CLinux
 internal import Glibc
+internal import Processes
 
 /// The display of the process that asks for a launch, for a session that has told the router no display.
 ///

@@ -1,4 +1,5 @@
 internal import Logging
+internal import Processes
 internal import SchemeRegistry
 internal import UserFiles
 

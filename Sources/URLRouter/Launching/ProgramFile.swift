@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import Processes
 internal import Reactor
 internal import SchemeRegistry
 internal import SystemPackage

@@ -1,6 +1,7 @@
 internal import DBus
 internal import Logging
 internal import OpenURLBus
+internal import Processes
 internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles

@@ -1,5 +1,6 @@
 internal import DBus
 internal import Logging
+internal import Processes
 internal import SchemeRegistry
 
 /// The names of handlers as services that the bus can start.

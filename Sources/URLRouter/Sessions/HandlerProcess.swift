@@ -2,6 +2,7 @@ internal import CLinux
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import Processes
 internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles

@@ -1,6 +1,7 @@
 internal import DBus
 internal import Logging
 internal import OpenURLBus
+internal import Processes
 internal import Reactor
 
 /// The part of the router that the sessions use.

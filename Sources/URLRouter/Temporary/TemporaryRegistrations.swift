@@ -1,6 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 internal import Policy
+internal import Processes
 internal import Reactor
 internal import SchemeRegistry
 

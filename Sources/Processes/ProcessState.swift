@@ -1,7 +1,7 @@
 /// The state of a process in the kernel.
-enum ProcessState {
+package enum ProcessState {
     /// Whether a signal has stopped the process, or a debugger traces it. Such a process cannot answer, and is healthy.
-    static func isHeld(pid: CInt) -> Bool {
+    package static func isHeld(pid: CInt) -> Bool {
         guard let bytes = UInt32(exactly: pid).flatMap({ ProcessFiles.bytes("status", pid: $0) }) else { return false }
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").contains { line in
             line.hasPrefix("State:\tT") || line.hasPrefix("State:\tt")

@@ -1,4 +1,6 @@
 internal import Glibc
+internal import OpenURLBus
+internal import Processes
 
 /// The program that owns the router's name, compared with the program that should own it.
 ///
@@ -23,8 +25,7 @@ package struct RouterIdentity: Sendable {
     package init?(environment: (String) -> String?) {
         let named = environment(Self.variable)
         guard unsafe access("/.flatpak-info", F_OK) != 0, environment("SNAP") == nil, named != "any" else { return nil }
-        let own = Self.link("/proc/self/exe").text
-        let beside = own.flatMap { own in own.lastIndex(of: "/").map { String(own[...$0]) + Self.fileName } }
+        let beside = ProcessProgram.path(ofNeighbour: Self.fileName)
         programs = [named, beside].compactMap { $0.flatMap(Self.resolved) }
         let home = environment("XDG_DATA_HOME") ?? environment("HOME").map { "\($0)/.local/share" }
         let rest = environment("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
@@ -34,17 +35,15 @@ package struct RouterIdentity: Sendable {
     /// The sentence for a person about another program that owns the name, which gets no calls; nil if there is none, or if its process
     /// is not in this namespace.
     package func refusal(of pid: UInt32) -> String? {
-        let (link, error) = Self.link("/proc/\(pid)/exe")
-        guard let owner = link else {
+        guard let owner = ProcessProgram.shownPath(pid: pid) else {
             // A process that has exited, or that this namespace does not have, cannot be compared. One that hides its program is
             // not the router, which never does.
-            guard error == EACCES || error == EPERM else { return nil }
+            guard errno == EACCES || errno == EPERM else { return nil }
             return "\(RouterService.name) belongs to process \(pid), which hides its program; "
                 + "end that process, or set \(Self.variable) to 'any' if it is a router that you started"
         }
-        // The file of a router that runs on after an update has the kernel's mark.
-        let mark = " (deleted)"
-        let program = owner.hasSuffix(mark) ? String(owner.dropLast(mark.count)) : owner
+        // A router runs on after an update.
+        let program = ProcessProgram.withoutMark(owner)
         let service = serviceWords()
         guard let expected = service?.first(where: Self.isRouter) ?? service?.first ?? programs.last,
             !programs.contains(program), service?.contains(program) != true
@@ -64,12 +63,8 @@ package struct RouterIdentity: Sendable {
     }
 
     private static func words(ofService path: String) -> [String]? {
-        let file = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: sizeLimit)
-        let count = unsafe read(file, &bytes, bytes.count)
-        let lines = String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self).split(separator: "\n")
+        guard let bytes = ProcessFiles.contents(of: path, limit: sizeLimit) else { return nil }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         guard let command = lines.first(where: { $0.hasPrefix("Exec=") })?.dropFirst("Exec=".count) else { return nil }
         // A word in quotes may have spaces, and may be a command for a shell.
         let parts = command.split(separator: "\"", omittingEmptySubsequences: false)
@@ -84,13 +79,5 @@ package struct RouterIdentity: Sendable {
         guard path.hasPrefix("/"), let resolved = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
-    }
-
-    /// The text of a link, or the `errno` for which there is none.
-    private static func link(_ path: String) -> (text: String?, error: CInt) {
-        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
-        let count = unsafe readlink(path, &bytes, bytes.count)
-        guard count > 0 else { return (nil, errno) }
-        return (String(decoding: bytes.prefix(count), as: UTF8.self), 0)
     }
 }

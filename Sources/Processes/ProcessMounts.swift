@@ -3,8 +3,8 @@ internal import Glibc
 
 /// The mounts that a process sees.
 ///
-/// A file system of a program, or of another machine, may never answer, and the router asks about processes on its event loop.
-struct ProcessMounts {
+/// A file system of a program, or of another machine, may never answer, and a router asks about processes on its event loop.
+package struct ProcessMounts {
     /// The size of the beginning of the table that is read. A sandbox of Flatpak has some hundred mounts at most. The mounts of a
     /// process that makes its own table longer are not known.
     private static let limit = 64 << 10
@@ -13,14 +13,14 @@ struct ProcessMounts {
 
     private let table: [UInt8]
 
-    /// Nil if the process is gone or belongs to another user.
-    init?(pid: UInt32) {
+    /// Reads the mounts; nil if the process is gone or belongs to another user.
+    package init?(pid: UInt32) {
         guard let table = ProcessFiles.bytes("mountinfo", pid: pid, limit: Self.limit) else { return nil }
         self.table = table
     }
 
-    /// Whether a descriptor of the router, in these mounts, is on a file system that the kernel answers for. No file system is asked.
-    func areAnsweredByTheKernel(at descriptor: CInt) -> Bool {
+    /// Whether a descriptor of this process, in these mounts, is on a file system that the kernel answers for. No file system is asked.
+    package func areAnsweredByTheKernel(at descriptor: CInt) -> Bool {
         guard let info = ProcessFiles.bytes("fdinfo/\(descriptor)", pid: UInt32(getpid())),
             let mount = String(decoding: info, as: UTF8.self).split(separator: "\n").first(where: {
                 $0.hasPrefix("mnt_id:")

@@ -2,18 +2,18 @@ internal import CLinux
 internal import Glibc
 
 /// The files of a process in `/proc`.
-enum ProcessFiles {
+package enum ProcessFiles {
     /// The first bytes of a file, such as `stat`; nil if the process is gone or belongs to another user.
     ///
     /// - Parameter limit: the number of bytes to read at most.
-    static func bytes(_ name: String, pid: UInt32, limit: Int = 4096) -> [UInt8]? {
+    package static func bytes(_ name: String, pid: UInt32, limit: Int = 4096) -> [UInt8]? {
         contents(of: "/proc/\(pid)/\(name)", limit: limit)
     }
 
     /// The first bytes of a file of the system; nil if it is empty or cannot be read.
     ///
     /// - Parameter limit: the number of bytes to read at most.
-    static func contents(of path: String, limit: Int) -> [UInt8]? {
+    package static func contents(of path: String, limit: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -29,13 +29,24 @@ enum ProcessFiles {
     }
 
     /// The target of a link, such as `exe`; nil if the process is gone or belongs to another user.
-    static func link(_ name: String, pid: UInt32) -> String? {
-        withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { buffer in
-            let text = buffer.bindMemory(to: CChar.self)
-            guard let start = text.baseAddress else { return nil }
-            let count = readlink("/proc/\(pid)/\(name)", start, text.count)
-            guard count > 0 else { return nil }
-            return String(validating: buffer.prefix(count), as: UTF8.self)
+    package static func link(_ name: String, pid: UInt32) -> String? {
+        withLink("/proc/\(pid)/\(name)") { String(validating: $0, as: UTF8.self) }
+    }
+
+    /// Calls a function with the bytes of a link's target, which may be a path that is no text.
+    ///
+    /// - Returns: The function's result; nil, with the reason in `errno`, if the link cannot be read.
+    static func withLink<Result>(_ path: String, _ body: (Slice<UnsafeMutableRawBufferPointer>) -> Result?) -> Result? {
+        var error: CInt = 0
+        let result = withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { buffer -> Result? in
+            guard let start = buffer.bindMemory(to: CChar.self).baseAddress else { return nil }
+            let count = readlink(path, start, buffer.count)
+            if count > 0 { return body(buffer.prefix(count)) }
+            error = errno
+            return nil
         }
+        // The end of the allocation may have changed it.
+        if error != 0 { errno = error }
+        return result
     }
 }

@@ -4,30 +4,32 @@ internal import Glibc
 /// A running process, apart from every other process since the start of the system.
 ///
 /// The kernel reuses the number of a process that has ended. The start time tells the two processes apart.
-struct ProcessIdentity: Hashable, Sendable {
-    let pid: UInt32
+package struct ProcessIdentity: Hashable, Sendable {
+    /// The number of the process.
+    package let pid: UInt32
     /// The start of the process, in clock ticks since the start of the system.
-    let startTime: UInt64
+    package let startTime: UInt64
 
-    init(pid: UInt32, startTime: UInt64) {
+    /// Creates the identity of a process that is known from elsewhere, such as a record.
+    package init(pid: UInt32, startTime: UInt64) {
         self.pid = pid
         self.startTime = startTime
     }
 
     /// The identity of the process that has a number now; nil if there is no such process, or if the process has ended.
-    init?(pid: UInt32) {
+    package init?(pid: UInt32) {
         guard let fields = Self.fields(pid: pid), let startTime = UInt64(String(decoding: fields[19], as: UTF8.self))
         else { return nil }
         self.init(pid: pid, startTime: startTime)
     }
 
     /// The number of a process's parent; nil if there is no such process.
-    static func parent(of pid: UInt32) -> UInt32? {
+    package static func parent(of pid: UInt32) -> UInt32? {
         fields(pid: pid).flatMap { UInt32(String(decoding: $0[1], as: UTF8.self)) }
     }
 
     /// Whether a process descends from this one, which still runs.
-    func isAncestor(of pid: UInt32) -> Bool {
+    package func isAncestor(of pid: UInt32) -> Bool {
         guard ProcessIdentity(pid: self.pid) == self else { return false }
         var next = pid
         // A process whose parent has ended is a child of the first process, or of the session's manager.

@@ -2,9 +2,9 @@ internal import CLinux
 internal import Glibc
 
 /// The memory of a process.
-enum ProcessMemory {
+package enum ProcessMemory {
     /// The resident memory in bytes, as `/proc/PID/statm` has it; nil if the process is gone.
-    static func resident(pid: CInt) -> UInt64? {
+    package static func resident(pid: CInt) -> UInt64? {
         guard let bytes = UInt32(exactly: pid).flatMap({ ProcessFiles.bytes("statm", pid: $0) }) else { return nil }
         let fields = String(decoding: bytes, as: UTF8.self).split(separator: " ")
         guard fields.count > 1, let pages = UInt64(fields[1]) else { return nil }

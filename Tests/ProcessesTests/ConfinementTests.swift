@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import URLRouter
+@testable import Processes
 
 /// The recognition of sandboxes and labels.
 @Suite struct ConfinementTests {
@@ -52,16 +52,6 @@ import Testing
             #expect(FlatpakInstance("[\(marks)]\n[Application]\nname=org.example.App\n") == nil)
         }
         #expect(time < .seconds(2))
-    }
-
-    /// A package's update replaces the file of a running proxy, and a proxy of the user's own serves sandboxes, too.
-    @Test(arguments: [
-        ("/usr/bin/xdg-dbus-proxy", true), ("/opt/flatpak/bin/xdg-dbus-proxy", true),
-        ("/usr/bin/xdg-dbus-proxy (deleted)", true), ("/usr/bin/bwrap", true), ("/usr/bin/bash", false),
-        ("/xdg-dbus-proxy/bash", false),
-    ])
-    func proxyIsRecognisedWhereverItIs(path: String, isProxy: Bool) {
-        #expect(URLOrigin.isProxy(path) == isProxy)
     }
 
     @Test func thisProcessIsNotConfined() {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import OpenURLBus
+@testable import RouterProgram
 
 @Suite struct RouterIdentityTests {
     private let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().path

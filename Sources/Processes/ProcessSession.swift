@@ -2,14 +2,14 @@ internal import CLinux
 internal import Glibc
 
 /// A session of processes: the process that began it, and its descendants that have not begun one of their own.
-enum ProcessSession {
+package enum ProcessSession {
     /// Kills all processes of a session.
     ///
     /// The kernel gives the number of a session to no new process as long as the session has a process.
     ///
     /// - Parameter leader: the number of the process that began the session, which has ended.
     /// - Returns: the number of processes.
-    static func end(_ leader: pid_t) -> Int {
+    package static func end(_ leader: CInt) -> Int {
         guard let directory = opendir("/proc") else { return 0 }
         defer { closedir(directory) }
         var count = 0

@@ -4,13 +4,13 @@ internal import Glibc
 /// The confinement of a process by a sandbox, a container, or a security label.
 ///
 /// A doubt counts as a confinement: a process that cannot be asked is confined.
-struct ProcessConfinement: Hashable {
+package struct ProcessConfinement: Hashable {
     /// The identifier that the sandbox gives its application; nil if the sandbox gives none.
-    let application: String?
+    package let application: String?
 
-    /// The confinement of a process; nil for a process that has the router's own view of users and files, and no label that
+    /// The confinement of a process; nil for a process that has this process's own view of users and files, and no label that
     /// confines.
-    init?(pid: UInt32) {
+    package init?(pid: UInt32) {
         let label = SecurityLabel(pid: pid)
         let namespaces = Self.namespaces(of: pid)
         let isElsewhere =
@@ -20,7 +20,7 @@ struct ProcessConfinement: Hashable {
     }
 
     /// Whether a process is confined.
-    static func isConfined(pid: UInt32) -> Bool { ProcessConfinement(pid: pid) != nil }
+    package static func isConfined(pid: UInt32) -> Bool { ProcessConfinement(pid: pid) != nil }
 
     private static let ownNamespaces = namespaces(of: UInt32(getpid()))
 
@@ -38,7 +38,7 @@ struct ProcessConfinement: Hashable {
 
 /// The label that a security module of the kernel gives a process.
 struct SecurityLabel: Hashable {
-    /// Whether the label restricts the process more than the router.
+    /// Whether the label restricts the process more than this process is restricted.
     let confines: Bool
     /// The name of the snap that the label is for; nil for any other label.
     let snap: String?
@@ -51,7 +51,7 @@ struct SecurityLabel: Hashable {
 
     /// - Parameters:
     ///   - label: the content of the process's `attr/current`; nil for a kernel without labels.
-    ///   - own: the same of the router.
+    ///   - own: the same of this process.
     init(_ label: String?, own: String?) {
         snap = label.flatMap {
             $0.hasPrefix("snap.") ? $0.split(separator: ".").dropFirst().first.map(String.init) : nil

@@ -5,9 +5,9 @@ internal import Glibc
 ///
 /// A shell keeps its script open, so the kernel tells which file it is, whatever link or argument has led to it. No file system is
 /// asked for that.
-struct ShellScript {
+package struct ShellScript {
     /// The path of the file, without links.
-    let path: String
+    package let path: String
     private let descriptor: String
     private let pid: UInt32
 
@@ -19,7 +19,7 @@ struct ShellScript {
     private static let sizeLimit = 256 << 10
 
     /// The files that a shell has open, in no particular order.
-    static func files(openIn pid: UInt32) -> [ShellScript] {
+    package static func files(openIn pid: UInt32) -> [ShellScript] {
         guard let directory = opendir("/proc/\(pid)/fd") else { return [] }
         defer { closedir(directory) }
         var files: [ShellScript] = []
@@ -40,7 +40,7 @@ struct ShellScript {
     /// Whether the file has the content of another one, which belongs to the system.
     ///
     /// The answer is false for a file on a file system that might not answer.
-    func isCopy(of original: String) -> Bool {
+    package func isCopy(of original: String) -> Bool {
         let place = open("/proc/\(pid)/\(descriptor)", CInt(OPEN_PATH) | O_CLOEXEC)
         guard place >= 0 else { return false }
         defer { close(place) }

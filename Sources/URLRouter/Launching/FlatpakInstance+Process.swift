@@ -1,0 +1,45 @@
+internal import Processes
+internal import UserFiles
+
+extension FlatpakInstance {
+    /// The programs that start the application in the sandbox.
+    private static let starters: Set = ["bwrap", "sh", "dash", "bash", "busybox"]
+    private static let depth = 8
+    /// The size of the note that bwrap writes.
+    private static let noteLimit = 64 << 10
+
+    /// The process that the command of the sandbox has become or has started; nil if Flatpak does not say.
+    ///
+    /// Flatpak notes the first process of each sandbox in the directory of the user's session. A sandbox can write to a few
+    /// directories beside this one, and their names are no numbers. The process counts only if its own root has the same file.
+    ///
+    /// - Parameter directory: the directory of the user's session, `$XDG_RUNTIME_DIR`.
+    func process(in directory: String) -> UInt32? {
+        guard let number, var pid = Self.firstProcess(ofInstance: number, in: directory) else { return nil }
+        for _ in 0..<Self.depth {
+            guard FlatpakInstance(pid: pid) == self else { return nil }
+            let program = ProcessProgram.path(pid: pid)?.split(separator: "/").last.map(String.init) ?? ""
+            guard Self.starters.contains(program) else { return pid }
+            let children = ProcessFiles.bytes("task/\(pid)/children", pid: pid) ?? []
+            let pids = String(decoding: children, as: UTF8.self).split(separator: " ").compactMap { UInt32($0) }
+            guard pids.count == 1 else { return program == "bwrap" ? nil : pid }
+            pid = pids[0]
+        }
+        return nil
+    }
+
+    /// The number after `child-pid` in the file that bwrap has written.
+    private static func firstProcess(ofInstance number: UInt64, in directory: String) -> UInt32? {
+        do throws(FileError) {
+            let instance = try PrivateDirectory("\(directory)/.flatpak/\(number)", depth: 2)
+            let bytes = try instance.contents(of: "bwrapinfo.json", limit: noteLimit)
+            let words = String(decoding: bytes, as: UTF8.self).split { !($0.isLetter || $0.isNumber || $0 == "-") }
+            guard let key = words.firstIndex(of: "child-pid"), words.index(after: key) < words.endIndex else {
+                return nil
+            }
+            return UInt32(words[words.index(after: key)])
+        } catch {
+            return nil
+        }
+    }
+}
