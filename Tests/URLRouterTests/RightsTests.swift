@@ -181,7 +181,7 @@ import Testing
         var lines = [
             "# The rights of callers", "",
             "Before any method does anything, the router checks whether the class of the caller, which it finds out by itself, may use",
-            "it. This file is made from the table in `Sources/URLRouter/Callers/Rights.swift`. [SECURITY.md](../SECURITY.md#who-calls)",
+            "it. This file is made from the table in `Sources/URLRouter/Trust/Rights.swift`. [SECURITY.md](../SECURITY.md#who-calls)",
             "describes the classes.", "",
             "| right | meaning |", "|---|---|",
             "| yes | The caller may use the method without restriction. |",

@@ -26,35 +26,3 @@ extension Handler {
         manifest.queriesSchemes.contains { $0.rawValue == scheme }
     }
 }
-
-extension CallerClass {
-    /// Whether the caller may learn nothing about handlers that are not for it.
-    var isConfined: Bool {
-        switch self {
-        case .user, .handler: false
-        case .sandboxed, .remote, .unknown: true
-        }
-    }
-}
-
-extension OpenURLError {
-    /// The error without the paths, processes and names of the system, which a confined caller must not learn.
-    var forConfinedCallers: OpenURLError {
-        switch code {
-        case .noHandler: Self.noReachableHandler
-        case .launchFailed: OpenURLError(code, "the handler could not be started")
-        case .handlerCrashed: OpenURLError(code, "the handler exited before it answered; it may have acted on the URL")
-        case .timedOut: OpenURLError(code, "the handler did not answer in time")
-        case .invalidReply: OpenURLError(code, "the handler's answer cannot be read; it may have acted on the URL")
-        case .cancelled: OpenURLError(code, "the request was cancelled")
-        case .declined, .launchVetoed, .notAllowed, .limitsExceeded, .loopDetected, .notQueued, .malformedURL,
-            .alreadyClaimed:
-            self
-        }
-    }
-
-    /// The one error for confined callers, whether no handler claims a URL or the handler takes nothing from them.
-    static var noReachableHandler: OpenURLError {
-        OpenURLError(.noHandler, "no handler that this program can reach claims the URL")
-    }
-}
