@@ -56,7 +56,7 @@ let package = Package(
         .target(name: "OpenURLBus", dependencies: ["ByteCoding", "DBus", "RFC1808", "Reactor"]),
         .target(name: "RouterProgram", dependencies: ["OpenURLBus", "Processes"]),
         .target(name: "Loopback", dependencies: ["ByteCoding", "CLinux", "RFC1808"]),
-        .target(name: "Desktop", dependencies: ["ByteCoding", "UserFiles"]),
+        .target(name: "Desktop", dependencies: ["ByteCoding", "RFC1808", "UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(
             name: "SchemeRegistry",

@@ -10,7 +10,16 @@ public struct Checksum {
 
     /// Adds bytes.
     public mutating func add(_ bytes: UnsafeRawBufferPointer) {
-        for index in bytes.indices { value = unsafe (value ^ UInt64(bytes[index])) &* 0x100_0000_01B3 }
+        for index in bytes.indices { unsafe add(bytes[index]) }
+    }
+
+    /// Adds the bytes of a text.
+    public mutating func add(_ text: String) {
+        for byte in text.utf8 { add(byte) }
+    }
+
+    private mutating func add(_ byte: UInt8) {
+        value = (value ^ UInt64(byte)) &* 0x100_0000_01B3
     }
 
     /// Adds the count of some bytes, and then the bytes. Without the count, bytes could move from one text to the next

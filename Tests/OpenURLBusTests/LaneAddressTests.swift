@@ -10,7 +10,8 @@ import Testing
     @Test func pathIsInTheDirectoryOfTheUser() throws {
         let text = try #require(path("unix:path=/run/user/1000/bus"))
         #expect(text.hasPrefix("/run/user/1000/openurl/lane-"))
-        #expect(text.wholeMatch(of: /.*lane-[0-9a-f]{16}/) != nil)
+        // Programs of other versions look for the same path.
+        #expect(text == "/run/user/1000/openurl/lane-f25a149c290c8e0c")
     }
 
     @Test func busHasOnePathWithAndWithoutItsIdentifier() {

@@ -1,3 +1,5 @@
+internal import RFC1808
+
 /// Returns the path of a `file` URL on this machine as bytes (RFC 8089); `nil` for any other URL.
 ///
 /// If the URL has a query or a fragment, it has no path, which could not express them.
@@ -19,8 +21,7 @@ package func localFilePath(ofURL url: String) -> [UInt8]? {
             path.append(byte)
             continue
         }
-        guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue),
-            high << 4 | low != 0
+        guard let high = rest.popFirst()?.hexValue, let low = rest.popFirst()?.hexValue, high << 4 | low != 0
         else { return nil }
         path.append(high << 4 | low)
     }
@@ -36,17 +37,8 @@ package func fileURL(ofPath path: String) -> String {
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
             UInt8(ascii: "A")...UInt8(ascii: "Z"):
             text.unicodeScalars.append(Unicode.Scalar(byte))
-        default: text += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+        default: text += byte.percentEscape
         }
     }
     return text
-}
-
-private func hexValue(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
 }

@@ -51,9 +51,7 @@ package struct FormParameters: Sendable, Hashable {
 
     private static func escaped(_ text: String) -> String {
         let bytes = text.utf8.map { byte in
-            if plain.contains(byte) { return String(UnicodeScalar(byte)) }
-            let digits = String(byte, radix: 16, uppercase: true)
-            return digits.utf8.count == 1 ? "%0\(digits)" : "%\(digits)"
+            plain.contains(byte) ? String(UnicodeScalar(byte)) : byte.percentEscape
         }
         return bytes.joined()
     }

@@ -1,5 +1,7 @@
+internal import ByteCoding
 package import DBus
 internal import Glibc
+internal import RFC1808
 
 /// The place of the lane: a socket of the router, over which programs of the same user reach the router without a bus.
 ///
@@ -24,7 +26,9 @@ package enum LaneAddress {
             if !text.isEmpty { text += "," }
             text += String(word)
         }
-        let path = "\(directory)/openurl/lane-\(hash(text))"
+        var hash = Checksum()
+        hash.add(text)
+        let path = "\(directory)/openurl/lane-\(hash.value.hexDigits)"
         return path.utf8.count < socketPathSize ? path : nil
     }
 
@@ -33,12 +37,4 @@ package enum LaneAddress {
 
     /// The size of `sun_path`, with the zero at its end.
     private static let socketPathSize = 108
-
-    /// FNV-1a, as 16 hexadecimal digits.
-    private static func hash(_ text: String) -> String {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        let digits = String(hash, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
-    }
 }

@@ -1,3 +1,5 @@
+internal import RFC1808
+
 /// A text in the form in which texts are compared that may be written with different escapes.
 ///
 /// Escapes of URLs are decoded, also those of escapes. Letters are in lower case, a `+` is a space, and there is no backslash.
@@ -151,16 +153,6 @@ struct PlainText {
 }
 
 extension UInt8 {
-    /// The value of a hexadecimal digit; nil for any other byte.
-    fileprivate var hexValue: UInt8? {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
-
     fileprivate var isAlphanumeric: Bool {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import RFC1808
 internal import URLOpener
 
 /// An encoding for arguments that are not UTF-8, because swift-argument-parser takes only strings.
@@ -13,7 +14,7 @@ extension CommandLineArgument: ExpressibleByArgument {
         guard case .notUTF8(let bytes) = self else { return shown }
         var valid = bytes[...]
         while String(validating: valid, as: UTF8.self) == nil { valid.removeLast() }
-        let digits = bytes[valid.endIndex...].map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+        let digits = bytes[valid.endIndex...].map(\.hexDigits)
         return String(decoding: valid, as: UTF8.self) + "\0" + digits.joined()
     }
 

@@ -26,7 +26,7 @@ extension GenericURL {
                 default: ByteSet.query.contains(byte)
                 }
             if byte == UInt8(ascii: "#") { hasFragment = true }
-            if isAllowed { result.unicodeScalars.append(Unicode.Scalar(byte)) } else { result.appendEscape(byte) }
+            if isAllowed { result.unicodeScalars.append(Unicode.Scalar(byte)) } else { result += byte.percentEscape }
         }
         return result
     }

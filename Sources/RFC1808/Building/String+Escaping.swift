@@ -5,7 +5,7 @@ extension String {
             if set.contains(byte) {
                 unicodeScalars.append(Unicode.Scalar(byte))
             } else {
-                appendEscape(byte)
+                self += byte.percentEscape
             }
         }
     }
@@ -28,12 +28,7 @@ extension String {
     /// Appends the text after a scheme's colon. A slash at the start is escaped, because it would start a path.
     mutating func appendOpaquePart(_ text: String) {
         guard text.utf8.first == UInt8(ascii: "/") else { return appendEscaped(text, .parameters) }
-        appendEscape(UInt8(ascii: "/"))
+        self += UInt8(ascii: "/").percentEscape
         appendEscaped(text.dropFirst(), .parameters)
-    }
-
-    /// Appends the escape of a byte.
-    mutating func appendEscape(_ byte: UInt8) {
-        self += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
     }
 }

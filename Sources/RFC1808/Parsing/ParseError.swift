@@ -104,7 +104,7 @@ extension GenericURL {
 
         private var forbiddenByteMessage: String {
             guard let byte else { return "this byte is not allowed in a URL" }
-            let escape = Self.escape(byte)
+            let escape = byte.percentEscape
             return switch byte {
             case UInt8(ascii: " "):
                 "a space is not allowed in a URL; write it as \(escape)"
@@ -129,12 +129,8 @@ extension GenericURL {
                 // Combining marks and controls would change the text around them.
                 let isVisible = character.properties.isGraphemeBase && !character.properties.isWhitespace
                 let name = isVisible ? String(character) : "this character"
-                return "\(name) as \(String(character).utf8.map(Self.escape).joined())"
+                return "\(name) as \(String(character).utf8.map(\.percentEscape).joined())"
             }
-        }
-
-        private static func escape(_ byte: UInt8) -> String {
-            "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
         }
     }
 }

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import OpenURLBus
+internal import RFC1808
 
 /// Arguments that name files. As in `xdg-open`, an argument without a scheme is a path.
 ///
@@ -72,7 +73,7 @@ extension CommandLineArgument {
             if isLetter(byte) || (0x30...0x39).contains(byte) || "-._~".utf8.contains(byte) {
                 text.unicodeScalars.append(Unicode.Scalar(byte))
             } else {
-                text += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+                text += byte.percentEscape
             }
         }
         return text

@@ -26,10 +26,7 @@ final class WaitingCall {
 
     init(of sender: Caller) {
         var generator = SystemRandomNumberGenerator()
-        token = (0..<2).map { _ in
-            let digits = String(generator.next(), radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
+        token = (0..<2).map { _ in generator.next().hexDigits }.joined()
         account = sender.account
         let isKnown = sender.callerClass == .user && !sender.source.isIntermediary
         let program = isKnown ? sender.source.executable?.split(separator: "/").last : nil
