@@ -192,7 +192,7 @@ final class Probe {
             )
             // The program may have exited before the signal was read.
             if arrival == nil, tool != nil {
-                try connection.call(PeerOfRouter.ping, on: RouterService.object, Empty(), timeout: Self.limit)
+                try connection.call(PeerInterface.ping, on: RouterService.object, Empty(), timeout: Self.limit)
             }
         } catch {
             if arrival == nil { return .lost("\(error)") }
@@ -200,9 +200,5 @@ final class Probe {
         guard let arrival else { return .lost("nothing arrived within \(Self.limit.components.seconds) seconds") }
         let time = start.duration(to: arrival).components
         return .arrived(time.seconds * 1000 + time.attoseconds / 1_000_000_000_000_000)
-    }
-
-    private enum PeerOfRouter {
-        static let ping = Method<Empty, Empty>("org.freedesktop.DBus.Peer", "Ping")
     }
 }

@@ -224,7 +224,9 @@ extension Examination {
     private func managerVariables(_ bus: SessionBus) -> [String: String]? {
         guard bus.owner(of: SystemdManager.name) != nil else { return nil }
         do throws(CallError) {
-            let value = try bus.property(SystemdManager.interface, "Environment", of: SystemdManager.object)
+            let environment = SystemdManager.environment
+            let name = environment.name.rawValue
+            let value = try bus.property(environment.interface.rawValue, name, of: SystemdManager.object)
             guard case .array(let entries, _) = value else { return nil }
             return Dictionary(ofVariables: entries.compactMap(\.string))
         } catch {

@@ -18,8 +18,8 @@ struct SessionBus {
         connection = try BlockingConnection(.session, timeout: Self.callLimit)
         do throws(CallError) {
             let names = try connection.call(
-                Driver.listActivatableNames,
-                on: Driver.object,
+                BusDriver.listActivatableNames,
+                on: BusDriver.object,
                 Empty(),
                 timeout: Self.callLimit
             )
@@ -32,7 +32,7 @@ struct SessionBus {
     /// Returns the unique name of a name's owner; nil without an owner.
     func owner(of name: BusName) -> String? {
         do throws(CallError) {
-            return try call(Driver.getNameOwner, on: Driver.object, name.rawValue)
+            return try call(BusDriver.getNameOwner, on: BusDriver.object, name.rawValue)
         } catch {
             return nil
         }
@@ -41,7 +41,7 @@ struct SessionBus {
     /// Returns the process that has a name; nil without an owner.
     func pid(of name: String) -> UInt32? {
         do throws(CallError) {
-            return try call(Driver.processID, on: Driver.object, name)
+            return try call(BusDriver.processID, on: BusDriver.object, name)
         } catch {
             return nil
         }
@@ -54,7 +54,7 @@ struct SessionBus {
         }
         do throws(CallError) {
             let input = Arguments(RouterService.name.rawValue, UInt32(0))
-            _ = try connection.call(Driver.startService, on: Driver.object, input, timeout: Self.startLimit)
+            _ = try connection.call(BusDriver.startService, on: BusDriver.object, input, timeout: Self.startLimit)
             try call(RegistryInterface.reload, on: RouterService.object, Empty())
         } catch {
             startFailure = error
@@ -63,7 +63,7 @@ struct SessionBus {
 
     /// Returns the names that are not unique.
     func names() throws(CallError) -> [String] {
-        try call(Driver.listNames, on: Driver.object, Empty()).filter { !$0.hasPrefix(":") }
+        try call(BusDriver.listNames, on: BusDriver.object, Empty()).filter { !$0.hasPrefix(":") }
     }
 
     @discardableResult
@@ -76,49 +76,25 @@ struct SessionBus {
     }
 
     func property(_ interface: String, _ name: String, of object: RemoteObject) throws(CallError) -> Value {
-        try call(Driver.getProperty, on: object, Arguments(interface, name))
+        try call(PropertiesInterface.get, on: object, Arguments(interface, name))
     }
 
     /// Gives variables to the programs that the bus and systemd start from now on.
     func setEnvironment(_ variables: [String: String], andOf manager: RemoteObject?) throws(CallError) {
-        try call(Driver.updateActivationEnvironment, on: Driver.object, variables)
+        try call(BusDriver.updateActivationEnvironment, on: BusDriver.object, variables)
         guard let manager else { return }
         try call(SystemdManager.setEnvironment, on: manager, variables.map { "\($0.key)=\($0.value)" })
     }
 
     /// Makes the bus read its service files again.
     func reloadServices() throws(CallError) {
-        try call(Driver.reloadConfig, on: Driver.object, Empty())
+        try call(BusDriver.reloadConfig, on: BusDriver.object, Empty())
     }
 
     /// Returns whether a name has an owner, or the bus can start one.
     func isAvailable(_ name: BusName) -> Bool {
         activatableNames.contains(name.rawValue) || owner(of: name) != nil
     }
-
-    private enum Driver {
-        static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
-        static let interface: InterfaceName = "org.freedesktop.DBus"
-        static let getNameOwner = Method<String, String>(interface, "GetNameOwner")
-        static let processID = Method<String, UInt32>(interface, "GetConnectionUnixProcessID")
-        static let listNames = Method<Empty, [String]>(interface, "ListNames")
-        static let listActivatableNames = Method<Empty, [String]>(interface, "ListActivatableNames")
-        static let startService = Method<Arguments<String, UInt32>, UInt32>(interface, "StartServiceByName")
-        static let updateActivationEnvironment = Method<[String: String], Empty>(
-            interface,
-            "UpdateActivationEnvironment"
-        )
-        static let reloadConfig = Method<Empty, Empty>(interface, "ReloadConfig")
-        static let getProperty = Method<Arguments<String, String>, Value>("org.freedesktop.DBus.Properties", "Get")
-    }
-}
-
-/// systemd's manager of the user's units.
-enum SystemdManager {
-    static let name: BusName = "org.freedesktop.systemd1"
-    static let object = RemoteObject(name, "/org/freedesktop/systemd1", startsService: false)
-    static let interface = "org.freedesktop.systemd1.Manager"
-    static let setEnvironment = Method<[String], Empty>("org.freedesktop.systemd1.Manager", "SetEnvironment")
 }
 
 /// The portal's memory of the person's choices.

@@ -167,7 +167,7 @@ private struct Session {
         }
         let interface = ExportedInterface(SystemdManager.startTransientUnit.interface, [method])
         await manager.export([interface], at: SystemdManager.object.path)
-        let name = try #require(SystemdManager.object.destination)
+        let name = SystemdManager.name
         try #require(try await manager.requestName(name) == .owned)
         return scopes
     }

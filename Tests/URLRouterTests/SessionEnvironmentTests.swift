@@ -222,13 +222,13 @@ private actor Manager {
         }
         let interface = ExportedInterface(SystemdManager.environment.interface, [environment])
         await connection.export([interface], at: SystemdManager.object.path)
-        let name = try #require(SystemdManager.object.destination)
+        let name = SystemdManager.name
         try #require(try await connection.requestName(name) == .owned)
     }
 
     /// Ends the manager. The bus knows of the end when the method returns, and not only some time after the socket is closed.
     func end() async throws {
-        try await connection.releaseName(try #require(SystemdManager.object.destination))
+        try await connection.releaseName(SystemdManager.name)
         await connection.close()
     }
 

@@ -3,8 +3,11 @@ public enum PropertiesInterface {
     /// The interface's name.
     public static let name = StandardInterfaces.properties
 
-    /// Announces changed properties of an interface: its name, the new values of some properties, and the names of
-    /// those that have to be read again.
+    /// Returns the value of a property, of whatever type. The input is the name of the property's interface, and that of the property.
+    package static let get = Method<Arguments<String, String>, Value>(name, "Get")
+
+    /// The signal for changed properties of an interface: its name, the new values of some properties, and the names of
+    /// properties that have to be read again.
     ///
     /// To receive the changes of only one interface, use a ``MatchRule`` with its name as argument 0.
     public static let changed = Signal<Arguments<String, [String: Value], [String]>>(

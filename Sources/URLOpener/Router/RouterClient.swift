@@ -140,19 +140,11 @@ package struct RouterClient {
             let property = Arguments(RouterInterface.version.interface.rawValue, RouterInterface.version.name.rawValue)
             // The router may exit now, and the bus never starts a program for a unique name.
             let router = RemoteObject(BusName(owner), RouterService.path)
-            return try bus.call(BusDriver.getProperty, on: router, property).string
+            return try bus.call(PropertiesInterface.get, on: router, property).string
         } catch .remote(let error) where error.name == .nameHasNoOwner || error.name == .serviceUnknown {
             return nil
         } catch {
             throw CommandFailure(error, refusal: ExitStatus.unavailable)
         }
     }
-}
-
-package enum BusDriver {
-    package static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
-    package static let processID = Method<String, UInt32>("org.freedesktop.DBus", "GetConnectionUnixProcessID")
-    package static let listNames = Method<Empty, [String]>("org.freedesktop.DBus", "ListNames")
-    package static let getNameOwner = Method<String, String>("org.freedesktop.DBus", "GetNameOwner")
-    package static let getProperty = Method<Arguments<String, String>, Value>("org.freedesktop.DBus.Properties", "Get")
 }

@@ -85,11 +85,13 @@ actor SessionEnvironment {
 
     /// Lets the bus tell when a manager comes.
     private func watch(_ manager: Connection) async {
-        guard !isWatched, !isBeginningWatch, let name = SystemdManager.object.destination else { return }
+        guard !isWatched, !isBeginningWatch else { return }
         isBeginningWatch = true
         defer { isBeginningWatch = false }
         do throws(CallError) {
-            _ = try await manager.watchName(name) { [weak self] _, _ in self?.assumeIsolated { $0.managerChanged() } }
+            _ = try await manager.watchName(SystemdManager.name) { [weak self] _, _ in
+                self?.assumeIsolated { $0.managerChanged() }
+            }
             isWatched = true
         } catch {
             log.debug("the bus cannot report when systemd appears: \(error)")

@@ -2,6 +2,8 @@ internal import CLinux
 internal import DBus
 internal import Glibc
 internal import Logging
+internal import OpenURLBus
+internal import RFC1808
 internal import Reactor
 
 /// Puts each process that the router starts into a systemd scope of its own, if the session has systemd's manager.
@@ -41,16 +43,8 @@ actor ProcessScopes {
     }
 }
 
-/// The members of systemd's manager that the router uses (org.freedesktop.systemd1(5)).
-enum SystemdManager {
-    /// The bus must not start the manager: a session without systemd has none.
-    static let object = RemoteObject("org.freedesktop.systemd1", "/org/freedesktop/systemd1", startsService: false)
-    static let startTransientUnit = Method<TransientScope, ObjectPath>(
-        "org.freedesktop.systemd1.Manager",
-        "StartTransientUnit"
-    )
-    /// The variables that each unit gets, as `NAME=value`.
-    static let environment = Property<[String]>("org.freedesktop.systemd1.Manager", "Environment")
+extension SystemdManager {
+    static let startTransientUnit = Method<TransientScope, ObjectPath>(interface, "StartTransientUnit")
 }
 
 /// The arguments of `StartTransientUnit`: a scope and its processes.
@@ -103,7 +97,7 @@ struct TransientScope: MessageBody {
             String(UnicodeScalar(byte))
         case UInt8(ascii: "."): isFirst ? "\\x2e" : "."
         case UInt8(ascii: "/"): "-"
-        default: "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        default: "\\x" + byte.hexDigits
         }
     }
 
