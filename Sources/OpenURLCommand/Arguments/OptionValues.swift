@@ -47,7 +47,7 @@ struct KeyValue: Sendable, Hashable {
     }
 }
 
-extension KeyFile {
+extension KeyedFile {
     /// Reads a pair. Neither part may be empty.
     init(_ argument: String) throws {
         let form = "write the key and the file as key=file"

@@ -37,18 +37,18 @@ struct Open: Command {
             "Pass an open file to the handler; '-' is standard input; repeat for more.",
             valueName: "key=file"
         ),
-        transform: KeyFile.init
+        transform: KeyedFile.init
     )
-    var attach: [KeyFile] = []
+    var attach: [KeyedFile] = []
 
     @Option(
         help: .init(
             "Save a value of the handler's reply in a file; '-' is standard output; repeat for more.",
             valueName: "key=file"
         ),
-        transform: KeyFile.init
+        transform: KeyedFile.init
     )
-    var save: [KeyFile] = []
+    var save: [KeyedFile] = []
 
     @Option(
         help: .init("Set the time limit of each URL, such as 5s, 500ms or 2m.", valueName: "time"),

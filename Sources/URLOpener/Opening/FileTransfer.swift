@@ -8,7 +8,7 @@ extension Value? {
     ///
     /// - Parameter standardInput: the descriptor for a file without a path.
     /// - Throws: the failure of a file that cannot be opened.
-    func attaching(_ files: [KeyFile], standardInput: CInt) throws(CommandFailure) -> Value? {
+    func attaching(_ files: [KeyedFile], standardInput: CInt) throws(CommandFailure) -> Value? {
         guard !files.isEmpty else { return self }
         var entries = self?.options ?? [:]
         for file in files {
@@ -31,7 +31,7 @@ struct SavedValue {
     /// Opens the file.
     ///
     /// - Throws: the failure of a file that cannot be written.
-    init(_ file: KeyFile) throws(CommandFailure) {
+    init(_ file: KeyedFile) throws(CommandFailure) {
         key = file.key
         self.file = try OutputFile(file.path)
     }

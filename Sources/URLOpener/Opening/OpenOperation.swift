@@ -18,9 +18,9 @@ package struct OpenOperation {
     /// Whether each URL waits for the answer of its handler.
     package var isCall = false
     /// Files that the handler gets in the annotation.
-    package var attached: [KeyFile] = []
+    package var attached: [KeyedFile] = []
     /// Files for values of the reply. If there are any, the operation has one URL.
-    package var saved: [KeyFile] = []
+    package var saved: [KeyedFile] = []
     /// The path of the file for the steps; `-` for standard output.
     package var trace: String?
     package var report = Report.nothing

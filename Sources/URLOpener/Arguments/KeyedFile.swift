@@ -1,5 +1,5 @@
 /// A `key=file` on the command line, in which `-` is a standard stream of the command.
-package struct KeyFile: Sendable, Hashable {
+package struct KeyedFile: Sendable, Hashable {
     package let key: String
     /// The path of the file; nil for the standard stream.
     package let path: String?
