@@ -209,9 +209,10 @@ extension Examination {
     private func checkChoice(_ scheme: Scheme) {
         let chosen = files.associations.defaults(for: scheme.mimeType)
         let claimants = files.registry.claimants(of: scheme)
-        // If a handler of the system has no program, it passes its URLs to the default, so it cannot be the default
-        // itself.
-        let choices = claimants.filter { files.registry.handler(named: $0)?.program != nil || $0.hasSuffix(".desktop") }
+        // A handler of the system without a program passes its URLs to the default, and cannot be the default itself.
+        let choices = claimants.filter {
+            files.registry.handler(named: $0)?.program != nil || DesktopFileID.name(in: $0) != nil
+        }
         let file = files.desktop.writtenAssociationFile
         let isMissing = { (id: DesktopFileID) in !self.files.all.contains { $0.location.id == id } }
         if let first = chosen.first, isMissing(first), !isRegistered(first) {
@@ -250,7 +251,7 @@ extension Examination {
 
     /// Returns whether an entry belongs to a handler that is about to be published.
     private func isRegistered(_ id: DesktopFileID) -> Bool {
-        files.registry.handler(named: String(id.rawValue.dropLast(".desktop".count))) != nil
+        files.registry.handler(named: id.name) != nil
     }
 
     /// Reports an application that claims the URLs of web pages but is not a browser.

@@ -21,7 +21,7 @@ extension Examination {
         }
         if let identifier = topic?.identifier, files.registry.handler(named: identifier) == nil, !isReported(identifier)
         {
-            let entry = "\(identifier).desktop"
+            let entry = DesktopFileID.text(ofName: identifier)
             if files.all.contains(where: { $0.location.id.rawValue == entry }) {
                 add(.handlers, .ok, "handler", identifier, "is an application of the desktop, without a manifest")
             } else {
@@ -368,7 +368,7 @@ extension Examination {
             temporary = listed.filter { $0.temporary != .absent }
             for handler in temporary where isConcerned(handler) { reportTemporary(handler) }
             let lasting = listed.filter { $0.temporary == .absent }
-            let theirs = Set(lasting.map(\.id).filter { !$0.hasSuffix(".desktop") })
+            let theirs = Set(lasting.map(\.id).filter { DesktopFileID.name(in: $0) == nil })
             let mine = Set(files.registry.handlers.map(\.id.rawValue))
             let missing = mine.subtracting(theirs).subtracting(temporary.map(\.id)).sorted()
             let more = theirs.subtracting(mine).sorted()

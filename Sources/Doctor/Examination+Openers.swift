@@ -119,7 +119,7 @@ extension Examination {
         let variables = environment.merging(["LC_ALL": "C"]) { $1 }
         guard let output = RunningTool.output(of: arguments, environment: variables) else { return nil }
         let text = extract(output)?.split(whereSeparator: \.isWhitespace).first.map(String.init)
-        return text?.hasSuffix(".desktop") == true ? text : nil
+        return text.flatMap(DesktopFileID.name(in:)) == nil ? nil : text
     }
 
     /// Finds the default in the output of `gio mime`: after the last colon of the first line.
@@ -209,7 +209,7 @@ extension Examination {
             // asking.
             for (application, values) in permissions.sorted(by: { $0.key < $1.key }) {
                 guard let id = values.first, !id.isEmpty else { continue }
-                choices.append((application, "\(id).desktop"))
+                choices.append((application, DesktopFileID.text(ofName: id)))
             }
         } catch {
             // If there is no choice for a scheme, the store has no entry.

@@ -28,10 +28,9 @@ struct Topic: Hashable {
             schemes = [named]
             return
         }
-        let name = text.hasSuffix(".desktop") ? String(text.dropLast(".desktop".count)) : text
+        let name = DesktopFileID.name(in: text) ?? text
         let handler = files.registry.handler(named: name)
-        let entry = DesktopFileID(rawValue: "\(name).desktop").flatMap { id in files.all.first { $0.location.id == id }
-        }
+        let entry = DesktopFileID(name: name).flatMap { id in files.all.first { $0.location.id == id } }
         let manifest = files.manifests.first { $0 == "\(name).plist" || $0 == "\(name).app" }
         if handler != nil || entry != nil || manifest != nil {
             var found = handler?.schemes ?? []

@@ -144,8 +144,8 @@ private struct DesktopFileReader {
     private mutating func application() throws(Unusable) -> DesktopEntry {
         let busName = try busName()
         let command = try command(isNeeded: busName == nil)
-        // An entry without `Name` is still usable, as in GLib, because people are the only ones to see it.
-        let name = try localized("Name") ?? String(location.id.rawValue.dropLast(DesktopFileID.suffix.utf8.count))
+        // `Name` is only shown to people, so an entry without `Name` is still usable, as in GLib.
+        let name = try localized("Name") ?? location.id.name
         var directory = try string("Path")
         if let path = directory, !path.hasPrefix("/") {
             if !path.isEmpty { problems.add(.warning, "Path", "is a relative path, so it is ignored") }

@@ -12,6 +12,7 @@ public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvert
     /// Largest length of an ID, in bytes.
     public static let limit = 1024
 
+    /// The end of every ID. Apart from ``text(ofName:)`` and ``name(in:)``, only code that compares bytes needs it.
     package static let suffix = ".desktop"
 
     /// Creates an ID; `nil` unless the text ends in `.desktop`, has something before this suffix, is short enough, and
@@ -23,6 +24,22 @@ public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvert
         else { return nil }
         self.rawValue = rawValue
     }
+
+    /// Creates the ID of the entry with a name, such as the identifier of a handler; `nil` as for ``init(rawValue:)``.
+    package init?(name: String) {
+        self.init(rawValue: Self.text(ofName: name))
+    }
+
+    /// Returns the text of the ID of the entry with a name. The text of a bad name is the ID of no entry.
+    package static func text(ofName name: String) -> String { name + suffix }
+
+    /// Returns the name in the text of an ID; `nil` for a text that cannot be an ID, such as the identifier of a handler.
+    package static func name(in text: String) -> String? {
+        text.hasSuffix(suffix) ? String(text.dropLast(suffix.count)) : nil
+    }
+
+    /// The name of the entry: the ID without its suffix.
+    package var name: String { String(rawValue.dropLast(Self.suffix.count)) }
 
     /// Creates the ID of the entry at a relative path, given by its components.
     init?(path: some Sequence<String>) {

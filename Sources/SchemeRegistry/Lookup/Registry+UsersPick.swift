@@ -28,7 +28,7 @@ extension Registry {
     /// - Parameter entry: the name of the desktop entry through which the desktop passes the file.
     public func handlerPicked(by entry: String, for file: FileKind) -> Handler? {
         guard let id = DesktopFileID(rawValue: entry),
-            let handler = handler(named: String(entry.dropLast(DesktopFileID.suffix.count))),
+            let handler = handler(named: id.name),
             handler.desktopFileID == id, !handler.fileClaims.isEmpty
         else { return nil }
         for case .type(let type) in file.keys {

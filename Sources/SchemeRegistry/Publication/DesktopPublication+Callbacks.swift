@@ -9,7 +9,7 @@ extension DesktopPublication {
     /// The mark of the entry, in the place of a handler's identifier.
     static let callbackMark = "org.openurl.callback"
 
-    private static var callbackEntry: DesktopFileID? { DesktopFileID(rawValue: "\(callbackMark).desktop") }
+    private static var callbackEntry: DesktopFileID? { DesktopFileID(name: callbackMark) }
 
     /// Makes the entry claim exactly these schemes.
     mutating func publish(callbacks schemes: Set<String>) {

@@ -141,7 +141,7 @@ public struct DesktopPublication: Sendable {
             problems[id] = nil
             let new = registry[id].flatMap { $0.isPublished ? $0 : nil }
             if let new { publishService(of: new) } else { withdrawService(of: id) }
-            guard let file = DesktopFileID(rawValue: "\(id).desktop") else { continue }
+            guard let file = DesktopFileID(name: id.rawValue) else { continue }
             if let new, leavesToSystem(new, file, &claims) { continue }
             if let new, new.desktopFileID != nil {
                 let types = old[id]?.mimeTypes ?? []
@@ -371,6 +371,6 @@ extension Handler {
     /// desktop to reach it.
     var desktopFileID: DesktopFileID? {
         schemes.isEmpty && fileTypes.isEmpty || manifest.reach == .local
-            ? nil : DesktopFileID(rawValue: "\(id).desktop")
+            ? nil : DesktopFileID(name: id.rawValue)
     }
 }

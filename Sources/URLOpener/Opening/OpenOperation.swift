@@ -181,7 +181,7 @@ package struct OpenOperation {
     /// Brings the handler of a desktop entry to the foreground, because a menu starts the entry's command without a
     /// URL.
     private func activate(_ entry: String, with router: RouterClient, _ invocation: Invocation) -> Int32 {
-        let id = entry.hasSuffix(".desktop") ? String(entry.dropLast(".desktop".count)) : entry
+        let id = entry.hasSuffix(entrySuffix) ? String(entry.dropLast(entrySuffix.count)) : entry
         let batch = Batch(key: "id", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         return batch.perform([id], name: \.self) { (id) throws(CommandFailure) in
             _ = try router.call(LifecycleInterface.activate, id, timeout: RouterClient.lifecycleCall)
@@ -286,8 +286,11 @@ extension OpenOperation {
 
 extension OpenResult {
     /// Whether an application of the desktop has the URL now.
-    fileprivate var isWithApplication: Bool { way != .queued && handler.hasSuffix(".desktop") }
+    fileprivate var isWithApplication: Bool { way != .queued && handler.hasSuffix(entrySuffix) }
 }
+
+/// The end of the name of a desktop entry, and of the name of an application in answers of the router.
+private let entrySuffix = ".desktop"
 
 extension CommandLineArgument {
     /// The argument as the message of a failure names it. The message may go to a log, and the answer to a call holds a

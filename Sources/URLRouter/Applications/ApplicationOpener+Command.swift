@@ -123,7 +123,7 @@ extension ApplicationOpener {
         }
         do throws(ProgramStart.Failure) {
             return try await launcher.launch(
-                String(request.id.dropLast(DesktopFileID.suffix.count)),
+                application.id.name,
                 arguments,
                 request.options.tokenVariables,
                 inTerminal: application.runsInTerminal,

@@ -1,4 +1,5 @@
 internal import DBus
+internal import Desktop
 internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
@@ -31,7 +32,7 @@ extension Callbacks {
         let claims = claims.claims(on: callback)
         if let connection, claims.contains(where: { $0.owner == connection }) { return .claims(claims) }
         guard let application = source.application else { return nil }
-        let own = candidates.first { ["\(application)", "\(application).desktop"].contains($0.claimant.id) }
+        let own = candidates.first { [application, DesktopFileID.text(ofName: application)].contains($0.claimant.id) }
         return own.map { .claimant($0.claimant.id) }
     }
 }

@@ -159,7 +159,7 @@ final class WaitingCalls {
             let process = sessions[handler.id]?.process.running.flatMap { UInt32(exactly: $0.pid) }
             return process != nil && [sender.pid, sender.source.pid].contains(process)
         case .application(let application):
-            return sender.source.application.map { "\($0).desktop" == application.id.rawValue } ?? true
+            return sender.source.application.map { $0 == application.id.name } ?? true
         }
     }
 }

@@ -137,7 +137,7 @@ struct HandlerLauncher: Sendable {
         guard let program = arguments.first else { throw .refused(.invalidArgument) }
         let environment = CallerDisplay.complete(environment, from: caller).merging(additional) { $1 }
         // The last line of a handler must not be that of a command.
-        return try await start(id, file: id + DesktopFileID.suffix, within: limit) { output in
+        return try await start(id, file: DesktopFileID.text(ofName: id), within: limit) { output in
             ProgramStart(
                 program: program.utf8.contains(UInt8(ascii: "/")) ? .path(program) : .nameOnPath(program),
                 arguments: arguments,

@@ -1,4 +1,5 @@
 public import DBus
+internal import Desktop
 internal import Logging
 internal import OpenURLBus
 internal import Release
@@ -135,7 +136,7 @@ public struct RouterObject: Sendable {
                     let (urls, platformData) = input.values
                     // Every URL is tried; the first failure is the answer.
                     var options = FreedesktopApplication.options(platformData)
-                    options.desktopEntry = "\(RouterService.name).desktop"
+                    options.desktopEntry = DesktopFileID.text(ofName: RouterService.name.rawValue)
                     for outcome in try await Self.open(urls, options, call, router) {
                         if case .failed(let error) = outcome { throw error }
                     }

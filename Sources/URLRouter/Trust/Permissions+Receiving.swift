@@ -1,3 +1,4 @@
+internal import Desktop
 internal import OpenURLBus
 internal import Policy
 internal import SchemeRegistry
@@ -30,7 +31,7 @@ extension Permissions {
             guard let winner, rule?.pattern.scheme == nil || rule?.pattern.source != .callers(.user) else { return }
             throw OpenURLError(.notAllowed, "the URLs of \(url.scheme): belong to \(winner); \(pattern.adviceToAllow)")
         case .handler, .sandboxed:
-            if let winner, let own, [own, "\(own).desktop"].contains(winner) { return }
+            if let winner, let own, [own, DesktopFileID.text(ofName: own)].contains(winner) { return }
             // RFC 8252 section 7.1 recommends the identifier of the application as its scheme.
             if winner == nil, own?.lowercased() == url.scheme.rawValue { return }
             throw Self.foreignURLs
