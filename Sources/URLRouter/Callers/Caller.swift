@@ -32,7 +32,7 @@ struct Caller {
 extension OpenContext.Source {
     /// The application that the program's requests are counted to: a handler, a sandbox, or the path of a program.
     ///
-    /// All programs that are not known share one account, and so do all sandboxes without an identifier. The text fits after
+    /// All unknown programs share one account, and so do all sandboxes without an identifier. The text fits after
     /// "of" in a sentence.
     var account: String {
         switch callerClass.known {

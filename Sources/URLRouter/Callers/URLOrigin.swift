@@ -16,7 +16,7 @@ struct URLOrigin {
     private(set) var executable: String?
     /// The programs that passed the URL on, beginning with the one that called the router.
     private(set) var via: [String] = []
-    /// Whether ``executable`` passes URLs on for a program that is not known.
+    /// Whether ``executable`` passes URLs on for an unknown program.
     private(set) var isIntermediary = false
 
     /// The confinement of the caller, or of the process that the URL comes from; nil if neither is confined.

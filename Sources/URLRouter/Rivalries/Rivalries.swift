@@ -24,7 +24,7 @@ struct Rivalries {
             + handler.schemes.compactMap { scheme in
                 guard let winner = winner(insteadOfHandlerFor: scheme) else { return nil }
                 return
-                    "\(scheme): \(winner) has the scheme already, and keeps it until 'openurl default' says otherwise"
+                    "\(scheme): \(winner) already has the scheme, and keeps it until 'openurl default' says otherwise"
             }
     }
 
