@@ -16,13 +16,13 @@ struct CallTurns {
     /// Number of calls that can start, which excludes those of accounts on hold.
     private(set) var count = 0
 
-    /// The reasons for which the calls of an account wait.
+    /// Why an account's calls wait.
     struct Hold: OptionSet {
         let rawValue: UInt8
 
-        /// The programs of the account do not read their answers.
+        /// Its programs do not read their answers.
         static let unread = Hold(rawValue: 1)
-        /// The account has started its calls of this period.
+        /// It has started all its calls of this period.
         static let pace = Hold(rawValue: 2)
     }
 
@@ -80,18 +80,19 @@ struct CallTurns {
 
     // MARK: Pace
 
-    /// The calls that an account has started in its period.
+    /// The number of calls that an account has started in its period.
     private struct Pace {
         var end: ContinuousClock.Instant
         var calls = 0
     }
 
-    /// The number of paces above which those whose period has ended are forgotten.
+    /// Above this number of paces, those whose period has ended are forgotten.
     private static let keptPaces = 64
 
-    /// Counts the start of a call to an account with a pace. If it was the last call of the account's period, the account is held.
+    /// Counts the start of a call to an account with a pace. If this was its last call of the period, the account is
+    /// put on hold.
     ///
-    /// - Returns: The end of the period if the account is held until then.
+    /// - Returns: The end of the period if the account is on hold until then.
     mutating func countStart(
         of account: CallAccounts.Account,
         limit: Int,
@@ -108,12 +109,12 @@ struct CallTurns {
         return pace.end
     }
 
-    /// The number of accounts whose pace is known.
+    /// Number of accounts whose pace is known.
     var paceCount: Int { paces.count }
 
-    /// Lets the accounts go on whose period has ended.
+    /// Ends the hold of all accounts whose period is over.
     ///
-    /// - Returns: The end of the next period for which an account is held; nil if there is none.
+    /// - Returns: The end of the next period that an account is on hold for; nil if there is none.
     mutating func endPaces(now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
         var next: ContinuousClock.Instant?
         for (account, pace) in paces where isHeld(account, for: .pace) {

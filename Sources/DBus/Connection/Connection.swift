@@ -61,7 +61,7 @@ public actor Connection {
 
     var objects = ObjectTree()
     var incomingCalls: IncomingCalls
-    /// The timer for callers that wait because of their pace; nil while none waits.
+    /// The timer for callers that wait because of their pace; nil while there are none.
     var paceTimer: TimerID?
     /// Whether the bus reports what its connections have not read; true until it turns out otherwise.
     var tellsUnread = true

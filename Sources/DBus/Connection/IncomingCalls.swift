@@ -107,15 +107,15 @@ struct IncomingCalls {
         turns.add(lastNumber, of: account)
     }
 
-    /// The calls that an account with a pace starts in a period of ``pacePeriod``: far more than a person causes, and few enough to
-    /// leave a processor to the others.
+    /// Number of calls that an account with a pace may start within ``pacePeriod``: far more than a person causes, and
+    /// few enough to leave a processor to the others.
     static let callsPerPeriod = 100
     static let pacePeriod = Duration.milliseconds(100)
 
-    /// The time at which accounts go on that have started their calls of the period; nil if there are none.
+    /// The next time at which accounts that have started all their calls of a period may go on; nil if there are none.
     private(set) var paceEnd: ContinuousClock.Instant?
 
-    /// Lets the accounts go on whose period has ended.
+    /// Ends the hold of all accounts whose period is over.
     mutating func endPaces() {
         paceEnd = turns.endPaces(now: .now)
     }
@@ -189,7 +189,7 @@ struct IncomingCalls {
         if senders.values[place].hasLeft, senders.values[place].calls.isEmpty { senders.remove(at: place) }
     }
 
-    /// Counts the calls of a sender to an account from now on. A sender that has not called, or has left, is ignored.
+    /// Counts the calls of a sender to an account from now on. Ignores a sender that has not called, or has left.
     ///
     /// - Parameter isPaced: Whether the sender's calls start at a limited pace.
     mutating func setAccount(_ account: String, isPaced: Bool, of name: BusName) {

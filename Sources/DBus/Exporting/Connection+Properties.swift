@@ -3,7 +3,7 @@ public enum PropertiesInterface {
     /// The interface's name.
     public static let name = StandardInterfaces.properties
 
-    /// Returns the value of a property, of whatever type. The input is the name of the property's interface, and that of the property.
+    /// Returns the value of a property of any type, given the name of its interface and its own.
     package static let get = Method<Arguments<String, String>, Value>(name, "Get")
 
     /// The signal for changed properties of an interface: its name, the new values of some properties, and the names of

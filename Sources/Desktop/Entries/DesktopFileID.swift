@@ -25,15 +25,15 @@ public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvert
         self.rawValue = rawValue
     }
 
-    /// Creates the ID of the entry with a name, such as the identifier of a handler; `nil` as for ``init(rawValue:)``.
+    /// Creates the ID of the entry with a name, such as a handler's identifier; `nil` as for ``init(rawValue:)``.
     package init?(name: String) {
         self.init(rawValue: Self.text(ofName: name))
     }
 
-    /// Returns the text of the ID of the entry with a name. The text of a bad name is the ID of no entry.
+    /// Returns the ID, as text, of the entry with a name. If the name is bad, no entry has this ID.
     package static func text(ofName name: String) -> String { name + suffix }
 
-    /// Returns the name in the text of an ID; `nil` for a text that cannot be an ID, such as the identifier of a handler.
+    /// Returns the name in an ID's text; `nil` if the text cannot be an ID, such as a handler's identifier.
     package static func name(in text: String) -> String? {
         text.hasSuffix(suffix) ? String(text.dropLast(suffix.count)) : nil
     }

@@ -4,8 +4,9 @@ internal import Desktop
 extension Registry {
     /// Returns the handler that the user picked on the desktop; `nil` if the desktop only followed its own order.
     ///
-    /// The desktop passes every URL of a scheme through the entry that comes first in its order, whatever the host. Such an
-    /// entry leaves the choice to the registry. Any other entry is the user's pick, as long as its handler claims the URL.
+    /// The desktop passes every URL of a scheme through the entry that comes first in its order, whatever the host, and
+    /// that entry leaves the choice to the registry. If the URL comes through another entry, the user has picked it, as
+    /// long as its handler claims the URL.
     ///
     /// - Parameters:
     ///   - entry: the name of the desktop entry through which the desktop passes the URL.
@@ -20,10 +21,11 @@ extension Registry {
         return handler.id.rawValue
     }
 
-    /// Returns the handler that the user picked on the desktop for a file; `nil` if the desktop only followed its own order.
+    /// Returns the handler that the user picked on the desktop for a file; `nil` if the desktop only followed its own
+    /// order.
     ///
-    /// Choosers of applications offer every application for a file, so a pick counts whether or not the handler claims the
-    /// file. The handler has to claim some files.
+    /// Choosers offer every application for a file, so a pick counts even if the handler does not claim this file. But
+    /// it has to claim some files.
     ///
     /// - Parameter entry: the name of the desktop entry through which the desktop passes the file.
     public func handlerPicked(by entry: String, for file: FileKind) -> Handler? {
