@@ -76,6 +76,22 @@ import Testing
         #expect(log.lines == [])
     }
 
+    /// A script or a sandbox is started, and another process begins the tasks.
+    @Test func tasksOfAnotherProcessLeaveTheStartedOneOnRecord() throws {
+        let child = try RunningProcess()
+        defer { child.end() }
+        let owner = try #require(ProcessIdentity(pid: child.pid))
+        try records().add(getpid(), of: id)
+        try records().put([1: "upload"], of: id, owner)
+        #expect(try records().tasks(of: id, owner) == [1: "upload"])
+        #expect(try records().tasks(of: id, #require(ProcessIdentity(pid: pid))) == [:])
+        #expect(try records().contain(pid, of: id))
+        #expect(try !records().contain(child.pid, of: id))
+        #expect(try records().removeEnded() == [id.rawValue])
+        try records().put([:], of: id, owner)
+        #expect(try records().contain(pid, of: id))
+    }
+
     @Test func recordsAreInTheStateWithoutARuntimeDirectory() throws {
         let records = try #require(ProcessRecords(environment: ["XDG_STATE_HOME": directory.path], log: log.logger))
         records.add(getpid(), of: id)

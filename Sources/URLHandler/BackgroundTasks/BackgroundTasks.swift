@@ -95,9 +95,17 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
         return BackgroundTaskIdentifier(number: number)
     }
 
-    /// Begins, with a new router, the tasks that no router knows yet. A router passes on the tasks that it knows.
+    /// Begins the open tasks again with a new router.
+    ///
+    /// The router may know some of them from the one before, but only from those that it started and could record. So each task
+    /// begins anew, and then its earlier numbers end, except for those that the new router has given again.
     func renew() async {
-        for number in tasks.keys.sorted() where tasks[number]?.numbers.isEmpty == true { await register(number) }
+        let earlier = Set(tasks.values.flatMap(\.numbers))
+        for number in tasks.keys.sorted() {
+            tasks[number]?.numbers = []
+            await register(number)
+        }
+        for number in earlier.subtracting(tasks.values.flatMap(\.numbers)).sorted() { timekeeper?.end(number) }
     }
 
     private func register(_ number: Int) async {

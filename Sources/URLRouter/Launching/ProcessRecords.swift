@@ -5,9 +5,9 @@ internal import UserFiles
 
 /// The processes that routers have started for handlers, on record for the next router.
 ///
-/// Each record is a file with the name of the handler's identifier. The file holds the number and the start time of one
-/// process, so a process that took over the number is not the recorded process. The open background tasks of the process follow. The records are in `$XDG_RUNTIME_DIR`, which
-/// is in memory, or else in the directory of the user's state. The identifier of the system's start belongs to each record,
+/// Each record is a file with the name of the handler's identifier. It holds the number and the start time of one process, so a
+/// process that took over the number is not the recorded process. The handler's open background tasks follow, with the process that
+/// has begun them. The records are in `$XDG_RUNTIME_DIR`, which is in memory, or else in the directory of the user's state. The identifier of the system's start belongs to each record,
 /// because that directory outlives the system's processes.
 ///
 /// A missing or damaged record costs a handler its identity after the router's next start, and nothing else. A directory that
@@ -17,9 +17,9 @@ struct ProcessRecords: Sendable {
     private let bootID: String
     private let log: Logger
 
-    /// The largest size of a record: two numbers, the system's start, the characters between them, and the tasks that the
+    /// The largest size of a record: four numbers, the system's start, the characters between them, and the tasks that the
     /// limits of a router allow.
-    private static let limit = 128 + 1024 * (256 + 16)
+    private static let limit = 192 + 1024 * (256 + 16)
 
     /// The records of the user whom an environment belongs to; nil if the environment gives no directory.
     init?(environment: [String: String], log: Logger) {
@@ -45,9 +45,13 @@ struct ProcessRecords: Sendable {
         write(Record(process: process, bootID: bootID), of: id)
     }
 
-    /// Records the open background tasks of a process that is on record, instead of its earlier ones.
-    func put(_ tasks: [UInt32: String], of id: BundleIdentifier, _ process: ProcessIdentity) {
-        write(Record(process: process, bootID: bootID, tasks: tasks), of: id)
+    /// Records the open background tasks of a handler, instead of its earlier ones.
+    ///
+    /// - Parameter owner: the process that has begun the tasks. It may be another one than the started process, which then stays on
+    ///   record: the child of a script, or a process inside a sandbox.
+    func put(_ tasks: [UInt32: String], of id: BundleIdentifier, _ owner: ProcessIdentity) {
+        let started = reading { (directory) throws(FileError) in record(of: id, in: directory)?.running(bootID) } ?? nil
+        write(Record(process: started ?? owner, bootID: bootID, owner: owner, tasks: tasks), of: id)
     }
 
     private func write(_ record: Record, of id: BundleIdentifier) {
@@ -61,10 +65,12 @@ struct ProcessRecords: Sendable {
         }
     }
 
-    /// The open background tasks of a handler's recorded process; none of any other process.
+    /// The open background tasks that a process has begun; none if they are another process's.
     func tasks(of id: BundleIdentifier, _ process: ProcessIdentity) -> [UInt32: String] {
         reading { (directory) throws(FileError) in
-            guard let record = record(of: id, in: directory), record.isCurrent(bootID), record.process == process else {
+            guard let record = record(of: id, in: directory), record.isCurrent(bootID),
+                (record.owner ?? record.process) == process
+            else {
                 return [:]
             }
             return record.tasks
@@ -131,25 +137,39 @@ struct ProcessRecords: Sendable {
         }
     }
 
-    /// The contents of a file: a line with the process, and then each task with a zero byte behind its name.
+    /// The contents of a file: a line with the processes, and then each task with a zero byte behind its name.
     private struct Record {
         let process: ProcessIdentity
         /// The identifier of the system's start at which the process was started.
         let bootID: String
+        /// The process that has begun the tasks; nil without tasks.
+        var owner: ProcessIdentity?
         var tasks: [UInt32: String] = [:]
 
-        init(process: ProcessIdentity, bootID: String, tasks: [UInt32: String] = [:]) {
+        init(
+            process: ProcessIdentity,
+            bootID: String,
+            owner: ProcessIdentity? = nil,
+            tasks: [UInt32: String] = [:]
+        ) {
             self.process = process
             self.bootID = bootID
+            self.owner = tasks.isEmpty ? nil : owner
             self.tasks = tasks
         }
 
         init?(_ bytes: [UInt8]) {
             let line = bytes.prefix { $0 != UInt8(ascii: "\n") }
             let fields = String(decoding: line, as: UTF8.self).split(whereSeparator: \.isWhitespace)
-            guard fields.count == 3, let pid = UInt32(fields[0]), let startTime = UInt64(fields[1]) else { return nil }
-            process = ProcessIdentity(pid: pid, startTime: startTime)
+            guard fields.count == 3 || fields.count == 5, let process = Self.process(fields[0], fields[1]) else {
+                return nil
+            }
+            self.process = process
             bootID = String(fields[2])
+            if fields.count == 5 {
+                guard let owner = Self.process(fields[3], fields[4]) else { return nil }
+                self.owner = owner
+            }
             for task in bytes.dropFirst(line.count + 1).split(separator: 0) {
                 let parts = task.split(separator: UInt8(ascii: " "), maxSplits: 1, omittingEmptySubsequences: false)
                 guard parts.count == 2, let number = UInt32(String(decoding: parts[0], as: UTF8.self)) else {
@@ -159,8 +179,14 @@ struct ProcessRecords: Sendable {
             }
         }
 
+        private static func process(_ pid: Substring, _ startTime: Substring) -> ProcessIdentity? {
+            guard let pid = UInt32(pid), let startTime = UInt64(startTime) else { return nil }
+            return ProcessIdentity(pid: pid, startTime: startTime)
+        }
+
         var bytes: [UInt8] {
-            let line = "\(process.pid) \(process.startTime) \(bootID)\n"
+            let beginner = owner.map { " \($0.pid) \($0.startTime)" } ?? ""
+            let line = "\(process.pid) \(process.startTime) \(bootID)\(beginner)\n"
             return Array(line.utf8) + tasks.sorted { $0.key < $1.key }.flatMap { Array("\($0.key) \($0.value)\0".utf8) }
         }
 

@@ -4,6 +4,7 @@ internal import DequeModule
 internal import Glibc
 internal import Logging
 internal import OpenURLBus
+internal import Processes
 internal import Reactor
 internal import SchemeRegistry
 

@@ -3,6 +3,7 @@ internal import DBus
 internal import Glibc
 internal import Logging
 internal import OpenURLBus
+internal import Processes
 internal import Reactor
 internal import SchemeRegistry
 internal import SystemPackage
