@@ -7,14 +7,15 @@ internal import UserFiles
 /// A URL together with the handler or application that gets it.
 struct Destination: Sendable {
     let url: GenericURL
-    /// The URL as the claimant gets it: ``url``, which questions and messages show, perhaps with the secrets of a call.
+    /// The URL for the claimant. It can differ from ``url``, which questions and messages show, by the secrets of a
+    /// call.
     var delivered: GenericURL {
         get { replacement?.url ?? url }
         set { replacement = Replacement(newValue) }
     }
 
-    /// The URL that takes the place of ``url`` at the delivery. A reference is small: thousands of URLs may wait, and few of them
-    /// belong to calls.
+    /// The URL that replaces ``url`` on delivery. It is a reference to save memory: thousands of URLs may wait, and few
+    /// of them belong to calls.
     private final class Replacement: Sendable {
         let url: GenericURL
 
@@ -25,16 +26,16 @@ struct Destination: Sendable {
     /// A handler with a program, or an application.
     let claimant: Claimant
 
-    /// The kind of the file that the URL names; nil for any other URL.
+    /// Type of the file that the URL names; nil for any other URL.
     let file: FileKind?
-    /// Whether the URL names a copy in the inbox of its handler. The copy belongs to the handler, whoever sent it.
+    /// Whether the URL names a copy in its handler's inbox. Such a copy belongs to the handler, no matter who sent it.
     let isInInbox: Bool
 
-    /// Finds the destination of a URL.
+    /// Finds out who gets a URL.
     ///
     /// - Parameters:
-    ///   - options: the options of the sender, which may ask for a claimant.
-    ///   - file: the kind of the file that the URL names; nil for any other URL.
+    ///   - options: the sender's options, which may ask for a claimant.
+    ///   - file: the type of the file that the URL names; nil for any other URL.
     ///   - isInInbox: whether the URL names a copy that the router has made in the inbox of the wanted handler.
     /// - Throws: `malformedURL` for a URL without a scheme, `noHandler` if nothing claims the URL.
     init(
@@ -80,7 +81,7 @@ struct Destination: Sendable {
         }
     }
 
-    /// The destination of a copy that is to be made for a handler. The kind of the file is not known yet.
+    /// Creates the destination of a copy that has yet to be made for a handler. The type of the file is not known yet.
     init(_ url: GenericURL, toCopyFor handler: Handler) {
         self.url = url
         claimant = .handler(handler)
@@ -90,7 +91,7 @@ struct Destination: Sendable {
 }
 
 extension Registry {
-    /// Returns every candidate for a URL of a sender.
+    /// Returns every candidate for a sender's URL.
     func candidates(
         for url: GenericURL,
         _ file: FileKind?,
@@ -104,7 +105,7 @@ extension Registry {
         return candidates(for: file, asking: wanted, picked: picked)
     }
 
-    /// Returns the claimant that the sender's options ask for, or that the user picked on the desktop.
+    /// Returns the claimant that the sender's options ask for, or that the user has picked on the desktop.
     func claimant(wantedBy options: OpenOptions, for url: GenericURL, _ file: FileKind?) -> String? {
         if let handler = options.handler { return handler }
         guard let entry = options.desktopEntry else { return nil }
@@ -115,8 +116,8 @@ extension Registry {
 }
 
 extension Registry {
-    /// The handlers that may refuse the sender of a URL for a claimant: the claimant itself, and the handler whose name on the bus
-    /// the URL goes to, if an application has the name of a handler.
+    /// Returns the handlers that may refuse a sender if a claimant gets the URL: the claimant itself and, if an
+    /// application goes by the name of a handler, the handler that gets the URL because of this name on the bus.
     func receivers(of claimant: Claimant) -> [Handler] {
         var receivers = claimant.handler.map { [$0] } ?? []
         if let application = application(of: claimant), application.isDBusActivatable,
@@ -127,7 +128,8 @@ extension Registry {
         return receivers
     }
 
-    /// The desktop entry of the application that gets the URLs of a claimant; nil for a handler with a program of its own.
+    /// Returns the desktop entry of the application that gets a claimant's URLs; nil for a handler with a program of
+    /// its own.
     func application(of claimant: Claimant) -> DesktopEntry? {
         switch claimant {
         case .application(let entry): entry
@@ -137,7 +139,7 @@ extension Registry {
 }
 
 extension GenericURL {
-    /// Parses a URL of a caller. A desktop may pass on a URL that it has decoded for display, as KDE does.
+    /// Parses a caller's URL. If a desktop passes it on, as KDE does, it may have been decoded for display.
     init(ofCaller text: String, _ options: OpenOptions = OpenOptions()) throws(OpenURLError) {
         do throws(ParseError) {
             let isStrict = options.desktopEntry == nil
@@ -150,7 +152,7 @@ extension GenericURL {
 }
 
 extension Scheme {
-    /// The scheme of a URL.
+    /// Returns the scheme of a URL.
     init(ofURL url: GenericURL) throws(OpenURLError) {
         guard let text = url.lowercasedScheme else {
             throw OpenURLError(
@@ -167,7 +169,7 @@ extension Scheme {
 }
 
 extension OpenURLError {
-    /// The error of an identifier that no handler has.
+    /// Creates the error for an identifier that no handler has.
     init(unknownHandler id: String) {
         self.init(.noHandler, "no handler is registered as \(printable(id)); 'openurl list' shows all that are")
     }

@@ -10,17 +10,18 @@ internal import UserFiles
 
 /// Takes URLs to the handlers of their schemes: launches or wakes a handler, delivers the URL, and answers the sender.
 ///
-/// A request belongs to the router from the moment it arrives, and continues when its sender has exited. Requests for one
-/// handler are delivered in the order of their arrival, across all callers. Every request ends within its time limit: with
-/// the handler's answer, or with one `OpenURLError`.
+/// From the moment a request arrives it belongs to the router, and continues even if its sender exits. All requests for
+/// one handler are delivered in the order of their arrival, no matter who sent them. Every request ends within its time
+/// limit, either with the handler's answer or with one `OpenURLError`.
 ///
-/// The router runs on the event loop of its connection. Between a message and the decision about it there is no change of
-/// threads, and the order of decisions is the order of arrival.
+/// The router runs on the event loop of its connection. Because it changes no threads between a message and the
+/// decision about it, decisions are made in the order of arrival.
 ///
-/// The router itself only connects its parts, and each part has its own folder: ``Opener`` is the way of a URL,
-/// ``HandlerSession`` runs one handler, ``ApplicationOpener`` reaches the desktop's applications, ``DeliveryScheduler`` delivers
-/// later, and ``Callers`` knows the callers. The parts are not Sendable and share the router's isolation. Only an actor can start a
-/// task in its own isolation, so the parts start theirs through ``RouterTasks``.
+/// Its only own work is to connect its parts, each of which has a folder of its own: ``Opener`` takes a URL through its
+/// stages, ``HandlerSession`` runs one handler, ``ApplicationOpener`` reaches the desktop's applications,
+/// ``DeliveryScheduler`` delivers later, and ``Callers`` knows the callers. They are not Sendable, and share the
+/// router's isolation. Only an actor can start a task in its own isolation, so the parts start theirs through
+/// ``RouterTasks``.
 public actor URLRouter {
     /// The event loop as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -33,14 +34,14 @@ public actor URLRouter {
     private let commandHops: CommandHops
     private let parts: RouterParts
 
-    /// The handlers that the router knows.
+    /// All handlers that the router knows.
     private(set) lazy var handlers: KnownHandlers = makeHandlers()
 
     private(set) lazy var sessions: HandlerSessions = makeSessions()
     private(set) lazy var callers: Callers = Callers(bus, limits, sessions, commandHops)
-    /// The kinds of the files that callers open.
+    /// Looks up the types of the files that callers open.
     let files: FileKinds
-    /// The copies of files into inboxes.
+    /// Copies files into inboxes.
     let inboxes: Inboxes
     let handles = RequestHandles()
     private(set) lazy var callbacks: Callbacks = Callbacks(
@@ -61,7 +62,7 @@ public actor URLRouter {
         limit: limits.subscribers,
         changed: { [bus] in bus.setSubscribers($0) }
     )
-    /// The requests on their way, for the log and for those who watch.
+    /// Requests on their way, for the log and for those who watch.
     private(set) lazy var monitor = Monitor(
         bus,
         callers,
@@ -85,10 +86,10 @@ public actor URLRouter {
         log: log
     )
     private(set) lazy var questions = Questions(parts.person(launcher), permissions, limits, RouterTasks(of: self))
-    /// The deliveries for later; nil without a place to store them.
+    /// Deliveries for later; nil if there is no place to store them.
     private(set) lazy var deliveries: DeliveryScheduler? = makeDeliveries()
 
-    /// The way of a URL.
+    /// Takes URLs through their stages.
     private(set) lazy var opener: Opener = Opener(
         Opener.Parts(
             handlers: handlers,
@@ -141,12 +142,12 @@ public actor URLRouter {
     ///
     /// - Parameters:
     ///   - connection: the session bus; its event loop becomes the router's.
-    ///   - deliveries: the store of the queue; nil if the router stores nothing.
-    ///   - policy: the store of the rules; nil for no rules.
+    ///   - deliveries: the storage of the queue; nil if the router stores nothing.
+    ///   - policy: the storage of the rules; nil for no rules.
     ///   - requests: the log of the requests; nil if the router keeps none.
-    ///   - environment: the router's own environment; handlers inherit it without the variables that were meant for the
-    ///     router alone, and with those that systemd's manager has now.
-    ///   - log: also gets the output of handlers, if journald does not take it.
+    ///   - environment: the router's own environment. Handlers inherit it, without the variables that were meant only
+    ///     for the router, and with those that systemd's manager currently has.
+    ///   - log: also gets the handlers' output if journald does not take it.
     public init(
         registry: Registry,
         connection: Connection,
@@ -217,7 +218,7 @@ public actor URLRouter {
             limits: limits,
             log: log,
             tasks: RouterTasks(of: self),
-            // A watch of a name may still tell about a change when the router has been released.
+            // A watch of a name may still report a change after the router is released.
             ownerChanged: { [weak self] id, owner in
                 self?.assumeIsolated { $0.sessions[id]?.processes.ownerChanged(to: owner) }
             }
@@ -237,16 +238,16 @@ public actor URLRouter {
             open: { [unowned self] in await opener.attempt($0, $1, $2) },
             quarantine: { [unowned self] in
                 guard let left = BusName($0).flatMap({ sessions[$0]?.quarantine.timeLeft }) else { return nil }
-                // Rounded up, so that the next attempt is not too early.
+                // Round up, so that the next attempt is not too early.
                 return left + .milliseconds(1)
             }
         )
     }
 
-    /// The socket beside the bus; nil in tests without a bus.
+    /// The router's own socket beside the bus; nil in tests without a bus.
     var lane: Lane? { parts.lane }
 
-    /// Starts a task in the router's isolation and runs it up to its first suspension. ``RouterTasks`` calls this.
+    /// Starts a task in the router's isolation, and runs it up to its first suspension, on behalf of ``RouterTasks``.
     func start(_ body: @escaping () async -> Void) -> Task<Void, Never> {
         Task.immediate(executorPreference: loop) {
             _ = self
@@ -254,10 +255,10 @@ public actor URLRouter {
         }
     }
 
-    /// The registry that the router uses now.
+    /// The current registry.
     var registry: Registry { handlers.registry }
 
-    /// Uses another registry of the files from now on, and announces the change.
+    /// Switches to another registry of the files, and announces the change.
     ///
     /// - Parameter isPublishing: whether the bus can start the handlers.
     func use(_ snapshot: RegistrySnapshot, isPublishing: Bool) async {
@@ -266,10 +267,10 @@ public actor URLRouter {
         handlers.announce(schemes)
     }
 
-    /// The paths whose changes change the rules of the policy.
+    /// Paths to watch: if one of them changes, the policy's rules change.
     var policyPaths: Set<String> { permissions.paths }
 
-    /// Reads the rules of the policy again.
+    /// Reads the policy's rules again.
     func readRules() async { await permissions.readRules() }
 
     /// Checks that a caller may use a method.
@@ -279,38 +280,40 @@ public actor URLRouter {
         try await callers.check(caller, of: method, interface)
     }
 
-    /// Reads the rules and the remembered answers. Call it before the name is requested.
+    /// Reads the rules and the remembered answers. Call this before you request the name.
     public func loadPolicy() async { await permissions.load() }
 
-    /// Returns when every request that has ended is in the log.
+    /// Returns as soon as every request that has ended is in the log.
     public func storeLog() async { await monitor.flush() }
 
-    /// Makes requests wait until ``adoptRunning()`` is done, because their sender may be a handler that runs already. Call it
-    /// before the name is requested.
+    /// Makes requests wait until ``adoptRunning()`` is done, because they may come from a handler that is already
+    /// running. Call this before you request the name.
     public func prepareToAdopt() {
         callers.hold()
     }
 
-    /// Finds the handlers that run already, for example after the end of another router. Call it when the name is owned.
+    /// Finds the handlers that are already running, for example because another router has exited. Call this once the
+    /// name is owned.
     public func adoptRunning() async {
         launcher.output.followExisting()
         await sessions.findRunning(registry)
-        // A handler that was suspended takes its name back when the earlier router ends, perhaps only after this look.
+        // A suspended handler takes its name back when the earlier router exits, perhaps only after this search.
         for id in launcher.records?.removeEnded() ?? [] {
             if let handler = registry.handler(named: id) { await sessions.obtain(for: handler).processes.find() }
         }
         callers.release()
     }
 
-    /// Delivers the URLs of the queue from now on, those that an earlier router left included. Call it when the name is owned.
+    /// Starts to deliver the queue's URLs, including those that an earlier router has left. Call this once the name is
+    /// owned.
     public func startDeliveries() async {
         await deliveries?.run()
     }
 
     /// Refuses the questions that wait for the person, and ends the calls, the claims on callbacks and the deliveries.
     ///
-    /// The method returns when the deliveries in progress have ended and every accepted URL is stored. Release the name right after
-    /// that: the next router reads the queue when it starts.
+    /// It returns when the deliveries in progress have ended and every accepted URL is stored. Release the name right
+    /// after this, because the next router reads the queue when it starts.
     public func stopDeliveries() async {
         questions.stop()
         waitingCalls.stop()
@@ -318,19 +321,19 @@ public actor URLRouter {
         await deliveries?.stop()
     }
 
-    /// Gives up the deliveries in progress, whose attempts do not count. Call it when the bus has ended: the next router makes
-    /// the attempts again.
+    /// Gives up the deliveries in progress, without counting them as attempts. Call this when the bus has gone away:
+    /// the next router tries again.
     public func abandonDeliveries() async {
         await deliveries?.abandon()
     }
 
-    /// Sets the way of callbacks to the desktop. Call it before the name is requested.
+    /// Sets how callbacks are published on the desktop. Call this before you request the name.
     func publishCallbacks(with publisher: @escaping Callbacks.Publisher) {
         callbacks.publisher = publisher
     }
 
-    /// Relieves memory whenever the kernel reports that programs wait for memory. Call it once. A kernel without pressure
-    /// information never reports.
+    /// Relieves memory whenever the kernel reports that programs wait for memory. Call this once. If a kernel has no
+    /// pressure information, nothing happens.
     public func watchMemory() {
         do throws(Errno) {
             try PressureWatch.start(on: loop) { [unowned self] in

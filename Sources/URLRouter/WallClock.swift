@@ -1,8 +1,8 @@
-// Either module may declare the type of the clock's time, whichever the compiler loads first.
+// The type of the clock's time may come from either module, whichever the compiler loads first.
 internal import CLinux
 internal import Glibc
 
-/// The clock that tells the date.
+/// The clock for dates.
 enum WallClock {
     /// Microseconds since 1970.
     static var microseconds: UInt64 {

@@ -1,10 +1,10 @@
 internal import OpenURLBus
 
-/// The decision about a URL whose sender and destination are known.
+/// Decision about a URL whose sender and destination are known.
 enum Decision {
-    /// The URL may go to its destination.
+    /// It may go to its destination.
     case go
-    /// A person has to be asked first.
+    /// Ask a person first.
     case ask(PolicyDialog)
     case refuse(OpenURLError)
 }

@@ -6,27 +6,26 @@ internal import SchemeRegistry
 
 /// One URL on its way through the router, or a request to show or start a handler.
 ///
-/// The stages of the way (`Opener.open`) fill the request in. It belongs to the router's actor.
+/// It is filled in by the stages of its way (`Opener.open`), and belongs to the router's actor.
 final class OpenRequest {
     let purpose: Purpose
     let start: Start
-    /// The URL that is tried: the one that the sender wants, or one of the fallbacks.
+    /// The URL to try: either the one that the sender wants, or one of its fallbacks.
     private(set) var url: String
-    /// The sender's options.
     var options: OpenOptions
-    /// The name of the request, which the handler is told; nil for a request without a URL.
+    /// Name under which the handler knows the request; nil without a URL.
     var id: String?
-    /// The caller's way to cancel the request; nil if the caller has none.
+    /// Lets the caller cancel the request; nil if it cannot.
     let stop: Stop?
-    /// The handler in whose inbox the router has put the file that the URL names; nil for any other URL.
+    /// Identifier of the handler whose inbox holds the file, if the router has put it there; otherwise nil.
     let inbox: String?
-    /// The call that waits for the handler's answer; nil if the sender does not call.
+    /// The call that waits for the handler's answer; nil if the sender only opens the URL.
     let waiting: WaitingCall?
-    /// The request as others see it; nil if nobody looks.
+    /// The request as others see it; nil if nobody is watching.
     var observed: Observation?
-    /// The resources that the router holds for the request until the answer.
+    /// Resources that the router holds for the request until it is answered.
     var load: RequestLoad
-    /// The application that the request is counted to.
+    /// The application that is charged for the request.
     var account: String {
         get { load.account }
         set { load.account = newValue }
@@ -34,39 +33,39 @@ final class OpenRequest {
 
     // MARK: The stages
 
-    /// The URL as it was understood, and its claimant; nil until they are found.
+    /// The parsed URL and its claimant; nil until *resolve* has found them.
     var destination: Destination?
-    /// The place of the request now; nil between the places.
+    /// The place it waits in; nil while it moves from one place to the next.
     var place: Place?
-    /// The sender; nil until it is known.
+    /// The sender; nil until *identify* has found it.
     var sender: Caller?
-    /// The handler or application for which a person has allowed the URL.
+    /// Identifier of the handler or application that a person has allowed the URL to go to.
     var allowed: String?
-    /// The number of fallbacks that were tried.
+    /// Number of fallbacks tried so far.
     private var fallbacks = 0
-    /// The reason for which the URL that the sender wants was not opened.
+    /// Why the URL that the sender wants was not opened.
     private var noHandler: OpenURLError?
-    /// The context that the handler is told.
+    /// Context that goes to the handler with the URL.
     var context = OpenContext()
-    /// The request that the sending handler had in hand, which is the likely reason for this request. Nil for other senders,
-    /// and once this request has its answer.
+    /// The request that the sending handler was working on, and so the likely reason for this one. It is nil for other
+    /// senders, and becomes nil when this request is answered.
     var cause: OpenRequest?
-    /// The callbacks that the sender has asked for.
+    /// Callbacks that the sender has asked for.
     var asked: AskedCallbacks?
-    /// The process that asks for the open; nil if the URL comes from the queue, or if the process is not known.
+    /// Process ID of the sender; nil if the URL comes from the queue, or if its process is unknown.
     var caller: UInt32? { sender?.pid }
 
     // MARK: The place
 
     /// The request's place in the order of arrival at its handler.
     private(set) var number: UInt64 = 0
-    /// The time at which the request got its place, in microseconds of `TracePhase.now`.
+    /// When the request got its place, in microseconds of `TracePhase.now`.
     private(set) var accepted: UInt64 = 0
-    /// The latest time of the sender's answer.
+    /// When the sender must have its answer.
     private(set) var deadline = ContinuousClock.now
-    /// The time between the two.
+    /// The time between ``accepted`` and ``deadline``.
     private(set) var timeout = Duration.zero
-    /// The router's own steps.
+    /// Steps that the router itself has taken.
     private(set) var trace: [TracePhase] = []
     /// Whether the router started a process for this request.
     var causedLaunch = false
@@ -74,19 +73,19 @@ final class OpenRequest {
     var causedWake = false
     /// Whether the handler was in the background when it got the request.
     var foundInBackground = false
-    /// Whether the request may go to its handler as soon as its turn comes.
+    /// Whether the request may go to its handler as soon as it is its turn.
     private(set) var isComplete = false
-    /// Whether the request is counted in the handler's queue.
+    /// Whether the handler's queue counts the request.
     var isCounted = false
     var turn = Turn.waiting
-    /// Whether the request was granted as one of many of its application, and has no answer.
+    /// Whether the request was granted as one of many from its application, and is not answered yet.
     var isOneOfMany = false
-    /// Whether a process has got the URL, so that the process may have acted on it, or the URL is stored for later.
+    /// Whether a process has got the URL and may have acted on it, or the URL is stored for later.
     var wasHandedOver = false
-    /// Whether the process that had the request ended before it began the request.
+    /// Whether the process that had the request exited before it began to handle it.
     var isUnbegun = false
     var timer: TimerID?
-    /// The handler's reports to the caller; nil before the first.
+    /// Passes the handler's progress reports on to the caller; nil before the first one.
     var reports: PassedReports?
     /// Ends the wait for a handler that does not answer a cancelled request.
     var cancelTimer: TimerID?
@@ -97,19 +96,18 @@ final class OpenRequest {
         case wake
     }
 
-    /// The beginning of a request's way.
+    /// Origin of a request.
     enum Start {
-        /// A call of a connection; nil without a bus.
+        /// A caller's connection; nil without a bus.
         case caller(BusName?)
-        /// An attempt of the queue.
+        /// An attempt to deliver from the queue.
         case queue(Delivery, id: String)
-        /// A callback that the router opens for the handler that has answered.
+        /// A callback that the router opens on behalf of the handler that has answered.
         case callback(AskedCallbacks)
-        /// The router itself.
         case router
     }
 
-    /// A place in which a request can be cancelled.
+    /// A place in which a request waits, and can be cancelled.
     enum Place {
         case queue(of: HandlerSession)
         case arrivals(ArrivalOrder.Place)
@@ -118,19 +116,20 @@ final class OpenRequest {
     }
 
     enum Turn {
-        /// The request is in the queue, and its task does not wait for its turn yet.
+        /// It is in the queue, but its task is not waiting for its turn yet.
         case waiting
-        /// The request is in the queue; its task continues when the turn comes, or will not come.
+        /// It is in the queue, and its task continues when its turn comes, or when it is clear that it never will.
         case suspended(CheckedContinuation<Result<BusName, OpenURLError>, Never>)
-        /// The request has left the queue and goes to this connection.
+        /// It has left the queue and goes to this connection.
         case granted(BusName)
-        /// The request has left the queue and goes nowhere.
+        /// It has left the queue and will not be delivered.
         case refused(OpenURLError)
     }
 
     /// Creates a request for a URL.
     ///
-    /// - Parameter bytes: the size of the call's arguments, which is counted to the caller's application; nil for the URL alone.
+    /// - Parameter bytes: the size of the call's arguments, which the caller's application is charged for; nil for the
+    ///   size of the URL.
     init(
         _ url: String,
         _ options: OpenOptions,
@@ -170,46 +169,46 @@ final class OpenRequest {
     /// Whether the caller has cancelled the request.
     var isCancelled: Bool { stop?.isRequested == true }
 
-    /// Whether the caller has set the deadline, after which it has no use for the handler's work.
+    /// Whether the caller has set the deadline itself. If so, it has no use for the handler's work afterwards.
     var endsAtDeadline: Bool { options.timeout != nil }
 
-    /// Whether the URL is to be stored for later, and is not there already.
+    /// Whether the URL still has to be stored for later.
     var isToBeStored: Bool { if case .caller = start { options.isQueued } else { false } }
 
     /// Whether the URL is one that the sender wants only if there is no handler for another.
     var isFallback: Bool { fallbacks > 0 }
 
-    /// Goes on with the next fallback, if there is no handler for the URL.
+    /// Moves on to the next fallback if there is no handler for the URL.
     ///
-    /// - Throws: any other error; after the last fallback the error about the URL that the sender wanted.
+    /// - Throws: any other error; after the last fallback, the error about the URL that the sender wanted.
     func useFallback(after error: OpenURLError) throws(OpenURLError) {
         guard error.code == .noHandler else { throw error }
         let first = noHandler ?? error
         noHandler = first
-        // The queue has the URL that was chosen when it was stored.
+        // For a queued URL, the choice was made when it was stored.
         guard case .caller = start, fallbacks < options.fallback.count else { throw first }
         url = options.fallback[fallbacks]
         fallbacks += 1
         allowed = nil
     }
 
-    /// Begins the time of the request, in a new place.
+    /// Starts the request's clock in a new place.
     ///
     /// - Parameters:
-    ///   - number: the place in the order of arrival.
+    ///   - number: its place in the order of arrival.
     ///   - usual: the time limit if the sender gives none.
     func begin(_ number: UInt64 = 0, usual: Duration) {
         self.number = number
         accepted = TracePhase.now
         timeout = options.timeout ?? usual
-        // Other deliveries wait behind one of the queue, and their senders did not ask for more patience than usual.
+        // Other deliveries wait behind this one, and their senders did not ask for more patience than usual.
         if case .queue = start { timeout = min(timeout, usual) }
         deadline = .now + timeout
         trace = []
         (causedLaunch, causedWake) = (false, false)
     }
 
-    /// Completes the context with the sender's options. The request may go from now on.
+    /// Fills in the context from the sender's options, after which the request may go to its handler.
     func complete() {
         context.annotation = options.annotation
         context.activationToken = options.activationToken
@@ -221,7 +220,7 @@ final class OpenRequest {
         isComplete = true
     }
 
-    /// Whether a handler has sent the request, itself or by way of other handlers.
+    /// Returns whether a handler has sent the request, either itself or through other handlers.
     func comes(from id: BusName) -> Bool {
         var link: OpenRequest? = self
         while let request = link {
@@ -231,7 +230,7 @@ final class OpenRequest {
         return false
     }
 
-    /// Decides what becomes of the request in its handler's queue, once.
+    /// Settles, once, what becomes of the request in its handler's queue.
     func resolve(_ result: Result<BusName, OpenURLError>) {
         if case .suspended(let continuation) = turn { continuation.resume(returning: result) }
         switch result {
@@ -240,7 +239,7 @@ final class OpenRequest {
         }
     }
 
-    /// Adds a step that every open has, if the caller wants to see such steps.
+    /// Adds a step that every open goes through, if the caller wants to see such steps.
     func addRouterPhase(_ name: String) {
         if options.includesRouterSteps { addPhase(name) }
     }

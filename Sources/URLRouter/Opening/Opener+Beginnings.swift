@@ -3,15 +3,16 @@ internal import Logging
 internal import OpenURLBus
 internal import RFC1808
 
-/// The beginnings of a URL's way: a call, an attempt of the queue, and a callback.
+/// Starts URLs on their way: those of calls, of the queue, and of callbacks.
 extension Opener {
-    /// Makes the request for a URL of a caller.
+    /// Makes a request out of a caller's URL.
     ///
     /// - Parameters:
-    ///   - bytes: the size of the call's arguments, which is counted to the caller's application; nil for the URL only.
-    ///   - stop: the caller's way to cancel; nil if the caller has none.
-    ///   - inbox: the handler in whose inbox the router has put the file that the URL names; nil for any other URL.
-    ///   - waiting: the call that waits for the handler's answer; nil if the caller does not call.
+    ///   - bytes: the size of the call's arguments, which the caller's application is charged for; nil for the size of
+    ///     the URL.
+    ///   - stop: lets the caller cancel; nil if it cannot.
+    ///   - inbox: the handler whose inbox holds the file, if the router has put it there; otherwise nil.
+    ///   - waiting: the call that waits for the handler's answer; nil if the caller only opens the URL.
     func request(
         _ url: String,
         _ options: OpenOptions,
@@ -37,9 +38,9 @@ extension Opener {
         )
     }
 
-    /// Tries a delivery of the queue once. The registry and the rules may have changed since the URL was accepted.
+    /// Tries once to deliver a URL from the queue. The registry and the rules may have changed since it was accepted.
     ///
-    /// - Parameter id: the number of the delivery in the queue.
+    /// - Parameter id: the delivery's number in the queue.
     func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
         let name = delivery.options.requestID?.rawValue ?? "\(id)"
         let observed = parts.monitor.observe(.attempt, delivery.url, named: name)
@@ -59,7 +60,7 @@ extension Opener {
         }
     }
 
-    /// Opens the callback that a sender has asked for, if there is one for the outcome. The call returns at once.
+    /// Opens the callback that the sender has asked for in case of this outcome, if any. Returns at once.
     func open(_ asked: AskedCallbacks, _ outcome: Result<OpenResult, OpenURLError>) {
         guard let callback = asked.callback(for: outcome)?.description else { return }
         let observed = parts.monitor.observe(.callback, callback)
@@ -78,7 +79,8 @@ extension Opener {
             do throws(OpenURLError) {
                 _ = try await self.open(request)
             } catch {
-                // The caller has its answer already. The URL may hold a secret of the caller.
+                // The caller already has its answer, so only log this. Redact the URL, which may hold a secret of the
+                // caller.
                 let reason = RedactedURL(callback).redacting(error.text)
                 self.parts.sessions.host.log.notice(
                     "a callback was not opened: \(reason)",

@@ -3,9 +3,9 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// The work inside the stages.
+/// Does the work within the stages.
 extension Opener {
-    /// The call or the program that waits for a URL; nil if the URL takes its usual way.
+    /// Returns the call or the program that waits for a URL; nil if the URL takes its usual way.
     func waiting(for url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Receiver? {
         let claims: [CallbackClaim]
         switch request.start {
@@ -28,7 +28,8 @@ extension Opener {
             return try claim(for: url, request, from: sender, among: claims)
         } catch {
             parts.callbacks.tellRefusal(of: url, error)
-            // A confined program does not learn that somebody waits: its URL goes where it would go without the claim.
+            // A confined program must not learn that another is waiting, so its URL goes where it would go without the
+            // claim.
             guard !sender.callerClass.isConfined else { return nil }
             throw error
         }
@@ -53,7 +54,7 @@ extension Opener {
         return .claim(claim, url)
     }
 
-    /// Finds the claimant of a URL.
+    /// Finds out who claims a URL.
     func destination(of url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Destination {
         var file: FileKind?
         var isInInbox = request.inbox != nil
@@ -73,7 +74,7 @@ extension Opener {
         )
     }
 
-    /// Looks the sender up, and counts the request to the sender's application.
+    /// Looks up the sender, and charges its application for the request.
     func sender(of request: OpenRequest) async throws(OpenURLError) -> Caller {
         if let sender = request.sender { return sender }
         let name = if case .caller(let name) = request.start { name } else { nil as BusName? }
@@ -88,7 +89,7 @@ extension Opener {
         return sender
     }
 
-    /// Decides about a URL for a handler or an application: their manifests first, and then the policy.
+    /// Decides whether a URL may go to a handler or an application: first by their manifests, and then by the policy.
     func decide(_ request: OpenRequest, from sender: Caller) -> Decision {
         guard let destination = request.destination else { return .refuse(.withdrawn) }
         do throws(OpenURLError) {
@@ -116,9 +117,10 @@ extension Opener {
         return parts.calls.decision(on: url, from: sender)
     }
 
-    /// The context that a request's handler is told.
+    /// Returns the context that goes to the handler with the URL.
     ///
-    /// - Throws: `notAllowed` if the handler takes nothing from the sender, `loopDetected` for too many openings in a row.
+    /// - Throws: `notAllowed` if the handler takes nothing from this sender, `loopDetected` if too many handlers have
+    ///   opened URLs in a row.
     private func context(
         of request: OpenRequest,
         from sender: Caller,
@@ -129,7 +131,7 @@ extension Opener {
         case .queue(let delivery, _):
             try parts.callers.check(delivery.context, for: receivers)
             var context = delivery.context
-            // The process and the connection may belong to another program by now.
+            // By now, the process and the connection may belong to another program.
             context.source.pid = nil
             context.source.uniqueName = nil
             return context
@@ -145,7 +147,7 @@ extension Opener {
         request.place = .application
         let application = parts.handlers.registry.application(of: destination.claimant)
         let result = try await parts.applications.open(ApplicationRequest(request, destination, application))
-        // The application's window is in front now. A command may have none.
+        // The application's window is now in front. A command may not have one.
         if !request.options.inBackground, application != nil { parts.sessions.host.clearForeground() }
         return result
     }
@@ -160,7 +162,7 @@ extension Opener {
         return deliveries
     }
 
-    /// Stores a URL for its handler, and returns when the URL is on the disk.
+    /// Stores a URL for its handler, and returns as soon as it is on the disk.
     func store(
         _ request: OpenRequest,
         in deliveries: DeliveryScheduler
@@ -180,7 +182,7 @@ extension Opener {
             context: request.context
         )
         await deliveries.arrivals.turn(of: place)
-        // This request goes on up to its next suspension before the next one does.
+        // Leaving lets the next request go on, but only after this one has reached its next suspension.
         leave(request)
         let id = try await deliveries.accept(delivery)
         request.wasHandedOver = true

@@ -5,20 +5,21 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// Takes URLs to their receivers: a handler, an application, the store of URLs for later, or a program that waits for the URL.
+/// Takes URLs to their receivers: a handler, an application, the store of URLs for later, or a program that waits for
+/// the URL.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class Opener {
     let parts: Parts
-    /// The names of the requests whose callers give none.
+    /// Names requests whose callers give them no name.
     var names = RequestNames()
 
-    /// The parts of the router that hand URLs over, and those that decide about them.
+    /// The parts of the router that hand URLs over, or decide about them.
     struct Parts {
         let handlers: KnownHandlers
         let sessions: HandlerSessions
         let applications: ApplicationOpener
-        /// The deliveries for later; nil without a place to store them.
+        /// Deliveries for later; nil if there is no place to store them.
         let deliveries: DeliveryScheduler?
         let callbacks: Callbacks
         let calls: WaitingCalls
@@ -36,11 +37,12 @@ final class Opener {
         self.parts = parts
     }
 
-    /// Takes a URL through the stages of its way, and returns with the answer. The URLs of callers, of the queue and of callbacks take
-    /// the same way; only the beginning and the end differ.
+    /// Takes a URL through all stages, and returns the answer. It makes no difference whether the URL comes from a
+    /// caller, from the queue or as a callback: only the beginning and the end differ.
     ///
-    /// The request keeps its place in the order of arrival until it is delivered. Only if a person has to be asked first, it gives the
-    /// place up, and begins again after the answer. Without a handler for the URL, its fallbacks take the way in turn.
+    /// The request keeps its place in the order of arrival until it is delivered. Only if a person has to be asked does
+    /// it give up its place, and start again after the answer. If there is no handler for the URL, its fallbacks take
+    /// the same way, one after the other.
     func open(_ request: OpenRequest) async throws(OpenURLError) -> OpenResult {
         do throws(OpenURLError) {
             try begin(request)
@@ -81,8 +83,8 @@ final class Opener {
         parts.callers.discount(request.load)
     }
 
-    /// Finds the receiver of a URL. There is no change of tasks on the way, so that the order of arrival stays, except for the URL of a
-    /// file, and for one that a program waits for.
+    /// Finds the receiver of a URL. To keep the order of arrival, it does not change tasks on the way, except for the
+    /// URL of a file, and for one that a program waits for.
     private func resolve(_ request: OpenRequest) async throws(OpenURLError) -> Receiver {
         if request.isCancelled { throw .withdrawn }
         request.destination = nil
@@ -125,7 +127,7 @@ final class Opener {
     /// Finds out who the sender is.
     private func identify(_ request: OpenRequest) async throws(OpenURLError) -> Caller {
         let sender = try await sender(of: request)
-        // The handler tells requests apart by their names, so a confined program does not choose one.
+        // Handlers tell requests apart by their names, so don't let a confined program choose one.
         if sender.callerClass.isConfined, case .caller = request.start, case .queue = request.place {
             request.id = names.next()
         }
@@ -143,7 +145,7 @@ final class Opener {
         }
     }
 
-    /// Asks the person. The way begins again afterwards, because the registry may have changed meanwhile.
+    /// Asks the person. Afterwards the request starts again, because the registry may have changed in the meantime.
     private func ask(_ dialog: PolicyDialog, about request: OpenRequest) async throws(OpenURLError) {
         let place = Questions.Place()
         request.place = .question(place)
@@ -152,7 +154,7 @@ final class Opener {
         request.allowed = request.destination?.claimant.id
     }
 
-    /// Hands the URL over; returns with the answer.
+    /// Hands the URL over, and returns the answer.
     private func deliver(_ request: OpenRequest, to receiver: Receiver) async throws(OpenURLError) -> OpenResult {
         switch receiver {
         case .handler(let session):
@@ -169,7 +171,7 @@ final class Opener {
         }
     }
 
-    /// Ends the way with a result.
+    /// Finishes a request that was delivered.
     private func answer(_ request: OpenRequest, _ delivered: OpenResult) -> OpenResult {
         var result = delivered
         result.requestID = request.id
@@ -180,7 +182,7 @@ final class Opener {
         return result
     }
 
-    /// Ends the way with an error; returns the error that the caller gets.
+    /// Finishes a request that failed, and returns the error for the caller.
     private func answer(_ request: OpenRequest, _ error: OpenURLError) async -> OpenURLError {
         if let asked = request.asked { open(asked, .failure(error)) }
         var told = error
@@ -189,7 +191,7 @@ final class Opener {
             request.observed?.note { $0.source = $0.source ?? sender.source }
             switch sender.callerClass {
             case .sandboxed, .remote: told = error.forConfinedCallers
-            // A program that has gone gets no answer.
+            // An unknown caller has exited, and gets no answer anyway.
             case .user, .handler, .unknown: break
             }
         }
@@ -197,7 +199,8 @@ final class Opener {
         return told
     }
 
-    /// Withdraws a request that its caller has cancelled. Between two places, the next stage looks.
+    /// Withdraws a request that its caller has cancelled. Between two places there is nothing to do: the next stage
+    /// notices it.
     private func withdraw(_ request: OpenRequest) {
         switch request.place {
         case .queue(let session): session.cancel(request)

@@ -4,12 +4,12 @@ internal import RFC1808
 enum Receiver {
     /// The queue of a handler with a name on the bus.
     case handler(HandlerSession)
-    /// An application of the desktop, or the command of a handler.
+    /// An application of the desktop, or a handler's command.
     case application
-    /// The store of URLs for later.
+    /// Storage for later.
     case store(DeliveryScheduler)
-    /// The program that waits for the URL as its callback.
+    /// A program that waits for the URL as its callback.
     indirect case claim(CallbackClaim, GenericURL)
-    /// The call that the URL answers.
+    /// A call that the URL answers.
     indirect case call(GenericURL)
 }
