@@ -1,4 +1,4 @@
-/// How many, how large and how long things may be in a router.
+/// Limits of a router: amounts, sizes and times.
 public struct RouterLimits: Sendable, Hashable {
     /// Number of requests without an answer. One application gets at most half of what is left. This also applies to
     /// ``requestBytes``, ``requestDescriptors``, ``queries``, ``waitingPerHandler`` and ``commands``.

@@ -1,18 +1,18 @@
 /// One stay of a handler in the background, and the time that its tasks have.
 ///
-/// A stay ends with the foreground or the suspension. A URL that arrives in the background begins a new stay, because the URL
-/// brings new work. A handler has no new work from itself: when it opens a URL of its own, the stay goes on, also through the
-/// foreground.
+/// It ends when the handler comes to the foreground or is suspended. A URL that arrives in the background brings new
+/// work, and so begins a new stay. A handler brings no new work to itself: if it opens a URL of its own, the stay goes
+/// on, even through the foreground.
 struct BackgroundStay {
     private var time = BackgroundTime()
-    /// Whether the handler has been asked in this stay to end its tasks.
+    /// Whether the handler was asked in this stay to end its tasks.
     var isExpiring = false
-    /// The end of the suspend delay of this stay.
+    /// When the suspend delay of this stay is over.
     var suspensionTime: SuspendingClock.Instant?
     /// Whether the handler has brought itself to the foreground out of this stay.
     private var goesOn = false
 
-    /// Whether the time of the tasks runs.
+    /// Whether the tasks are using up their time.
     var isCounting: Bool { time.isRunning }
 
     /// Notes that a request takes the handler to the foreground.
@@ -31,7 +31,7 @@ struct BackgroundStay {
         }
     }
 
-    /// Takes a new state, or a change of the tasks, into account.
+    /// Adapts to a new state, or to a change of the tasks.
     mutating func update(in state: HandlerStateMachine.State, hasTasks: Bool, at now: SuspendingClock.Instant) {
         guard state.usesBackgroundTime else {
             if !goesOn { return self = BackgroundStay() }
@@ -42,12 +42,12 @@ struct BackgroundStay {
         if time.isRunning != hasTasks { time.setRunning(hasTasks, at: now) }
     }
 
-    /// The time that tasks have left; nil without a limit.
+    /// Returns the time that tasks have left; nil without a limit.
     ///
-    /// In the foreground nothing limits them. Before the stay begins it is the time of the whole stay, and an end that has begun
-    /// waits for no task.
+    /// In the foreground nothing limits them. Before the stay begins, they have all its time. If the handler has begun
+    /// to exit, it waits for no task.
     ///
-    /// - Parameter limit: the time limit of the stay; nil for a handler without a limit.
+    /// - Parameter limit: the stay's time limit; nil for a handler without a limit.
     func timeLeft(
         of limit: Duration?,
         in state: HandlerStateMachine.State,

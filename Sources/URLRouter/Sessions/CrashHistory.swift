@@ -1,11 +1,11 @@
 internal import UserFiles
 
-/// The recent crashes of a handler.
+/// Recent crashes of a handler.
 struct CrashHistory {
     /// The program file of the last launch; nil before the first launch, and if the file was missing.
     let program: FileVersion?
     private var times: [ContinuousClock.Instant] = []
-    /// The end of the time in which the handler is not started.
+    /// When the handler may be started again.
     private(set) var quarantineEnd: ContinuousClock.Instant?
 
     init(of program: FileVersion? = nil) {
@@ -15,13 +15,13 @@ struct CrashHistory {
     /// Whether there is nothing to forget.
     var isEmpty: Bool { times.isEmpty && quarantineEnd == nil }
 
-    /// Whether the crashes are those of a program file, or of no file that is known.
+    /// Returns whether the crashes belong to a program file, or to no known file.
     func concerns(_ program: FileVersion?) -> Bool {
         guard let old = self.program, let program else { return self.program == program }
         return old.hasContents(of: program)
     }
 
-    /// Notes a crash. Several crashes within the period start a quarantine.
+    /// Adds a crash. If there are several within the period, they start a quarantine.
     mutating func add(_ time: ContinuousClock.Instant, _ limits: RouterLimits) {
         times.append(time)
         times.removeAll { time - $0 > limits.crashPeriod }
@@ -30,7 +30,7 @@ struct CrashHistory {
         quarantineEnd = time + limits.quarantine
     }
 
-    /// The rest of the time in which the handler is not started; nil if it may be started.
+    /// Returns the time until the handler may be started; nil if it may be started now.
     func quarantine(at time: ContinuousClock.Instant) -> Duration? {
         guard let end = quarantineEnd, end > time else { return nil }
         return time.duration(to: end)

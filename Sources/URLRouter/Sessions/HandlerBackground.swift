@@ -11,9 +11,9 @@ protocol BackgroundView: SessionView {
     func finishLaunch(_ owner: BusName)
 }
 
-/// The background of one handler: the way there, the stay with its tasks, and the suspension.
+/// The background of one handler: its way there, its stay with its tasks, and its suspension.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class HandlerBackground {
     private let id: BusName
     private let host: SessionHost
@@ -37,10 +37,10 @@ final class HandlerBackground {
 
     private var process: HandlerProcess { session.process }
 
-    /// Tells a handler on its way to the background that it is there.
+    /// Makes a handler enter the background once it is on its way there.
     func enter(_ owner: BusName) async {
         let session = session
-        // A URL may have taken the handler back to the foreground before the handler was told of the background.
+        // Before the handler heard of the background, a URL may have taken it back to the foreground.
         guard session.machine.state == .running(owner: owner, .leaving) else { return }
         let start = SuspendingClock.now
         process.leavingSince = start
@@ -49,13 +49,14 @@ final class HandlerBackground {
             try await host.bus.enterBackground(id, at: owner, timeout: host.limits.eventTimeout)
             session.finishLaunch(owner)
         } catch .remote(let error) where error.isFromMissingMethod {
-            // The handler does not distinguish the background, so it continues as it is.
+            // The handler makes no difference between foreground and background, so it continues as it is.
             if session.machine.connection == owner { process.isSuspendable = false }
         } catch {
             let reason = host.withoutSecrets("\(error)", of: id)
             host.log.warning("\(id) did not go to the background in order: \(reason)")
         }
-        // The handler may have been in the foreground again, and may be on its way to the background for the next time.
+        // In the meantime, the handler may have been in the foreground again, and may be on its next way to the
+        // background.
         guard process.leavingSince == start else { return }
         process.leavingSince = nil
         session.handle(.reachedBackground(owner: owner))
@@ -72,7 +73,7 @@ final class HandlerBackground {
         timers.start(timers.state, in: max(SuspendingClock.now.duration(to: end), .zero), .timeOver)
     }
 
-    /// The reason not to suspend the handler, to be read after its name; nil if there is none.
+    /// Why the handler is not suspended, in words that follow its name; nil if it may be suspended.
     var reasonNotToSuspend: String? {
         if let mode = backgroundMode { return "its manifest has '\(mode.rawValue)' in UIBackgroundModes" }
         return process.reasonNotToSuspend
@@ -104,7 +105,7 @@ final class HandlerBackground {
                 timeout: host.limits.eventTimeout
             )
             guard isReady, !canBeStopped(lifeline, of: owner) else { return suspendAnswered(isReady, by: owner) }
-            // The handler has released its name. It takes the name back as it does after a stop.
+            // By now, the handler has released its name. It takes it back as it does after a stop.
             session.handle(.cannotBeStopped(owner: owner))
         } catch .remote(let error) {
             if error.isFromMissingMethod, session.machine.connection == owner { process.isSuspendable = false }
@@ -117,12 +118,12 @@ final class HandlerBackground {
             if session.machine.connection == owner { process.isSuspendable = false }
             suspendAnswered(false, by: owner)
         } catch {
-            // The process ends next, or the watchdog acts.
+            // Either the process exits next, or the watchdog acts.
             host.log.debug("\(id) did not answer whether it can be stopped: \(error)")
         }
     }
 
-    /// Whether the process may be stopped: the kernel continues it whatever becomes of the router.
+    /// Returns whether the process may be stopped, which means that the kernel continues it even if the router exits.
     private func canBeStopped(_ lifeline: Lifeline, of owner: BusName) -> Bool {
         if lifeline.leave() { return !host.isEnding }
         let problem = "it has closed or changed the descriptor of \(HandlerInterface.name).Suspend"
@@ -135,7 +136,7 @@ final class HandlerBackground {
     }
 
     private func suspendAnswered(_ isReady: Bool, by owner: BusName) {
-        // A handler that is not ready is asked again after the whole delay.
+        // If the handler is not ready, wait for the whole delay before it is asked again.
         if !isReady { process.stay.suspensionTime = nil }
         session.handle(.suspendAnswered(owner: owner, isReady: isReady))
     }
@@ -173,13 +174,13 @@ final class HandlerBackground {
         if case .running(_, .background) = session.machine.state { scheduleSuspension() }
     }
 
-    /// Puts the open tasks on record for the next router, before the handler relies on them.
+    /// Records the open tasks for the next router, before the handler relies on them.
     func recordTasks() {
         guard process.isStartedByRouter, let identity = process.identity, process.running != nil else { return }
         host.launcher.records?.put(process.tasks, of: session.handler.id, identity)
     }
 
-    /// Continues the background tasks that the process has begun with an earlier router.
+    /// Continues the background tasks that the process has begun under an earlier router.
     func takeRecordedTasks() {
         guard process.isStartedByRouter, let identity = process.identity else { return process.tasks = [:] }
         process.tasks = host.launcher.records?.tasks(of: session.handler.id, identity) ?? [:]
@@ -188,20 +189,20 @@ final class HandlerBackground {
 
     // MARK: The time of the tasks
 
-    /// The time limit of background tasks; nil for a handler that is never suspended.
+    /// Time limit of background tasks; nil for a handler that is never suspended.
     ///
-    /// The limit depends only on what is known before the first stay. A handler that lacks methods of the contract has it too: a
-    /// task that it begins is a promise to end.
+    /// It depends only on what is known before the first stay. Even a handler that lacks methods of the contract has
+    /// this limit, because it begins a task with a promise to end it.
     private var timeLimit: Duration? {
         guard process.isStartedByRouter, backgroundMode == nil else { return nil }
         let limit = host.limits.backgroundTime
         return session.handler.manifest.backgroundTime.map { min($0, limit) } ?? limit
     }
 
-    /// The time that background tasks have left; nil without a limit.
+    /// Time that background tasks have left; nil without a limit.
     private var timeLeft: Duration? { process.stay.timeLeft(of: timeLimit, in: session.machine.state, at: .now) }
 
-    /// The time that background tasks have left, in milliseconds; `LifecycleInterface.unlimited` without a limit.
+    /// Time that background tasks have left, in milliseconds; `LifecycleInterface.unlimited` without a limit.
     var timeRemaining: UInt32 {
         timeLeft.map { UInt32(clamping: Int64($0 / .milliseconds(1))) } ?? LifecycleInterface.unlimited
     }
@@ -213,7 +214,7 @@ final class HandlerBackground {
         if process.stay.isCounting != ran { startTimer() }
     }
 
-    /// Begins a new stay if a URL for a handler in the background brings new work.
+    /// Begins a new stay because a URL brings new work to a handler in the background.
     func beginStay() {
         process.stay = BackgroundStay()
         process.stay.update(in: session.machine.state, hasTasks: !process.tasks.isEmpty, at: .now)
@@ -222,7 +223,7 @@ final class HandlerBackground {
         scheduleSuspension()
     }
 
-    /// Stops the timer of the stay: there is no process, or its connection is another one.
+    /// Stops the timer of the stay, because the process is gone or has another connection.
     func stopTimer() {
         timers.background.cancel()
     }
@@ -235,7 +236,7 @@ final class HandlerBackground {
         }
     }
 
-    /// Asks the handler, once in each stay, to end its tasks.
+    /// Asks the handler to end its tasks, once in each stay.
     private func expireTasks(of owner: BusName) {
         host.log.notice("its background time is over", metadata: ["handler": "\(id)"])
         process.stay.isExpiring = true

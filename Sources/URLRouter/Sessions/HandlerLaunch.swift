@@ -11,13 +11,14 @@ internal import SchemeRegistry
 /// A handler's session as the launch of its process sees it.
 protocol LaunchView: SessionView {
     var requests: RequestQueue { get }
-    /// Takes the events into account that have waited for the start of the process.
+    /// Handles the events that have waited while the process was being started.
     func handleEvents()
 }
 
-/// The launch of a handler's process: its start, the time until it has the handler's name, and the words for its failures.
+/// Launches a handler's process: starts it, waits until it has the handler's name, and explains in words why this
+/// failed.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class HandlerLaunch {
     private let id: BusName
     private let host: SessionHost
@@ -46,8 +47,8 @@ final class HandlerLaunch {
 
     // MARK: Start
 
-    /// Starts the process. The session takes no event into account until the process is there, or until its start has failed:
-    /// the process itself may cause the next event.
+    /// Starts the process. Until it is running or its start has failed, the session handles no events, because the
+    /// process itself may cause the next one.
     func start() {
         guard host.runners[id] == nil else { return waitForRunProgram() }
         processes.startGate.close()
@@ -72,9 +73,9 @@ final class HandlerLaunch {
     private func startProcess() async throws(OpenURLError) -> (process: StartedProcess, handler: Handler) {
         let session = session
         try await quarantine.check(session.handler)
-        // A registration may change the handler during the start.
+        // During the start, a registration may change the handler.
         let handler = session.handler
-        // A toolkit takes the tokens from the environment of its process, before it gets the first message.
+        // Toolkits take the tokens from the environment of their process, before it gets the first message.
         let waiting = session.requests.waiting
         let tokens = waiting.lazy.map(\.options.tokenVariables).first { !$0.isEmpty }
         let caller = waiting.lazy.compactMap(\.caller).first
@@ -132,22 +133,23 @@ final class HandlerLaunch {
         }
     }
 
-    /// The time limit of the launch is over. If the handler's name has no owner, the bus is asked which other names the process
-    /// has taken.
+    /// Ends the launch, because its time is over. If the handler's name has no owner, the bus is first asked which
+    /// other names the process has taken.
     private func timeIsOver() {
         guard session.machine.state == .starting, let running = processes.current.running else {
             return session.handle(.launchTimedOut)
         }
-        // The process that the router started, and its descendants.
+        // This includes the process that the router started, and its descendants.
         findOtherNames(of: { getsid($0) == running.pid }) { [session] in session.handle(.launchTimedOut) }
     }
 
     // MARK: Other names
 
-    /// Asks the bus, within ``RouterLimits/otherNamesTime``, which names some processes have taken, if the handler's name still
-    /// has no owner then.
+    /// Asks the bus which names some processes have taken. This takes at most ``RouterLimits/otherNamesTime``, and only
+    /// goes on while the handler's name has no owner.
     ///
-    /// - Parameter finish: called once, with the names in the process; not called if the launch ends meanwhile.
+    /// - Parameter finish: called once, with the names in ``HandlerProcess/otherNames``; not called if the launch ends
+    ///   in the meantime.
     private func findOtherNames(of isMeant: @escaping (pid_t) -> Bool, then finish: @escaping () -> Void) {
         let launched = processes.current
         timers.launch.start(in: host.limits.otherNamesTime, finish)
@@ -159,12 +161,12 @@ final class HandlerLaunch {
         }
     }
 
-    /// Whether the time is not over in which the bus is asked for the names of a process.
+    /// Returns whether there is still time to ask the bus for the names of a process.
     private func isWaitingForNames(_ launched: HandlerProcess) -> Bool {
         session.machine.state == .starting && processes.current === launched && timers.launch.isRunning
     }
 
-    /// Finds the names that some processes own. If the time is over before, the names found so far stay.
+    /// Finds the names that some processes own. If the time runs out, the names found so far stay.
     private func findOtherNames(of isMeant: (pid_t) -> Bool, for launched: HandlerProcess) async {
         launched.otherNames = []
         do throws(CallError) {
@@ -189,7 +191,7 @@ final class HandlerLaunch {
 
     // MARK: Words
 
-    /// The error for the requests that wait for a launch that has failed.
+    /// Returns the error for the requests that wait for a launch that has failed.
     func error(of failure: HandlerStateMachine.LaunchFailure) -> OpenURLError {
         let process = processes.current
         let hint = host.withoutSecrets(process.output.hint, of: id)

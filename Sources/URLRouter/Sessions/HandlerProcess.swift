@@ -7,68 +7,69 @@ internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
 
-/// One process of a handler: what the router knows of it, and does to it. A new process gets a new object, so nothing outlives its
-/// process.
+/// One process of a handler: what the router knows about it, and does to it. A new process gets a new object, so
+/// nothing outlives its process.
 ///
-/// The object is there before the process is known: the owner of a name tells its process only when the bus is asked.
+/// The object exists before the process is known, because the bus has to be asked which process owns a name.
 final class HandlerProcess {
-    /// The process, or the proxy that hides it; nil until it is known, and after the router has let go of a process that it did not start.
+    /// The process, or the proxy that hides it; nil until it is known, and after the router has let go of a process
+    /// that it did not start.
     var handle: ProcessHandle?
-    /// The process among all processes since the start of the system; nil if it had ended before the router looked.
+    /// Identifies the process among all since the system started; nil if it had exited before the router looked.
     var identity: ProcessIdentity?
-    /// The newest connection of the bus before this router started the process. The process itself has only newer ones, and an
-    /// older one is of another process, whose number the kernel has given to this one.
+    /// The newest connection of the bus before this router started the process. All connections of the process are
+    /// newer. If one is older, it belongs to an earlier process whose number the kernel has used again for this one.
     private let newestEarlierConnection: ConnectionNumber?
-    /// The place of the output, if this router started the process.
+    /// Place of its output, if this router started the process.
     var output = ProcessOutput.nowhere
-    /// The time at which the router first saw the process, in seconds since 1970.
+    /// When the router first saw the process, in seconds since 1970.
     var since: UInt64?
-    /// The handler as it was at the start, and the state of its program's file then; nil if another program or an earlier router
+    /// The handler and its program's file as they were at the start; nil if another program or an earlier router
     /// started the process.
     var launched: (handler: Handler, version: FileVersion?)?
-    /// The names other than the handler's that the process took, if its launch has used up its time limit.
+    /// Names that the process took instead of the handler's, if its launch took too long.
     var otherNames: [BusName] = []
-    /// Whether the router has ended the process, or has asked it to end.
+    /// Whether the router has ended the process, or has asked it to exit.
     var isEnded = false
-    /// Whether the user wants the process to end.
+    /// Whether the user wants the process to exit.
     var isUnwanted = false
-    /// Whether the handle is that of a proxy, behind which nobody knows the process.
+    /// Whether ``handle`` is a proxy, which hides the process.
     private(set) var isHidden = false
     /// Whether the owner of the name has answered once, and so has launched.
     var hasAnswered = false
-    /// The reason for which the process counts as the handler.
+    /// Why the process counts as the handler.
     var claim: OwnerClaim?
-    /// The time at which the router last stopped the process; nil if it never has.
+    /// When the router last stopped the process; nil if it never has.
     private(set) var suspendedSince: ContinuousClock.Instant?
-    /// Whether the handler can be asked to release its name, as far as it has not said otherwise.
+    /// Whether the handler can be asked to release its name. This is assumed until it says otherwise.
     var isSuspendable = true
-    /// The reason why the bus did not carry the last question whether the process can be suspended.
+    /// Why the bus did not carry the last question about the suspension to the process.
     var suspensionProblem: String?
     /// The end of the launch's time limit, if the router started the process.
     var launchDeadline: SuspendingClock.Instant?
-    /// The time at which the handler was told to go to the background.
+    /// When the handler was sent to the background.
     var leavingSince: SuspendingClock.Instant?
-    /// Whether the handler works on a URL whose time limit is over. It gets no other URL meanwhile.
+    /// Whether the handler is working on a URL whose time limit is over. If so, it gets no other URL for now.
     var isBusy = false
-    /// The time of the first question of the watchdog that the process has not answered; nil after an answer.
+    /// When the watchdog asked the first question that the process has not answered yet; nil after an answer.
     var silentSince: SuspendingClock.Instant?
-    /// The time of the last answer to a request.
+    /// When the process last answered a request.
     private(set) var answeredAt: SuspendingClock.Instant?
     /// Whether a memory warning is on its way.
     var isWarned = false
-    /// The stay in the background.
+    /// The current stay in the background.
     var stay = BackgroundStay()
-    /// The end of a pipe that the router holds while the process is stopped. The kernel continues the process when the
-    /// router, and thus the end of the pipe, is gone.
+    /// The end of a pipe that the router holds while the process is stopped. If the router exits, this end closes, and
+    /// the kernel continues the process.
     var lifeline: UnixFD?
-    /// The names of the open background tasks, by their numbers.
+    /// Names of the open background tasks, by their numbers.
     var tasks: [UInt32: String] = [:]
-    /// The number of the background task that was begun last. The first number is random, because the handler may still end
-    /// the tasks of an earlier router by their numbers.
+    /// Number of the latest background task. It starts at random, because the handler may still use numbers from an
+    /// earlier router to end tasks.
     private var lastTask = UInt32.random(in: 0 ... .max)
-    /// The senders of the URLs that have brought the process to the foreground.
+    /// Senders of the URLs that have brought the process to the foreground.
     var returnPaths = ReturnPaths()
-    /// The changes since the process was stopped: the latest value of each kind.
+    /// Changes since the process was stopped: the latest value of each kind.
     var notifications = KeptNotifications()
 
     init(
@@ -93,7 +94,7 @@ final class HandlerProcess {
         return handle
     }
 
-    /// Whether a connection can be the process's own.
+    /// Returns whether a connection can be the process's own.
     func canHave(_ connection: BusName) -> Bool {
         guard let newestEarlierConnection, let number = ConnectionNumber(connection) else { return true }
         return number > newestEarlierConnection
@@ -105,38 +106,35 @@ final class HandlerProcess {
     /// Whether this router started the process.
     var isChild: Bool { handle?.isChild == true }
 
-    /// Whether this router or an earlier one started the process for the handler, or a program that has started the process.
+    /// Whether a router, this one or an earlier one, started the process for the handler, or a program that has started
+    /// it.
     var isStartedByRouter: Bool { claim?.isStrong == true }
 
-    /// Whether the process is the router's to end. The proxy of a sandbox is not.
+    /// Whether the router may end the process. It may not end the proxy of a sandbox.
     var isRoutersToEnd: Bool { claim == .wasStarted || claim == .runsProgram }
 
     // MARK: Suspension
 
-    /// Stops the process.
     func stop() {
         suspendedSince = .now
         handle?.send(signal: SIGSTOP)
     }
 
-    /// Continues the process.
     func resume() {
         handle?.send(signal: SIGCONT)
         lifeline = nil
     }
 
-    /// The reason not to suspend the process, to be read after the handler's name; nil if there is none.
+    /// Why the process is not suspended, in words that follow the handler's name; nil if it may be suspended.
     var reasonNotToSuspend: String? {
         if let task = tasks.values.first { return "its background task '\(task)' is open" }
-        // A person who started a handler by hand does not expect that it stops.
+        // If a person starts a handler by hand, they do not expect it to stop.
         if !isStartedByRouter { return "the router did not start it" }
         if !isSuspendable { return suspensionProblem ?? "it does not implement \(HandlerInterface.name).Suspend" }
         return nil
     }
 
-    /// Begins a background task.
-    ///
-    /// - Returns: the number of the task.
+    /// Begins a background task, and returns its number.
     func beginTask(_ name: String) -> UInt32 {
         repeat { lastTask &+= 1 } while tasks[lastTask] != nil
         tasks[lastTask] = name
@@ -145,18 +143,18 @@ final class HandlerProcess {
 
     // MARK: End
 
-    /// Asks the process to end, if it is the router's to end.
+    /// Asks the process to exit if the router may end it.
     ///
-    /// - Returns: whether it is.
+    /// - Returns: whether it may.
     func terminate() -> Bool {
         isEnded = isRoutersToEnd
         if isRoutersToEnd { handle?.send(signal: SIGTERM) }
         return isRoutersToEnd
     }
 
-    /// Kills the process if it is the router's to end, or else the processes of the session that it descends from.
+    /// Kills the process if the router may end it, or else the processes of the session that it descends from.
     ///
-    /// - Returns: false if the router has let go of the process, which is not the handler's own.
+    /// - Returns: false if the router has let go of the process, because this is not the handler's own.
     func kill() -> Bool {
         isEnded = true
         guard let running else { return true }
@@ -172,11 +170,12 @@ final class HandlerProcess {
 
     // MARK: The program
 
-    /// Whether the process runs another program than a launch of the handler would start now, or the same program with other
-    /// arguments.
+    /// Returns whether the process runs another program than a launch of the handler would start now, or the same
+    /// program with other arguments.
     ///
-    /// The router knows the start of its own processes only. Any other process tells its program, and a script may have
-    /// started that. So a file that is gone counts, and so does another program that a person has started by hand.
+    /// Only for its own processes does the router know how they were started. For any other it knows the program, which
+    /// a script may have started. So the answer for these is yes only if the file of the program is gone, or if a
+    /// person has started another program by hand.
     func runsEarlierProgram(than handler: Handler, _ pid: UInt32, _ launcher: HandlerLauncher) async -> Bool {
         if ProcessProgram.isReplaced(pid: pid) { return true }
         if let launched {
@@ -202,21 +201,22 @@ final class HandlerProcess {
 
     // MARK: The connection
 
-    /// Notes that the process is a proxy, behind which nobody knows the handler's own.
+    /// Notes that the process is a proxy, which hides the handler's own.
     func noteProxy(_ pid: UInt32) {
         isHidden = true
         isSuspendable = false
         suspensionProblem = "process \(pid), the proxy of its sandbox, hides which process it is"
     }
 
-    /// Notes the answer to a request. A handler that has just answered is not silent, even if an earlier question is still open.
+    /// Notes the answer to a request. A handler that has just answered is not silent, even if an earlier question is
+    /// still open.
     func noteAnswer(_ answer: Result<OpenAnswer, CallError>) {
         if case .failure(.timedOut) = answer { return }
         silentSince = nil
         answeredAt = .now
     }
 
-    /// The same process behind another connection: only the facts about the process itself stay.
+    /// The same process with another connection, which keeps only facts about the process itself.
     var withNewConnection: HandlerProcess {
         let process = HandlerProcess(
             handle: handle,

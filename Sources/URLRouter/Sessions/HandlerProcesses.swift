@@ -15,9 +15,10 @@ protocol ProcessesView: SessionView {
     func wait(for time: Duration, until isReached: @escaping (HandlerStateMachine.State) -> Bool) async -> Bool
 }
 
-/// The process of one handler: found by the owner of the handler's name, adopted, ended, and remembered after its end.
+/// Finds the process of one handler by the owner of the handler's name, adopts it, ends it, and remembers it after its
+/// exit.
 ///
-/// A handler never has two processes. The object belongs to the router's actor.
+/// A handler never has two processes. This object belongs to the router's actor.
 final class HandlerProcesses {
     private let id: BusName
     private let host: SessionHost
@@ -27,23 +28,23 @@ final class HandlerProcesses {
 
     /// The process that the handler has, or is about to have.
     var current = HandlerProcess()
-    /// The owner of the name.
+    /// Watches who owns the name.
     let name: NameOwner
-    /// Closed while the process is being started. Events wait meanwhile too.
+    /// Closed while the process is being started. During this time, events wait as well.
     let startGate = TaskGate()
-    /// Closed while the router asks a process of another program for its state.
+    /// Closed while the router asks for the state of a process that another program has started.
     let stateGate = TaskGate()
-    /// The owner of the name that was examined last and that the machine may be told of.
+    /// The last owner of the name that was examined and that may be reported to the machine.
     private var candidate: OwnerCandidate?
-    /// The last owner of the name whose process the bus has reported, the number of the connection's process, and that of the handler,
-    /// which differ behind the proxy of a sandbox.
+    /// The last owner of the name whose process the bus has reported. Behind the proxy of a sandbox, the process of the
+    /// connection and that of the handler differ.
     private(set) var owner: (connection: BusName, pid: UInt32, handler: UInt32)?
     /// Whether a process has offered the lane for the handler, and the router has not looked at the offer yet.
     private(set) var isLaneOffered = false
-    /// The process that ended last. The bus may report the end of the process's requests after the kernel has reported the exit.
+    /// The last process that exited. The bus may report the end of its requests after the kernel has reported the exit.
     private var ended: (pid: CInt, exit: ProcessExit, output: ProcessOutput)?
-    /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives the
-    /// process, because the bus reports the end of the process before the end of its requests.
+    /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives
+    /// the process, because the bus reports the end of the process before that of its requests.
     var verdict: OpenURLError?
 
     init(
@@ -61,7 +62,7 @@ final class HandlerProcesses {
         name = NameOwner(id, host)
     }
 
-    /// Forgets the process, which is gone.
+    /// Forgets the process, because it is gone.
     func forget() {
         if let handle = current.handle, let exit = handle.exit { ended = (handle.pid, exit, current.output) }
         current = HandlerProcess()
@@ -72,10 +73,10 @@ final class HandlerProcesses {
     /// Finds the owner of the name for a request, and reports it to the machine.
     func lookForOwner() async {
         let session = session
-        // A launch needs the session's variables, which are asked for at the same time.
+        // If this leads to a launch, it needs the session's variables, so ask for them at the same time.
         let update = session.machine.state == .lookingForOwner ? host.launcher.session.startUpdate() : nil
         do throws(CallError) {
-            // The machine learns of every change of the owner, so this answer may be late.
+            // The machine learns of every change of the owner, so it does no harm if this answer is late.
             while let owner = try await currentOwner() {
                 if await examine(owner, { .found(owner: owner) }) { return }
             }
@@ -99,10 +100,10 @@ final class HandlerProcesses {
         }
     }
 
-    /// Takes a change of the name's owner into account.
+    /// Handles a change of the name's owner.
     func ownerChanged(to owner: BusName?) {
         name.change(to: owner)
-        // A handler that continues takes its name back on the connection that the router knows.
+        // When a handler continues, it takes its name back on the connection that the router already knows.
         guard let owner, owner != session.machine.connection else { return session.handle(.ownerChanged(owner)) }
         session.startTask { await self.examine(owner) { .ownerChanged(owner) } }
     }
@@ -112,10 +113,11 @@ final class HandlerProcesses {
         return try await name.current { session.machine.state == .lookingForOwner }
     }
 
-    /// Finds out whether a new owner of the name is the handler, and reports that to the machine. A stranger gets nothing.
+    /// Finds out whether a new owner of the name is the handler, and reports this to the machine. If it is a stranger,
+    /// it gets nothing.
     ///
     /// - Parameter event: the machine's event if the owner is the handler.
-    /// - Returns: false if the owner has changed meanwhile. The new owner is examined by itself.
+    /// - Returns: false if the owner has changed in the meantime. The new one is examined by itself.
     @discardableResult
     private func examine(_ owner: BusName, _ event: () -> HandlerStateMachine.Event) async -> Bool {
         let session = session
@@ -183,7 +185,7 @@ final class HandlerProcesses {
 
     // MARK: The process of the owner
 
-    /// Watches the process that owns the name, which is not always the process that was started.
+    /// Watches the process that owns the name, which is not always the one that was started.
     func identify(_ owner: BusName) {
         let hadTasks = !current.tasks.isEmpty
         current = current.withNewConnection
@@ -201,14 +203,15 @@ final class HandlerProcesses {
         do throws(Errno) {
             try adopt(pid, claim)
         } catch {
-            // The process has ended in the meantime, which the bus reports by itself, unless another process holds the connection.
+            // The process has exited in the meantime. The bus reports this by itself, unless another process holds the
+            // connection.
             host.log.debug("\(id) cannot be watched: \(error)")
             if error == .noSuchProcess, session.machine.owner == owner, current.running == nil {
                 session.handle(.exited(.unknown))
             }
             return
         }
-        // A handler that does not answer must not hold up the others.
+        // If the handler does not answer, it must not hold up the others.
         stateGate.close()
         session.startTask {
             await self.askForState(owner)
@@ -237,21 +240,24 @@ final class HandlerProcesses {
     /// Asks a handler that another program started for its state, which only the handler knows.
     func askForState(_ owner: BusName) async {
         let session = session
-        // A handler in another language need not tell. A person who has started a handler by hand looks at it.
+        // Handlers in other languages need not report it. If a person has started one by hand, assume that they are
+        // looking at it.
         var state = current.isStartedByRouter ? HandlerState.background : .active
         do throws(CallError) {
-            // A handler that a person has started has its name before it launches. It answers a notification of nothing after that.
+            // If a person starts a handler, it has its name before it launches. It answers an empty notification only
+            // afterwards.
             if !current.isStartedByRouter { try await host.bus.notify([:], id, at: owner, timeout: .seconds(1)) }
             let answer = try await host.bus.state(of: id, at: owner, timeout: .seconds(1))
             state = HandlerState(rawValue: answer) ?? state
         } catch {
             host.log.debug("\(id) did not report its state: \(error)")
         }
-        // A process that was started for its first message has not got the message yet.
+        // If a process was started for its first message, it has not got this message yet.
         if state != .notRunning { session.handle(.tellsState(owner: owner, state)) }
     }
 
-    /// The process, if it runs another program than a launch would start now, or the same program with other arguments.
+    /// Returns the process if it runs another program than a launch would start now, or the same program with other
+    /// arguments.
     func processOfEarlierProgram() async -> UInt32? {
         guard let running = current.running, let pid = UInt32(exactly: running.pid) else { return nil }
         let process = current
@@ -261,8 +267,8 @@ final class HandlerProcesses {
 
     // MARK: The lane
 
-    /// Reaches the handler over the lane from now on, if its process has offered that. URLs that went over the bus have their answers
-    /// before, so the order holds.
+    /// Reaches the handler over the lane from now on, if its process has offered this. URLs that went over the bus have
+    /// been answered by then, so the order stays the same.
     func useLane() {
         guard let owner, owner.connection == session.machine.owner, session.requests.inHand.isEmpty else { return }
         guard let process = ProcessIdentity(pid: owner.pid) else { return }
@@ -278,14 +284,14 @@ final class HandlerProcesses {
 
     // MARK: End
 
-    /// Asks the process to end.
+    /// Asks the process to exit.
     func terminate() {
         if current.terminate() { return }
         guard let owner = session.machine.connection else { return }
         session.startTask { await self.askToEnd(owner) }
     }
 
-    /// Asks a process to end that is not the router's to end. A process behind the proxy of a sandbox is such a process.
+    /// Asks a process to exit that the router may not end, such as one behind the proxy of a sandbox.
     private func askToEnd(_ owner: BusName) async {
         do throws(CallError) {
             try await host.bus.terminate(id, at: owner, timeout: host.limits.endTimeout)
@@ -294,7 +300,7 @@ final class HandlerProcesses {
         }
     }
 
-    /// Kills the handler's own process. The router lets go of any other process.
+    /// Kills the handler's own process. If it is any other process, the router lets go of it.
     func kill() {
         if current.isRoutersToEnd, let pid = current.running?.pid {
             host.log.notice("killed", metadata: ["handler": "\(id)", "pid": "\(pid)"])
@@ -302,34 +308,36 @@ final class HandlerProcesses {
         if !current.kill() { session.handle(.released) }
     }
 
-    /// Ends the processes that the handler's process has left behind. One of them holds its connection to the bus, so the name
-    /// has an owner that takes no URLs.
+    /// Ends the processes that the handler's process has left behind. If one of them holds its connection to the bus,
+    /// the name has an owner that takes no URLs.
     func endDescendants() {
-        // The router starts each process in a session of its own. The session of any other process is a person's.
+        // Only processes that the router starts have a process session of their own. For any other process, it belongs
+        // to a person.
         guard current.claim == .wasStarted, let leader = current.handle?.pid else { return session.handle(.released) }
         let ended = ProcessSession.end(leader)
         host.log.notice("killed what it left behind", metadata: ["handler": "\(id)", "processes": "\(ended)"])
         if ended == 0 { session.handle(.released) }
     }
 
-    /// Takes the exit of a process into account, and holds the session until then.
+    /// Handles the exit of a process, and holds the session until then.
     var exitHandler: (ProcessExit) -> Void {
         { [self, session] exit in if isEnd(exit) { session.handle(.exited(exit)) } }
     }
 
-    /// Whether the exit of a process is the end of the handler's.
+    /// Returns whether the exit of a process is the end of the handler's.
     private func isEnd(_ exit: ProcessExit) -> Bool {
         host.log.info("\(id) \(exit)", metadata: ["handler": "\(id)"])
-        // A process that lost the race for the name ends too, and says nothing about the process that won.
+        // If a process lost the race for the name, it exits too, which says nothing about the process that won.
         guard let handle = current.handle, handle.exit != nil else { return false }
         if let owner, owner.handler == UInt32(exactly: handle.pid) { host.bus.detach(owner.connection) }
         if !current.isEnded { quarantine.count(exit, isReady: session.machine.state != .starting) }
         return true
     }
 
-    /// The error for a request that a process had in hand when its connection ended.
+    /// Returns the error for a request that a process had in hand when its connection ended.
     ///
-    /// The bus may report the end of the connection before the kernel reports the exit of the process, so the exit is waited for.
+    /// The bus can report the end of the connection before the kernel reports the exit of the process, so this waits
+    /// for the exit.
     func crashError(behind connection: BusName) async -> OpenURLError {
         let (exit, output) = await end(behind: connection)
         let words: QuotingText = exit.map { "\($0)" } ?? "left the bus"
@@ -340,8 +348,8 @@ final class HandlerProcesses {
         )
     }
 
-    /// The way in which the process of a connection that is gone ended, and the place of its output. The way is nil if the process
-    /// still runs after a second.
+    /// Finds out how the process of an ended connection exited, and where its output is. The exit is nil if the process
+    /// is still running after a second.
     private func end(behind connection: BusName) async -> (exit: ProcessExit?, output: ProcessOutput) {
         guard let owner, owner.connection == connection else { return (.unknown, .nowhere) }
         let pid = CInt(truncatingIfNeeded: owner.handler)

@@ -3,12 +3,12 @@ internal import Logging
 internal import OpenURLBus
 internal import Reactor
 
-/// The caller's use of a request's handle: cancelling, and the handler's reports.
+/// Lets callers cancel requests through their handles, and passes the handler's reports on to them.
 extension HandlerSession {
     /// Withdraws a request that its caller has cancelled.
     ///
-    /// A request that waits leaves the queue, and the handler never sees it. A handler that has the request is asked to stop, and
-    /// gets ``RouterLimits/cancelTime`` for its answer.
+    /// If the request is still waiting, it leaves the queue, and the handler never sees it. If the handler already has
+    /// it, the handler is asked to stop, and gets ``RouterLimits/cancelTime`` to answer.
     func cancel(_ request: OpenRequest) {
         switch request.turn {
         case .waiting, .suspended:
@@ -20,11 +20,11 @@ extension HandlerSession {
             host.log.info("cancelled", metadata: ["handler": "\(id)", "request": "\(request.id ?? "")"])
             request.cancelTimer = host.loop.schedule(at: .now + host.limits.cancelTime) { stop.abandon() }
             host.tasks.start {
-                // A handler without the method goes on, so there is nothing to wait for.
+                // If the handler lacks the method it just goes on, so there is nothing to wait for.
                 if await !self.askToCancel(request, owner) { stop.abandon() }
             }
         case .granted, .refused:
-            // The request is not sent, or has its outcome.
+            // It is not sent yet, or already has its outcome.
             break
         }
     }
@@ -45,7 +45,7 @@ extension HandlerSession {
         }
     }
 
-    /// Passes a handler's report about a request on, if the caller has a handle.
+    /// Passes on a handler's report about a request if the caller has a handle.
     func report(_ report: ProgressReport, on request: OpenRequest) {
         guard let handle = request.stop?.handle else { return }
         let reports = request.reports ?? PassedReports(to: handle, on: host.bus, host.loop)
@@ -53,7 +53,7 @@ extension HandlerSession {
         reports.add(report)
     }
 
-    /// The outcome of a cancelled request without the handler's answer.
+    /// Returns the outcome of a cancelled request that the handler has not answered.
     func cancelled(_ request: OpenRequest, _ owner: BusName) -> OpenURLError {
         guard request.wasHandedOver else { return .withdrawn }
         watchdog.becomesBusy(owner)

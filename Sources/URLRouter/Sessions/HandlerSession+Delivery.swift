@@ -4,9 +4,9 @@ internal import RFC1808
 internal import Reactor
 internal import SchemeRegistry
 
-/// A request's way from the handler's queue to its outcome.
+/// Takes a request from the handler's queue to its outcome.
 extension HandlerSession {
-    /// Puts a new request into the queue, at the place of its arrival. The request keeps its place while the bus is asked for the
+    /// Puts a new request into the queue in the order of arrival. It keeps this place while the bus is asked for the
     /// sender.
     ///
     /// - Throws: `limitsExceeded` if too many requests wait for the handler.
@@ -16,16 +16,16 @@ extension HandlerSession {
         requests.insert(request)
     }
 
-    /// Counts a request to an application.
+    /// Charges an application for a request.
     ///
-    /// - Throws: `limitsExceeded` if too many requests of the application wait for the handler.
+    /// - Throws: `limitsExceeded` if too many requests of this application wait for the handler.
     func count(_ request: OpenRequest, to account: String) throws(OpenURLError) {
         guard let refusal = requests.count(request, to: account) else { return }
         throw OpenURLError(.limitsExceeded, "\(id): \(refusal)")
     }
 
-    /// Takes a request out of the queue that goes nowhere from here, or has its outcome. A request that follows from this one may
-    /// wait for that.
+    /// Takes a request out of the queue, because it will not be delivered or has its outcome. If other requests follow
+    /// from this one, they may have waited for that.
     func leave(_ request: OpenRequest) {
         if case .waiting = request.turn { requests.remove(request) }
         request.cause = nil
@@ -35,7 +35,7 @@ extension HandlerSession {
         if !requests.waiting.isEmpty { deliverWaiting() }
     }
 
-    /// Delivers a request that is in the queue; returns with the handler's answer.
+    /// Delivers a request from the queue, and returns the handler's answer.
     func deliver(_ request: OpenRequest) async throws(OpenURLError) -> OpenResult {
         request.addRouterPhase("routed")
         while true {
@@ -54,7 +54,7 @@ extension HandlerSession {
                 guard error.meansUndelivered || request.isUnbegun else {
                     throw await failure(error, request, owner, hadAnswered)
                 }
-                // The process has not seen the request, so the next process gets the request.
+                // The process has never seen the request, so let the next process have it.
                 request.wasHandedOver = false
                 request.isUnbegun = false
                 if self.owner == owner { handle(.refusesMore) }
@@ -72,7 +72,7 @@ extension HandlerSession {
     func turn(of request: OpenRequest) async throws(OpenURLError) -> BusName {
         var isSuspended = false
         let result: Result<BusName, OpenURLError> = await withCheckedContinuation { continuation in
-            // The turn may have come on the way to here, which can lead through the loop's jobs.
+            // The way to here can lead through the loop's jobs, so the turn may have come in the meantime.
             switch request.turn {
             case .granted(let owner): return continuation.resume(returning: .success(owner))
             case .refused(let error): return continuation.resume(returning: .failure(error))
@@ -86,7 +86,7 @@ extension HandlerSession {
         }
         if let timer = request.timer { host.loop.cancelTimer(timer) }
         let owner = try result.get()
-        // Requests that came meanwhile follow by way of the loop's jobs; this one is delivered before them.
+        // Requests that have come in the meantime follow as jobs of the loop, so this one goes before them.
         if isSuspended, requests.resumed() { deliverWaiting() }
         return owner
     }
@@ -119,10 +119,12 @@ extension HandlerSession {
     }
 
     private func attempt(_ request: OpenRequest, _ owner: BusName) async -> Result<OpenAnswer, CallError> {
-        // Without the state, the router could take a handler in the foreground for one in the background, and stop it.
+        // If the state is unknown, the router could take a handler in the foreground for one in the background, and
+        // stop it.
         if processes.stateGate.isClosed { await processes.stateGate.wait() }
         guard !request.isCancelled else { return .failure(.cancelled) }
-        // The handler may have released its name since the request was granted. It then relies on getting nothing more.
+        // Since the request was granted, the handler may have released its name. If so, it relies on getting nothing
+        // more.
         guard self.owner == owner else {
             return .failure(.remote(RemoteError(HandlerInterface.ending, "\(id) is exiting")))
         }
@@ -197,7 +199,7 @@ extension HandlerSession {
         return request.foundInBackground ? .background : .active
     }
 
-    /// The handler has the URL and has not answered in time.
+    /// Returns the error for a URL that the handler has, but has not answered in time.
     private func overdue(_ request: OpenRequest, _ owner: BusName) async -> OpenURLError {
         let isBehindAnother = process.isBusy || requests.inHand.keys.contains { $0 < request.number }
         if request.endsAtDeadline { host.tasks.start { await self.askToCancel(request, owner) } }
@@ -214,7 +216,7 @@ extension HandlerSession {
         return OpenURLError(.timedOut, "\(method) of \(id) did not return within \(limit)")
     }
 
-    /// - Parameter hadAnswered: whether the process had answered before this request. The process may be gone by now.
+    /// - Parameter hadAnswered: whether the process had answered before this request. It may be gone by now.
     private func failure(
         _ error: CallError,
         _ request: OpenRequest,
@@ -223,9 +225,10 @@ extension HandlerSession {
     ) async -> OpenURLError {
         switch error {
         case .remote(let error) where error.isFromBus && error.name == .noReply:
-            // The next process of the handler forgets the verdict.
+            // Read the verdict now, because the handler's next process clears it.
             let verdict = processes.verdict
-            // A sender that reads of a killed process finds no process. The end of a connection comes before that of its process.
+            // Wait for the exit, because the connection ends before the process does, and a sender who reads that a
+            // process was killed should not find it still running.
             let crash = await processes.crashError(behind: owner)
             return verdict ?? crash
         case .remote(let error) where error.isFromMissingMethod && !hadAnswered:
@@ -234,14 +237,14 @@ extension HandlerSession {
                 "the process that owns \(id) is not a handler: it lacks \(HandlerInterface.name).Open at \(ObjectPath(for: id))"
             )
         case .remote(let error) where error.isFromBus:
-            // An error by a quota or a policy of the bus: the handler has not seen the URL.
+            // The error comes from a quota or a policy of the bus, so the handler has not seen the URL.
             return OpenURLError(
                 error.name == .limitsExceeded ? .limitsExceeded : .launchFailed,
                 "the bus refused to pass the URL to \(id): \(error)"
             )
         case .remote(let error):
             finishLaunch(owner)
-            // A handler in another language refuses by raising an error of its own.
+            // Handlers in other languages refuse a URL by raising an error of their own.
             let message = error.message.isEmpty ? error.name.rawValue : error.message
             let code = OpenURLError(byHandler: error)?.code ?? .declined
             return OpenURLError(code, message.cut(toBytes: host.limits.errorBytes))
@@ -272,7 +275,7 @@ extension CallError {
 }
 
 extension OpenURLError {
-    /// An error that a handler may answer with; nil for the errors that are the router's to say.
+    /// Reads an error that a handler may answer with; nil for the errors that only the router may report.
     fileprivate init?(byHandler error: RemoteError) {
         guard let error = OpenURLError(error) else { return nil }
         switch error.code {

@@ -6,14 +6,15 @@ internal import Logging
 internal import OpenURLBus
 internal import Reactor
 
-/// The effects that the handler's machine asks for.
+/// Performs the effects that the handler's machine asks for.
 extension HandlerSession {
     func perform(_ effect: HandlerStateMachine.Effect) {
         switch effect {
         case .lookForOwner: startTask { await self.processes.lookForOwner() }
         case .launch: launch.start()
         case .identify(let owner):
-            // A process that waits for its first message does not hang. The first message starts the watchdog again.
+            // A process that waits for its first message does not hang. When the message comes, it starts the watchdog
+            // again.
             if requests.waiting.isEmpty { timers.launch.cancel() }
             processes.identify(owner)
         case .deliver: deliverWaiting()

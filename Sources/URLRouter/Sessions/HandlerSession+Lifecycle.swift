@@ -4,15 +4,15 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 
-/// The requests of callers about the handler itself, without a URL.
+/// Handles requests about the handler itself, without a URL.
 extension HandlerSession {
-    /// Starts the handler if it does not run, and asks it to show itself; returns when it has.
+    /// Starts the handler if it is not running, asks it to show itself, and returns when it has.
     ///
-    /// The request waits in the handler's queue like a URL, behind every earlier request.
+    /// Like a URL, the request waits in the handler's queue behind every earlier request.
     ///
     /// - Parameters:
     ///   - tokens: options with the tokens of the focus.
-    ///   - observed: the request as others see it; nil if nobody looks.
+    ///   - observed: the request as others see it; nil if nobody is watching.
     ///   - sender: finds out which handler asks; nil for any other program.
     func activate(
         _ tokens: OpenOptions = OpenOptions(),
@@ -27,9 +27,9 @@ extension HandlerSession {
         _ = try await deliver(request)
     }
 
-    /// Starts or wakes the handler and leaves the foreground as it is; returns when the handler has launched.
+    /// Starts or wakes the handler without a change of the foreground, and returns when the handler has launched.
     ///
-    /// - Parameter observed: the request as others see it; nil if nobody looks.
+    /// - Parameter observed: the request as others see it; nil if nobody is watching.
     func wake(_ observed: Observation? = nil) async throws(OpenURLError) {
         let request = OpenRequest(.wake, observed: observed)
         try accept(request)
@@ -41,23 +41,23 @@ extension HandlerSession {
         await sendNotifications(owner)
     }
 
-    /// Launches a process that was told nothing yet into the background, unless its first message came from another program:
-    /// the bus delivers the call that made it start the handler ("Figure 3-3").
+    /// Launches a process that has heard nothing from the router yet into the background, unless another program's
+    /// message came first: if a call made the bus start the handler, the bus delivers that call ("Figure 3-3").
     private func launchInBackground(_ owner: BusName) async throws(OpenURLError) {
         do throws(CallError) {
-            // The handler answers a notification of nothing when the events that it has got are done.
+            // An empty notification is answered only after all events that the handler has got so far.
             try await host.bus.notify([:], id, at: owner, timeout: openTimeout)
             let state = HandlerState(rawValue: try await host.bus.state(of: id, at: owner, timeout: .seconds(1)))
             if let state, state != .notRunning { return handle(.tellsState(owner: owner, state)) }
         } catch {
-            // A handler in another language need not have the two.
+            // A handler in another language may lack both methods.
             host.log.debug("\(id) did not report its state: \(error)")
         }
         guard machine.state == .running(owner: owner, .inactive) else { return }
         try await leaveForeground()
     }
 
-    /// Takes the handler to the background; returns when it is there, or has ended as its manifest says.
+    /// Takes the handler to the background. Returns when it is there, or has exited because its manifest says so.
     func leaveForeground() async throws(OpenURLError) {
         handle(.losesForeground)
         let isThere = await wait(for: openTimeout) { state in
@@ -76,7 +76,7 @@ extension HandlerSession {
         }
     }
 
-    /// Takes the handler to the background and suspends it; returns when its process is stopped.
+    /// Takes the handler to the background, suspends it, and returns when its process is stopped.
     func suspend() async throws(OpenURLError) {
         try await leaveForeground()
         await waitForName()
@@ -84,7 +84,7 @@ extension HandlerSession {
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
         }
         if case .running(_, .background) = machine.state { handle(.timeOver) }
-        // The watchdog of the state is shorter, except for a process that a person or a debugger holds.
+        // This is longer than the state's own watchdog, except if a person or a debugger holds the process.
         guard await wait(for: openTimeout, until: { if case .suspending = $0 { false } else { true } }) else {
             throw OpenURLError(.timedOut, "\(id) did not answer whether it can be suspended")
         }
@@ -100,13 +100,13 @@ extension HandlerSession {
         }
     }
 
-    /// Waits until a handler that was woken has its name again, or has ended without it.
+    /// Waits until a woken handler has its name again, or has exited without it.
     private func waitForName() async {
-        // The timer of the wake ends the wait.
+        // If it takes too long, the timer for waking ends the wait.
         _ = await wait(for: openTimeout) { _ in self.machine.woken == nil }
     }
 
-    /// Ends the handler; returns when its process is gone.
+    /// Ends the handler, and returns when its process is gone.
     func terminate() async throws(OpenURLError) {
         let connection = machine.connection
         let isRoutersToEnd = process.isRoutersToEnd
@@ -140,7 +140,7 @@ extension HandlerSession {
 
     // MARK: Notifications
 
-    /// Delivers a notification, or keeps the latest of its kind while the handler is suspended.
+    /// Delivers a notification. While the handler is suspended, only the latest of each kind is kept.
     func notify(_ kind: String, _ value: Value) async throws(OpenURLError) {
         let bytes = try KeptNotifications.bytes(kind, value, host.limits)
         switch machine.state {
@@ -153,7 +153,7 @@ extension HandlerSession {
         }
     }
 
-    /// Sends the notifications that were kept. Without them a later value would arrive before an earlier one.
+    /// Sends the notifications that were kept. Otherwise, a later value would arrive before an earlier one.
     func sendNotifications(_ owner: BusName) async {
         let notifications = process.notifications.take()
         guard !notifications.isEmpty else { return }
@@ -166,7 +166,7 @@ extension HandlerSession {
 
     /// Warns a running handler that memory is short ("Observe Low-Memory Warnings").
     func warnOfMemory(_ owner: BusName) async {
-        // One warning is enough for a handler that has not got to the last one.
+        // If the handler has not got to the last warning yet, it needs no other.
         guard !process.isWarned else { return }
         process.isWarned = true
         defer { if machine.connection == owner { process.isWarned = false } }

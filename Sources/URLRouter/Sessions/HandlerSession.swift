@@ -7,36 +7,36 @@ internal import SchemeRegistry
 
 /// One handler in the router: its machine, its requests, and the parts that act on its process.
 ///
-/// The session reports events to the machine, performs the effects, and takes each request to its outcome. Its parts do the rest, and
-/// see the session only as their view of it.
+/// It reports events to the machine, performs the effects, and takes each request to its outcome. Its parts do the
+/// rest, and see only those members of the session that belong to their view of it.
 ///
-/// A session belongs to the router's actor, whose executor is the event loop. Its asynchronous methods stay on the actor of
-/// their caller, so between an event and its effects there is neither a lock nor a change of threads. An actor for each
-/// session would lose the order of arrival.
+/// Sessions belong to the router's actor, whose executor is the event loop. Because their asynchronous methods stay on
+/// their caller's actor, there is neither a lock nor a change of threads between an event and its effects. If each
+/// session were an actor, the order of arrival would be lost.
 final class HandlerSession {
     let id: BusName
     let host: SessionHost
-    /// The handler as the registry has it now; the process may have been started with an earlier manifest.
+    /// The handler as it is registered now. Its process may have been started with an earlier manifest.
     private(set) var handler: Handler
     private(set) var machine: HandlerStateMachine
     var requests: RequestQueue
 
-    /// The crashes of the handler.
+    /// Counts the handler's crashes.
     let quarantine: Quarantine
-    /// The time limits that end in an event.
+    /// Time limits that end in an event.
     private(set) lazy var timers = HandlerTimers(on: host.loop, self)
-    /// The watchdog of the delegate's methods.
+    /// Watches whether the delegate's methods return.
     private(set) lazy var watchdog = ProgressWatchdog(id, host, self)
     private(set) lazy var background = HandlerBackground(id, host, timers, watchdog, self)
     private(set) lazy var processes = HandlerProcesses(id, host, quarantine, background, self)
     private(set) lazy var launch = HandlerLaunch(id, host, quarantine, timers, processes, self)
 
-    /// The events that the machine has not seen yet.
+    /// Events that the machine has not seen yet.
     private var events: Deque<HandlerStateMachine.Event> = []
     private var isHandlingEvents = false
-    /// The state that was announced last.
+    /// The last state that was announced.
     private var announced = HandlerState.notRunning
-    /// The tasks that wait for the machine to reach a state.
+    /// Tasks that wait for the machine to reach a state.
     private var waiters: [StateWaiter] = []
 
     init(_ handler: Handler, _ id: BusName, _ host: SessionHost) {
@@ -53,9 +53,9 @@ final class HandlerSession {
         use(handler)
     }
 
-    /// Uses a manifest from now on; a running process continues as it was started.
+    /// Uses a manifest from now on, while a running process continues as it was started.
     ///
-    /// The crashes of the handler are forgotten if the manifest has changed.
+    /// If the manifest has changed, the handler's crashes are forgotten.
     func use(_ handler: Handler) {
         if !quarantine.isEmpty, handler.manifest != self.handler.manifest || handler.program != self.handler.program {
             quarantine.forgetCrashes()
@@ -65,19 +65,17 @@ final class HandlerSession {
         machine.transitionTimeout = handler.transitionTimeout ?? host.limits.transitionTimeout
     }
 
-    /// The time limit for the answer to one URL, if the sender sets none.
+    /// Time limit for the answer to one URL, if the sender sets none.
     var openTimeout: Duration { handler.openTimeout ?? host.limits.openTimeout }
 
-    /// The connection that gets the handler's URLs now.
+    /// The connection that currently gets the handler's URLs.
     var owner: BusName? { machine.owner }
 
     /// The process that the handler has, or is about to have.
     var process: HandlerProcess { processes.current }
 
-    /// Whether the handler has a process.
     var isRunning: Bool { process.running != nil || machine.connection != nil }
 
-    /// Whether the handler is in the foreground.
     var isInForeground: Bool { host.foreground.contains(id) }
 
     /// The state as callers see it.
@@ -94,33 +92,33 @@ final class HandlerSession {
 
     // MARK: Events
 
-    /// Tells the machine what has happened, and performs the effects.
+    /// Reports to the machine what has happened, and performs the effects.
     ///
-    /// An effect may cause another event. The new event waits until the effects of the current one are done, so no effect acts
-    /// on a state that is already over.
+    /// If an effect causes another event, this event waits until all effects of the current one are done. So no effect
+    /// acts on a state that is already over.
     func handle(_ event: HandlerStateMachine.Event) {
         events.append(event)
         handleEvents()
     }
 
-    /// Takes the events into account that wait.
+    /// Handles the events that are waiting.
     func handleEvents() {
         guard !isHandlingEvents, !processes.startGate.isClosed else { return }
         isHandlingEvents = true
         defer { isHandlingEvents = false }
         while !processes.startGate.isClosed, let event = events.popFirst() {
             let (before, wasWoken) = (machine.state, machine.woken)
-            // A stranger that has the name is not the router's to end.
+            // If a stranger has the name, the router may not end it.
             machine.exitsOnSuspend = handler.exitsOnSuspend && process.isRoutersToEnd
             if case .suspended(let owner) = before { machine.getsURLsBeforeName = host.bus.isAttached(owner) }
             let effects = machine.on(event, hasProcess: process.running != nil)
-            // The timer was for the state that is over.
+            // This timer belonged to the previous state.
             if machine.state != before { timers.state.cancel() }
             if machine.woken != wasWoken { timers.name.cancel() }
             for effect in effects { perform(effect) }
             if machine.state != before || machine.woken != wasWoken { stateChanged() }
         }
-        // A launch that fails at once passes through a state that no caller needs to know.
+        // If a launch fails at once, callers need not know about the state in between.
         if state != announced, !processes.startGate.isClosed {
             announced = state
             host.bus.announce(state, of: id)
@@ -141,7 +139,7 @@ final class HandlerSession {
         timers.launch.cancel()
     }
 
-    /// Returns a text that the handler has written, without the secrets of its latest URLs.
+    /// Removes the secrets of the handler's latest URLs from a text that it has written.
     func withoutSecrets(_ text: QuotingText) -> QuotingText { host.withoutSecrets(text, of: id) }
 
     private func stateChanged() {
@@ -151,7 +149,7 @@ final class HandlerSession {
             host.foreground.remove(id)
         }
         background.countTime()
-        // The request that has woken the handler takes them with it.
+        // If a request has woken the handler, it takes them along.
         if let owner, !process.notifications.isEmpty, requests.isEmpty, machine.woken == nil {
             host.tasks.start { await self.sendNotifications(owner) }
         }
@@ -161,7 +159,7 @@ final class HandlerSession {
         for waiter in reached { waiter.end(true) }
     }
 
-    /// Returns whether the machine reaches a state that fits within the time.
+    /// Waits until the machine reaches a state that fits, and returns false if it takes longer than `time`.
     func wait(
         for time: Duration,
         until isReached: @escaping (HandlerStateMachine.State) -> Bool

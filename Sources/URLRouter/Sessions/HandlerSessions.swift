@@ -7,10 +7,10 @@ internal import Processes
 internal import Reactor
 internal import SchemeRegistry
 
-/// The sessions of all handlers that the router has something to do with.
+/// The sessions of all handlers that the router deals with.
 ///
-/// The table belongs to the router's actor. A handler gets a session with its first request, or when a process that another
-/// program started is found. A look at a handler's state makes no session.
+/// This table belongs to the router's actor. A handler gets a session with its first request, or when the router finds
+/// a process that another program has started. Looking at a handler's state does not make a session.
 final class HandlerSessions {
     let host: SessionHost
     private var sessions: [BusName: HandlerSession] = [:]
@@ -26,10 +26,11 @@ final class HandlerSessions {
 
     subscript(id: BundleIdentifier) -> HandlerSession? { sessions[id.busName] }
 
-    /// The state of a handler as callers see it.
+    /// Returns a handler's state as callers see it.
     func state(of id: BundleIdentifier) -> HandlerState { self[id]?.state ?? .notRunning }
 
-    /// The session for a request to a handler: it uses the handler's manifest from now on, and is made if it is missing.
+    /// Returns the session for a request to a handler, which is created if it is missing, and uses this manifest from
+    /// now on.
     func obtain(for handler: Handler) -> HandlerSession {
         let id = handler.id.busName
         if let session = sessions[id] {
@@ -41,8 +42,8 @@ final class HandlerSessions {
         return session
     }
 
-    /// Makes the sessions use the manifests of another registry, and removes the unused sessions of handlers that are no
-    /// longer registered.
+    /// Makes the sessions use the manifests of another registry, and removes the unused sessions of handlers that are
+    /// no longer registered.
     func use(_ registry: Registry) {
         for session in sessions.values {
             if let handler = registry[session.handler.id], handler.program != nil { session.use(handler) }
@@ -50,24 +51,25 @@ final class HandlerSessions {
         removeUnused(keeping: { registry[$0] != nil })
     }
 
-    /// Removes the unused sessions of handlers that are no longer registered. The crashes of such a handler are forgotten.
+    /// Removes the unused sessions of handlers that are no longer registered, and so forgets their crashes.
     private func removeUnused(keeping isRegistered: (BundleIdentifier) -> Bool) {
         let unregistered = sessions.values.filter { !isRegistered($0.handler.id) && $0.machine.state == .notRunning }
             .map(\.id)
         for id in unregistered {
-            // A task that uses the session, or a timer or process of it, holds another reference.
+            // If a task uses the session, or a timer or process of it, this one holds another reference.
             guard isKnownUniquelyReferenced(&sessions[id]) else { continue }
             sessions.removeValue(forKey: id)?.processes.name.unwatch()
         }
     }
 
-    /// The sessions of the handlers that run and are no longer registered, by their identifiers.
+    /// Returns the sessions of running handlers that are no longer registered, in the order of their identifiers.
     func running(apartFrom registry: Registry) -> [HandlerSession] {
         sessions.values.filter { registry[$0.handler.id] == nil && $0.isRunning }
             .sorted { $0.id.rawValue < $1.id.rawValue }
     }
 
-    /// The session of a handler that may run: the existing one, or a new one for a process that another program started.
+    /// Returns the session of a handler that may be running: either the existing one, or a new one if another program
+    /// has started the process.
     ///
     /// - Returns: nil if the handler has no session and its name has no owner.
     func find(_ handler: Handler) async -> HandlerSession? {
@@ -79,13 +81,13 @@ final class HandlerSessions {
                 return nil
             }
         }
-        // A request may have made the session meanwhile, from a newer manifest.
+        // In the meantime, a request may have made the session from a newer manifest.
         let session = self[handler.id] ?? obtain(for: handler)
         await session.processes.find()
         return session
     }
 
-    /// Finds the handlers that run without a session: another program has started them.
+    /// Finds the handlers that run without a session because another program has started them.
     func findRunning(_ registry: Registry) async {
         do throws(CallError) {
             for name in try await host.bus.names() {
@@ -97,9 +99,10 @@ final class HandlerSessions {
         }
     }
 
-    /// Notes that a name of the bus has got an owner. A person may have started a handler that nothing has asked for yet.
+    /// Notes that a name on the bus has got an owner. If so, a person may have started a handler that nothing has asked
+    /// for yet.
     func nameAppeared(_ name: BusName, in registry: Registry) {
-        // A session that watches its name learns this by itself.
+        // If a session watches its name, it learns this by itself.
         guard self[name]?.processes.name.isWatched != true, let handler = registry.handler(named: name.rawValue),
             handler.kind == .native, handler.program != nil
         else { return }
@@ -107,7 +110,8 @@ final class HandlerSessions {
         host.tasks.start { await session.processes.find() }
     }
 
-    /// Asks all handlers for their state that have not told it, and returns when each has answered or its time is over.
+    /// Asks all handlers that have not reported their state yet. Returns when each of them has answered or has used up
+    /// its time.
     func askForStates() async {
         var left = 0
         var waiter: CheckedContinuation<Void, Never>?
@@ -123,41 +127,43 @@ final class HandlerSessions {
             }
         }
         await withCheckedContinuation { continuation in
-            // The answers may have come on the way to here, which can lead through the loop's jobs.
+            // The way to here can lead through the loop's jobs, so the answers may have come in the meantime.
             if left == 0 { continuation.resume() } else { waiter = continuation }
         }
     }
 
     // MARK: Which session
 
-    /// The session of the handler that a process is, or descends from, while the handler's process runs. Only a process that a
-    /// router has started for the handler is the handler. A descendant counts as long as it stays in the process session.
+    /// Returns the session of the handler that a process is, or descends from, while the handler's process is running.
+    /// Only a process that a router has started for the handler counts as the handler, and a descendant only as long as
+    /// it stays in the same process session.
     func session(ofProcess process: ProcessIdentity, _ connection: BusName) -> HandlerSession? {
-        // The answer of the kernel, once it is needed.
+        // The kernel's answer, once it is needed.
         var leader: pid_t?
         let session = sessions.values.first { session in
-            // A child of the router is the handler before the bus says whether it owns the name: it may send at once.
+            // A child of the router is the handler even before the bus says whether it owns the name, because it may
+            // send at once.
             guard let running = session.process.running, session.process.claim?.isStrong == true,
                 session.process.canHave(connection)
             else { return false }
             if UInt32(exactly: running.pid) == process.pid { return session.process.identity == process }
             let found = leader ?? pid_t(exactly: process.pid).map(getsid) ?? -1
             leader = found
-            // The router starts each process in a session of its own, so no handler is in the router's.
+            // Each process that the router starts has a process session of its own, so no handler is in the router's.
             return found > 0 && found == getsid(running.pid) && found != getsid(0)
         }
-        // The number may belong to another process by now.
+        // By now, the number may belong to another process.
         guard let session, ProcessIdentity(pid: process.pid) == process else { return nil }
         return session
     }
 
-    /// The session of the handler that a connection belongs to.
+    /// Returns the session of the handler that a connection belongs to.
     func session(ofConnection connection: BusName) -> HandlerSession? {
         let name = host.bus.busName(of: connection)
         return sessions.values.first { $0.machine.connection == name }
     }
 
-    /// Passes the report of a handler about a request on.
+    /// Passes on a handler's report about a request.
     ///
     /// - Throws: `notAllowed` if the caller is not the handler that has the request.
     func report(_ report: ProgressReport, on request: String, from caller: BusName?) throws(OpenURLError) {
@@ -171,7 +177,7 @@ final class HandlerSessions {
 
     // MARK: The end of the router
 
-    /// Continues all processes that the router has stopped, and stops none from now on.
+    /// Continues all processes that the router has stopped, and makes sure that it stops no more.
     func continueStopped() {
         host.isEnding = true
         for session in sessions.values {
@@ -184,8 +190,8 @@ final class HandlerSessions {
 
     /// Warns the running handlers, and ends one suspended handler ("Observe Low-Memory Warnings").
     ///
-    /// The kernel reports the shortage again while it lasts (`PressureWatch`). Each report ends one more handler, so no more
-    /// handlers end than the shortage takes.
+    /// While memory stays short, the kernel reports it again (`PressureWatch`). Because each report ends only one
+    /// handler, no more of them end than necessary.
     func relieveMemory() {
         for session in sessions.values.sorted(by: { $0.id.rawValue < $1.id.rawValue }) {
             guard let owner = session.owner else { continue }
@@ -211,16 +217,17 @@ final class HandlerSessions {
 }
 
 extension BundleIdentifier {
-    /// The bus name of the handler: an identifier follows the same rule as a bus name.
+    /// The identifier as the handler's bus name, which follows the same rules.
     var busName: BusName { BusName(stringLiteral: rawValue) }
 }
 
 extension HandlerSession {
-    /// Whether a confined process of the handler's process session is the handler itself: the process that the router has started,
-    /// the owner of the handler's name, or a process whose sandbox has the handler's identifier.
+    /// Returns whether a confined process from the handler's process session is the handler itself: the process that
+    /// the router has started, the owner of the handler's name, or a process whose sandbox has the handler's
+    /// identifier.
     func isItself(_ caller: ProcessIdentity, _ connection: BusName, inSandboxOf application: String?) -> Bool {
         caller == process.identity || connection == machine.connection || application == id.rawValue
-            // The proxy of the handler's sandbox has each connection of the sandbox.
+            // Every connection from the handler's sandbox belongs to the sandbox's proxy.
             || processes.owner.map { $0.connection == machine.connection && $0.pid == caller.pid } == true
     }
 }

@@ -2,41 +2,41 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The life of one handler's process as a pure value: an event goes in, the effects to perform come out.
+/// The life of one handler's process as a pure value: an event goes in, and the effects to perform come out.
 ///
-/// A handler never has two processes. The router starts a process only when the handler's name has no owner and no process
-/// of the handler is left. The owner of the name is the
-/// handler, also when another program started the process: the session tells the machine of no other owner.
+/// A handler never has two processes. The router starts one only if the handler's name has no owner and no process of
+/// the handler is left. If the name has an owner, this is the handler, even if another program started the process: the
+/// session does not report any other owners.
 ///
 /// Both tables are exhaustive: a new state or a new event does not compile until every pair is decided.
 struct HandlerStateMachine {
     enum State: Hashable {
         /// The router knows of no process.
         case notRunning
-        /// The router is asking the bus for the owner of the name.
+        /// The router is asking the bus who owns the name.
         case lookingForOwner
-        /// The router has started a process, which does not own the name yet.
+        /// A process was started, but does not own the name yet.
         case starting
-        /// The started process has ended. The router is asking the bus whether another process owns the name.
+        /// The started process has exited, and the router is asking the bus whether another process owns the name.
         case lostProcess(ProcessExit)
         /// URLs go to this connection.
         case running(owner: BusName, Activity)
-        /// The router has asked the handler to release its name, so that the process can be stopped.
+        /// The handler was asked to release its name, so that its process can be stopped.
         case suspending(owner: BusName)
-        /// The process is stopped, and the name has no owner.
+        /// The process is stopped, and its name has no owner.
         case suspended(owner: BusName)
-        /// The process continues, and does not own the name yet.
+        /// The process continues, but does not own the name yet.
         case waking(owner: BusName)
-        /// The handler takes no more URLs, and its process has not ended yet.
+        /// The handler takes no more URLs, but its process is still running.
         case ending(owner: BusName?)
     }
 
-    /// The activity of a running handler, as far as the router has told the handler.
+    /// The activity of a running handler, as far as the handler knows from the router.
     enum Activity: Hashable {
-        /// The router has told the handler nothing yet.
+        /// The handler has heard nothing from the router yet.
         case inactive
         case foreground
-        /// The handler is on its way to the background.
+        /// It is on its way to the background.
         case leaving
         case background
     }
@@ -44,63 +44,64 @@ struct HandlerStateMachine {
     enum Event {
         /// A request waits for the handler.
         case requested
-        /// A request is about to be delivered, which takes the handler to the foreground or leaves it in the background.
+        /// A request is about to be delivered, which takes the handler to the foreground or leaves it in the
+        /// background.
         case delivers(inBackground: Bool)
-        /// The bus has answered the question for the owner.
+        /// The bus has said who owns the name.
         case found(owner: BusName?)
-        /// The bus says that the name has another owner, or none.
+        /// According to the bus, the name has another owner, or none.
         case ownerChanged(BusName?)
         /// The name belongs to a process that is not the handler.
         case foundStranger(OpenURLError)
         /// The process could not be started.
         case launchFailed(OpenURLError)
-        /// The process that the session holds has ended.
+        /// The session's process has exited.
         case exited(ProcessExit)
-        /// The launch has used up its time limit.
+        /// The launch took too long.
         case launchTimedOut
-        /// The bus did not answer the question for the owner.
+        /// The bus did not say who owns the name.
         case lookupFailed
-        /// A handler that another program started has told its state.
+        /// A handler that another program started has reported its state.
         case tellsState(owner: BusName, HandlerState)
-        /// Another handler comes to the foreground, or a caller asks for this handler to leave it.
+        /// Another handler comes to the foreground, or a caller asks this one to leave it.
         case losesForeground
         /// The handler has answered that it is in the background, or that it has no such method.
         case reachedBackground(owner: BusName)
-        /// A delegate method of this owner has used up its time limit, so the process has to end. The text says which.
+        /// A delegate method of this owner took too long, so the process has to end. The text says which method.
         case hangs(owner: BusName, QuotingText)
         /// A background task is still open at the end of the background time.
         case backgroundTimeIsOver
-        /// The handler has answered whether it can be stopped: it has released its name, or kept it.
+        /// The handler has answered whether it can be stopped: it has either released or kept its name.
         case suspendAnswered(owner: BusName, isReady: Bool)
-        /// The handler has released its name, and its process must not be stopped.
+        /// The handler has released its name, but its process must not be stopped.
         case cannotBeStopped(owner: BusName)
-        /// The time limit of the state is over.
+        /// The state's time limit is over.
         case timeOver
-        /// A handler that was woken has used up the time to take its name.
+        /// A woken handler did not take its name in time.
         case nameTimeOver
-        /// The handler has answered that it is ending.
+        /// The handler has answered that it is exiting.
         case refusesMore
-        /// A caller wants the handler to end.
+        /// A caller wants the handler to exit.
         case terminated
         /// The system needs the memory of suspended handlers.
         case purged
-        /// The end of the process has used up its time limit.
+        /// The process took too long to exit.
         case endTimedOut
-        /// The process does not end, and is not the router's to kill.
+        /// The process does not exit, and the router may not kill it.
         case released
     }
 
-    /// The way in which a launch failed. The session puts the failure into words, because it knows the process.
+    /// Why a launch failed. The session puts this into words, because it knows the process.
     enum LaunchFailure: Hashable {
-        /// The process ended before it was ready.
+        /// It exited before it was ready.
         case processEnded(ProcessExit)
-        /// The process did not take the handler's name within the time limit, and was killed.
+        /// It did not take the handler's name in time, and was killed.
         case nameNotTaken
     }
 
     enum Effect: Hashable {
         case lookForOwner
-        /// Start the process, and the launch watchdog with it.
+        /// Start the process, and with it the launch watchdog.
         case launch
         /// Find out which process the owner is.
         case identify(owner: BusName)
@@ -114,9 +115,9 @@ struct HandlerStateMachine {
         case checkProgress
         /// Make this handler the only one in the foreground.
         case takeForeground
-        /// Tell the handler that it goes to the background.
+        /// Send the handler to the background.
         case enterBackground(owner: BusName)
-        /// Suspend the handler after its suspend delay, if it may be suspended.
+        /// If the handler may be suspended, do so after its suspend delay.
         case scheduleSuspension
         /// Ask the handler whether it can be stopped.
         case askToSuspend(owner: BusName)
@@ -126,31 +127,32 @@ struct HandlerStateMachine {
         case startTimer
         /// Make ``Event/nameTimeOver`` happen at the end of the time limit for waking.
         case startNameTimer
-        /// The process is stopped: wake it again if a request waits.
+        /// The process is stopped, so wake it again if a request waits.
         case wakeIfWaiting
-        /// Ask the process to end.
+        /// Ask the process to exit.
         case terminate
         case kill
-        /// Fail the requests in hand with this error instead of that of a crash.
+        /// Use this error for the requests in hand, instead of one about a crash.
         case blame(OpenURLError)
         case startEndWatchdog
-        /// The process is gone, and its connection is not: end the processes that have inherited the connection.
+        /// The process is gone but its connection is not, so end the processes that have inherited the connection.
         case endDescendants
-        /// The process is gone: start over if a request waits.
+        /// The process is gone, so start over if a request waits.
         case restartIfWaiting
     }
 
     let id: String
-    /// The time limit of the next launch.
+    /// Time limit of the next launch.
     var launchTimeout: Duration
-    /// The time limit of the preparation for a stop, and of waking; error messages name it.
+    /// Time limit of the preparation for a stop, and of waking. Error messages name it.
     var transitionTimeout: Duration
-    /// Whether the handler ends where others go to the background (`UIApplicationExitsOnSuspend`).
+    /// Whether the handler exits where others go to the background (`UIApplicationExitsOnSuspend`).
     var exitsOnSuspend = false
-    /// Whether a handler that is woken gets URLs before it owns its name again.
+    /// Whether a woken handler gets URLs before it owns its name again.
     var getsURLsBeforeName = false
     private(set) var state = State.notRunning
-    /// The connection that was woken, gets URLs and does not own its name yet. The handler is running meanwhile.
+    /// A woken connection that already gets URLs but does not own its name yet. Meanwhile, the handler counts as
+    /// running.
     private(set) var woken: BusName?
 
     init(id: String, launchTimeout: Duration, transitionTimeout: Duration) {
@@ -159,7 +161,7 @@ struct HandlerStateMachine {
         self.transitionTimeout = transitionTimeout
     }
 
-    /// The connection that gets the handler's URLs, while the handler takes URLs.
+    /// The connection that gets the handler's URLs, as long as the handler takes any.
     var owner: BusName? {
         if case .running(let owner, _) = state { owner } else { nil }
     }
@@ -173,10 +175,10 @@ struct HandlerStateMachine {
         }
     }
 
-    /// Takes an event into account.
+    /// Moves to the state that follows from an event.
     ///
-    /// - Parameter hasProcess: whether the session holds a process that has not ended: the process that it started, or
-    ///   the process that owns the name.
+    /// - Parameter hasProcess: whether the session has a process that is still running: either the one that it started,
+    ///   or the one that owns the name.
     /// - Returns: the effects to perform, in order.
     mutating func on(_ event: Event, hasProcess: Bool) -> [Effect] {
         defer { if owner != woken { woken = nil } }
@@ -244,7 +246,7 @@ extension HandlerStateMachine {
         case (.lostProcess(let exit), nil):
             state = .notRunning
             return [.failLaunch(.processEnded(exit))]
-        // The name has got an owner since the question was asked.
+        // The name has got an owner since the bus was asked.
         case (.notRunning, _), (.starting, _), (.running, _), (.suspending, _), (.suspended, _), (.waking, _),
             (.ending, _):
             return []
@@ -265,7 +267,7 @@ extension HandlerStateMachine {
     private mutating func ownerChanged(_ owner: BusName?, _ hasProcess: Bool) -> [Effect] {
         guard let owner else { return nameReleased(hasProcess) }
         switch state {
-        // The process continues where it was stopped, whoever woke it. It may have been stopped just after it took the name.
+        // No matter who woke the process, it continues where it was stopped, perhaps just after it took the name.
         case .suspended(owner):
             state = .running(owner: owner, .background)
             return [.resume, .scheduleSuspension, .deliver]
@@ -275,13 +277,13 @@ extension HandlerStateMachine {
         case .running(owner, let activity) where woken == owner:
             woken = nil
             return activity == .background ? [.scheduleSuspension] : []
-        // The handler answers the question for its suspension next.
+        // The handler will answer next whether it can be stopped.
         case .suspending(owner):
             return []
-        // Another process took the name. The stopped process notices that when it continues, and ends.
+        // Another process took the name. When the stopped process continues, it notices this and exits.
         case .suspended:
             return [.resume] + run(owner)
-        // A name that gets an owner is a running handler, in every state.
+        // If a name gets an owner, this is a running handler, in every state.
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .waking, .ending:
             return run(owner)
         }
@@ -289,7 +291,8 @@ extension HandlerStateMachine {
 
     private mutating func nameReleased(_ hasProcess: Bool) -> [Effect] {
         switch state {
-        // The bus tells the release before the suspension only now: the answer of the handler came over the lane.
+        // Only now does the bus report the release from before the suspension, because the handler's answer came over
+        // the lane.
         case .running where woken != nil:
             return []
         case .running:
@@ -314,7 +317,7 @@ extension HandlerStateMachine {
         // The process has lost its name, so no URL can reach it.
         case .running:
             return end(nil, .terminate)
-        // A handler that cannot take its name back ends by itself when it continues.
+        // If the handler continues and cannot take its name back, it exits by itself.
         case .notRunning, .suspending, .suspended, .waking, .ending:
             return []
         }
@@ -360,7 +363,7 @@ extension HandlerStateMachine {
             return gone()
         case .running where woken != nil:
             return gone()
-        // The bus says next that the name has no owner, unless another process holds the connection.
+        // Next, the bus will report that the name has no owner, unless another process holds the connection.
         case .running(let owner, _), .ending(let owner?):
             return end(owner)
         case .notRunning, .lookingForOwner, .lostProcess:
@@ -398,7 +401,7 @@ extension HandlerStateMachine {
     private mutating func endTimedOut(_ hasProcess: Bool) -> [Effect] {
         switch state {
         case .ending(let owner):
-            // An owner that the name has by then is the handler.
+            // If the name has an owner by then, this is the handler.
             if hasProcess { return [.kill, .startEndWatchdog] }
             return owner == nil ? gone() : [.endDescendants, .startEndWatchdog]
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:
@@ -439,9 +442,9 @@ extension HandlerStateMachine {
         end(owner, .blame(OpenURLError(.timedOut, "\(reason); its process was killed")), .kill)
     }
 
-    /// Every end has a watchdog.
+    /// Makes sure that every end has a watchdog.
     private mutating func end(_ owner: BusName?, _ effects: Effect...) -> [Effect] {
-        // The bus does not tell the end of a name that the process has not taken.
+        // If the process has not taken the name, the bus will not report its end.
         state = .ending(owner: woken == nil ? owner : nil)
         return effects + [.startEndWatchdog]
     }
@@ -518,7 +521,7 @@ extension HandlerStateMachine {
 
     private mutating func timeOver() -> [Effect] {
         switch state {
-        // The handler would release a name that it does not have. It is suspended after it has the name.
+        // The handler would release a name that it does not have yet, so suspend it later.
         case .running where woken != nil:
             return []
         case .running(let owner, .background):
@@ -582,7 +585,7 @@ extension HandlerStateMachine {
         }
     }
 
-    /// A stopped process is told nothing before it ends ("App Termination").
+    /// Kills a stopped process. It gets no message before it ends ("App Termination").
     private mutating func killStopped() -> [Effect] {
         end(nil, .kill)
     }

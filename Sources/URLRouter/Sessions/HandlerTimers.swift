@@ -2,15 +2,15 @@ internal import Reactor
 
 /// The time limits of one handler, each of which ends in an event for the machine.
 ///
-/// The object belongs to the router's actor.
+/// They belong to the router's actor.
 final class HandlerTimers {
-    /// The watchdog of a launch.
+    /// Watchdog of a launch.
     let launch: RestartableTimer
-    /// The watchdog of the process's end.
+    /// Watchdog of the process's exit.
     let end: RestartableTimer
-    /// Ends the machine's state, if the state has a time limit.
+    /// Ends the machine's current state, if it has a time limit.
     let state: RestartableTimer
-    /// The watchdog of a handler that was woken, until it has its name.
+    /// Watchdog of a woken handler, until it has its name.
     let name: RestartableTimer
     /// Ends the time in the background while a task is open.
     let background: RestartableTimer
@@ -25,8 +25,8 @@ final class HandlerTimers {
         self.session = session
     }
 
-    /// Starts the timer of a time limit. A process that a debugger or a person holds gets the time again, unless the user wants
-    /// it to end.
+    /// Starts a timer. If a debugger or a person holds the process, it gets the time again, unless the user wants it to
+    /// exit.
     func start(_ timer: RestartableTimer, in time: Duration, _ event: HandlerStateMachine.Event) {
         timer.start(in: time) { [self, session] in
             if session.process.isHeld, !session.process.isUnwanted { return start(timer, in: time, event) }
@@ -34,7 +34,7 @@ final class HandlerTimers {
         }
     }
 
-    /// Ends the watchdogs of the launch and of the end: one of the two has succeeded, or there is no process.
+    /// Stops the watchdogs of launch and exit, because one of the two has happened, or there is no process.
     func cancelProcessTimers() {
         launch.cancel()
         end.cancel()

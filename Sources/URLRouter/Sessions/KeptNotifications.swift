@@ -1,15 +1,15 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The notifications that wait for a stopped handler: the latest value of each kind.
+/// Notifications that wait for a stopped handler: the latest value of each kind.
 struct KeptNotifications {
     private var values: [String: Value] = [:]
-    /// The bytes of the values, by their kinds.
+    /// Sizes of the values in bytes, by their kinds.
     private var sizes: [String: Int] = [:]
 
     var isEmpty: Bool { values.isEmpty }
 
-    /// The bytes of a notification.
+    /// Returns the size of a notification.
     ///
     /// - Throws: `limitsExceeded` if the kind or the value is too large, or if the value cannot be kept.
     static func bytes(_ kind: String, _ value: Value, _ limits: RouterLimits) throws(OpenURLError) -> Int {
@@ -48,12 +48,12 @@ struct KeptNotifications {
         values[kind] = value
     }
 
-    /// Adds a notification that is sent at once, in place of an earlier one of its kind.
+    /// Adds a notification that is about to be sent, in place of an earlier one of its kind.
     mutating func add(_ kind: String, _ value: Value) {
         values[kind] = value
     }
 
-    /// Takes the notifications, which are sent now.
+    /// Removes and returns all notifications, because they are about to be sent.
     mutating func take() -> [String: Value] {
         defer { values = [:] }
         return values

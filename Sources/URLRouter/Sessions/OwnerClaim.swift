@@ -1,19 +1,19 @@
 internal import DBus
 
-/// The reason for which the process that owns a handler's name counts as the handler. No other owner of the name gets a URL.
+/// Why the process that owns a handler's name counts as the handler. No other owner of the name gets a URL.
 enum OwnerClaim: Hashable, Sendable {
     /// A router has started the process for the handler.
     case wasStarted
-    /// The process descends from the one that a router has started, and has stayed in its process session: a script starts the
-    /// program, or a proxy stands between a sandbox and the bus.
+    /// It descends from the process that a router has started, and has stayed in its process session: for example if a
+    /// script starts the program, or if a proxy stands between a sandbox and the bus.
     case descends
-    /// The manifest's program was started by hand, under a debugger for example, or by `openurl run`.
+    /// It is the manifest's program, started by hand, for example under a debugger, or by `openurl run`.
     case runsProgram
-    /// The process is in the sandbox of the handler's application.
+    /// It is in the sandbox of the handler's application.
     case isInSandbox
 
-    /// Whether the process speaks for the handler. The other claims are weak: any program of the user can start the handler's
-    /// program with other arguments, or change it while it runs.
+    /// Whether the process speaks for the handler. The other claims are weak, because any program of the user can start
+    /// the handler's program with other arguments, or change it while it runs.
     var isStrong: Bool {
         switch self {
         case .wasStarted, .descends: true
@@ -25,7 +25,7 @@ enum OwnerClaim: Hashable, Sendable {
 /// An owner of a handler's name, and its process.
 struct OwnerCandidate {
     let owner: BusName
-    /// The process of the connection; nil if the bus does not tell it.
+    /// The process of the connection; nil if the bus does not report it.
     let pid: UInt32?
     /// The process that speaks over the connection; nil if a proxy hides it.
     var handler: UInt32?

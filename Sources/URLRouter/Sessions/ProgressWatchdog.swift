@@ -7,18 +7,18 @@ internal import SchemeRegistry
 /// A handler's session as the watchdog sees it.
 protocol WatchdogView: SessionView {
     var requests: RequestQueue { get }
-    /// The time limit for the answer to one URL, if the sender sets none.
+    /// Time limit for the answer to one URL, if the sender sets none.
     var openTimeout: Duration { get }
     func deliverWaiting()
 }
 
-/// The watchdog of a running handler: it notices a delegate method that does not return.
+/// Notices if a delegate method of a running handler does not return.
 ///
-/// Each method on the way to the foreground or to the background has the transition time limit, and so has the launch its
-/// own. `open` may use its whole time limit. After that, the handler is still healthy if its main actor answers: a method that
-/// waits for something is slow, and does not hang.
+/// Each method on the way to the foreground or to the background may take the transition time limit, and those of the
+/// launch have a limit of their own. `open` may use its whole time limit. After that, the handler still counts as
+/// healthy if its main actor answers, because a method that waits for something is slow but does not hang.
 ///
-/// The watchdog belongs to the router's actor.
+/// This watchdog belongs to the router's actor.
 final class ProgressWatchdog {
     private let id: BusName
     private let bus: any HandlerCalls
@@ -47,20 +47,22 @@ final class ProgressWatchdog {
     /// Whether the handler has more to do than to go to the background.
     private var hasURLs: Bool { !session.requests.inHand.isEmpty || process.isBusy }
 
-    /// The time that `open` may take now. A sender may give the handler more time than usual; the senders behind it may not.
+    /// Time that `open` may take now. A sender may give the handler more time than usual, but not if other senders wait
+    /// behind it.
     private var openLimit: Duration {
         let usual = session.openTimeout
         guard !process.isBusy, let first = session.requests.firstInHand else { return usual }
         return min(max(usual, first.timeout), limits.eventTimeout)
     }
 
-    /// The time before the first question for the progress, and the time limit of each answer. A handler with one thread answers
-    /// nothing while a method works, and the two together are the time limit of a method.
+    /// Returns the time before the first question about the progress, which is also the time limit of each answer. If a
+    /// handler has only one thread, it answers nothing while a method works, and both times together are the method's
+    /// time limit.
     private static func questionTime(_ transitionTimeout: Duration) -> Duration { transitionTimeout / 2 }
 
     // MARK: The timer
 
-    /// Starts the watchdog if it does not run. The handler has just got something to answer.
+    /// Starts the watchdog if it is not running, because the handler has just got something to answer.
     ///
     /// - Parameter transitionTimeout: the time limit of each method on the way to the foreground or to the background.
     func start(_ transitionTimeout: Duration) {
@@ -70,13 +72,13 @@ final class ProgressWatchdog {
     /// Starts the watchdog for the way to the background, whose time begins now.
     func startTransition() { start(in: Self.questionTime(session.machine.transitionTimeout)) }
 
-    /// Stops the watchdog: there is no process.
+    /// Stops the watchdog, because there is no process.
     func stop() {
         timer.cancel()
     }
 
     private func start(in time: Duration) {
-        // A limit that has just been reached must not make the watchdog ask without a pause.
+        // When a limit has just been reached, don't let the watchdog ask without a pause.
         timer.start(in: max(time, .milliseconds(1))) { [weak self] in self?.checkProgress() }
     }
 
@@ -87,7 +89,7 @@ final class ProgressWatchdog {
 
     // MARK: Progress
 
-    /// Asks the handler for its progress, if the handler has something to answer.
+    /// Asks the handler for its progress if it has something to answer.
     func checkProgress() {
         guard let owner = session.machine.owner, isExpectedToAnswer else { return }
         // The answer to this question starts the watchdog again.
@@ -107,7 +109,7 @@ final class ProgressWatchdog {
         }
         guard session.machine.owner == owner else { return }
         if case .failure(.timedOut) = progress {} else { process.silentSince = nil }
-        // The handler may have answered everything meanwhile.
+        // In the meantime, the handler may have answered everything.
         guard isExpectedToAnswer else { return process.silentSince = nil }
         switch progress {
         case .success(let (phase, microseconds)):
@@ -115,7 +117,7 @@ final class ProgressWatchdog {
         case .failure(.timedOut) where !hasURLs:
             judgeTransition(of: owner)
         case .failure(.timedOut):
-            // A handler with one thread cannot answer while its `open` works.
+            // If a handler has only one thread, it cannot answer while its `open` works.
             let start = process.silentSince ?? max(asked, process.answeredAt ?? asked)
             process.silentSince = start
             let silence = start.duration(to: .now)
@@ -124,13 +126,13 @@ final class ProgressWatchdog {
             }
             hangs(owner, "\(id) has not answered for \(Duration.seconds(silence.components.seconds).inWords)")
         case .failure(let error):
-            // The handler is in another language, and it answers; or the process ends.
+            // Either the handler is in another language and answers this way, or the process is about to exit.
             log.debug("\(id) did not report its progress: \(error)")
             judgeTransition(of: owner)
         }
     }
 
-    /// Decides about a handler that does not tell its progress.
+    /// Decides about a handler that does not report its progress.
     private func judgeTransition(of owner: BusName) {
         let limit = session.machine.transitionTimeout
         guard case .running(owner, .leaving) = session.machine.state, !hasURLs, let start = process.leavingSince else {
@@ -157,7 +159,7 @@ final class ProgressWatchdog {
         guard time >= limit || isLaunchOver(in: phase) else { return continueWatch(of: owner, in: limit - time) }
         var reason: QuotingText = "\(QuotingText(stringLiteral: phase)) of \(id) did not return within \(limit.inWords)"
         if HandlerInterface.launchPhases.contains(phase) { reason += " of the launch" }
-        // The sender learns that the handler has acted on the URL.
+        // Let the sender know that the handler has acted on the URL.
         if phase == HandlerInterface.activationPhase, session.requests.isOpening {
             reason += " after open had returned"
         }
@@ -172,13 +174,13 @@ final class ProgressWatchdog {
         }
     }
 
-    /// Whether the launch has used up its time, which began with the start of the process.
+    /// Returns whether the launch has used up its time, which began with the start of the process.
     private func isLaunchOver(in phase: String) -> Bool {
         HandlerInterface.launchPhases.contains(phase) && process.isChild && !process.hasAnswered
             && process.launchDeadline.map { $0 <= .now } ?? false
     }
 
-    /// Ends a handler that hangs, unless its process is not the router's to kill, or a debugger or a person holds the process.
+    /// Ends a handler that hangs, unless the router may not kill its process, or a debugger or a person holds it.
     private func hangs(_ owner: BusName, _ reason: QuotingText) {
         guard session.machine.owner == owner, isExpectedToAnswer else { return }
         process.silentSince = nil
@@ -186,14 +188,14 @@ final class ProgressWatchdog {
             log.warning("\(reason); its process keeps running", metadata: ["handler": "\(id)"])
             return session.handle(.reachedBackground(owner: owner))
         }
-        // A handler runs one event after the other, so a new process may get the URLs behind the one that hangs. The first may
-        // have begun, even if an earlier URL has used up its time.
+        // Handlers take one event after the other, so a new process may get the URLs behind the one that hangs. The
+        // first of them may have begun, even if an earlier URL has used up its time.
         session.requests.redeliverAllButFirst()
         session.handle(.hangs(owner: owner, reason))
     }
 
-    /// The method that keeps a sender waiting whose time limit is over: the one in which the handler says that it is, or else the
-    /// one that the sender waits for.
+    /// Returns the method that keeps a sender waiting after its time limit: the one that the handler reports, or else
+    /// the one that the sender waits for.
     func unfinishedMethod(for purpose: OpenRequest.Purpose, at owner: BusName) async -> QuotingText {
         let method: QuotingText = purpose == .open ? "open" : "the activation"
         do throws(CallError) {
@@ -201,7 +203,7 @@ final class ProgressWatchdog {
             guard HandlerInterface.launchPhases.union(HandlerInterface.transitionPhases).contains(phase) else {
                 return method
             }
-            // One of the contract's own words.
+            // It is a word of the contract, so it holds nothing secret.
             return QuotingText(stringLiteral: phase)
         } catch {
             log.debug("\(id) did not report its progress: \(error)")
@@ -211,14 +213,14 @@ final class ProgressWatchdog {
 
     // MARK: A handler that is busy
 
-    /// Gives the handler no other URL until it has finished the events that it has got. A URL has used up its time limit.
+    /// Gives the handler no other URL until it has finished all its events so far, because a URL took too long.
     func becomesBusy(_ owner: BusName) {
         guard session.machine.owner == owner, !process.isBusy else { return }
         process.isBusy = true
         start(session.machine.transitionTimeout)
         session.startTask { [self] in
             do throws(CallError) {
-                // The handler answers a notification of nothing when all earlier events are done.
+                // An empty notification is answered only when all earlier events are done.
                 try await bus.notify([:], id, at: owner, timeout: limits.eventTimeout)
             } catch {
                 log.debug("\(id) did not take notifications: \(error)")

@@ -7,9 +7,9 @@ internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The quarantine of one handler: a handler that crashes again and again is temporarily not started.
+/// Keeps a handler that crashes again and again from being started for some time.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class Quarantine {
     private let id: BusName
     private let launcher: HandlerLauncher
@@ -27,19 +27,20 @@ final class Quarantine {
     /// Whether there are no crashes to forget.
     var isEmpty: Bool { crashes.isEmpty }
 
-    /// The time for which the handler is not started; nil if it may be started.
+    /// Time until the handler may be started; nil if it may be started now.
     var timeLeft: Duration? { crashes.quarantine(at: .now) }
 
-    /// The time before which the handler is not started, in seconds since 1970, rounded up; nil if it may be started.
+    /// When the handler may be started again, in seconds since 1970, rounded up; nil if it may be started now.
     var end: UInt64? {
         guard let timeLeft else { return nil }
         let end = currentTime() + Int64(timeLeft / .nanoseconds(1))
         return UInt64(clamping: (end + 999_999_999) / 1_000_000_000)
     }
 
-    /// Counts the end of a process if it is a crash.
+    /// Counts the exit of a process if it is a crash.
     ///
-    /// - Parameter isReady: whether the process had become ready. One that ends before has failed, also with status 0.
+    /// - Parameter isReady: whether the process had become ready. If it exits before that, it has failed, even with
+    ///   status 0.
     func count(_ exit: ProcessExit, isReady: Bool) {
         if isReady, exit == .exited(status: 0) || exit == .unknown { return }
         crashes.add(.now, limits)
@@ -67,7 +68,7 @@ final class Quarantine {
         noteProgram(await launcher.programVersion(of: handler))
     }
 
-    /// Notes the program file of a launch. The crashes of a file that has been replaced do not count.
+    /// Notes the program file of a launch. If the file has been replaced, earlier crashes do not count.
     func noteProgram(_ program: FileVersion?) {
         if !crashes.concerns(program) { crashes = CrashHistory(of: program) }
     }
@@ -81,7 +82,7 @@ final class Quarantine {
     }
 }
 
-/// A time of day in words, as the user's clock shows it.
+/// Returns a time of day in words, as the user's clock shows it.
 private func clock(_ time: time_t) -> String {
     var time = time
     var parts = tm()

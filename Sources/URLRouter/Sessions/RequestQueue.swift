@@ -2,23 +2,24 @@ internal import DBus
 internal import DequeModule
 internal import OpenURLBus
 
-/// The requests for one handler: the waiting requests, and the requests that the process has in hand.
+/// Requests for one handler: those that wait, and those that the process has in hand.
 ///
-/// The order is that of arrival. Only an application with more than ``many`` requests lets the requests of others pass, and has
-/// at most ``manyInHand`` in hand, together with others like it. A queue belongs to the router's actor.
+/// They go in the order of arrival, with one exception: an application with more than ``many`` requests lets those of
+/// others pass, and together with others like it has at most ``manyInHand`` in hand. A queue belongs to the router's
+/// actor.
 struct RequestQueue {
     private(set) var waiting: Deque<OpenRequest> = []
-    /// The requests that the process has in hand, by their numbers.
+    /// Requests that the process has in hand, by their numbers.
     private(set) var inHand: [UInt64: OpenRequest] = [:]
-    /// The number of requests that were granted while their task was suspended, and whose task has not continued yet.
+    /// Number of requests that were granted while their task was suspended, and whose task has not continued yet.
     private var resuming = 0
-    /// The requests that wait or are in hand, by the applications that they come from.
+    /// Requests that wait or are in hand, by the applications that they come from.
     private var shares: Shares<String>
-    /// The place of the last request in the order of arrival.
+    /// The last request's number in the order of arrival.
     private var lastNumber: UInt64 = 0
     private let many: Int
     private let manyInHand: Int
-    /// The requests that were granted as one of many, and have no answer.
+    /// Number of requests that were granted as one of many, and are not answered yet.
     private var grantedOfMany = 0
 
     init(_ limits: RouterLimits) {
@@ -29,9 +30,9 @@ struct RequestQueue {
 
     // MARK: Counts
 
-    /// Counts a request to an application, from now until ``uncount(_:)``.
+    /// Charges an application for a request, until ``uncount(_:)``.
     ///
-    /// - Returns: the reason for which there is no place, in words that continue a sentence about the handler.
+    /// - Returns: why there is no room, in words that continue a sentence about the handler.
     mutating func count(_ request: OpenRequest, to account: String) -> String? {
         if request.isCounted, request.account == account { return nil }
         uncount(request)
@@ -46,7 +47,7 @@ struct RequestQueue {
         return nil
     }
 
-    /// Gives the place of a request back.
+    /// No longer charges the application for a request.
     mutating func uncount(_ request: OpenRequest) {
         if request.isCounted { shares.remove(1, from: request.account) }
         request.isCounted = false
@@ -54,7 +55,7 @@ struct RequestQueue {
 
     // MARK: Order
 
-    /// The place of the next request in the order of arrival.
+    /// Returns the next request's number in the order of arrival.
     mutating func nextNumber() -> UInt64 {
         lastNumber += 1
         return lastNumber
@@ -63,7 +64,7 @@ struct RequestQueue {
     /// Whether no request waits, is about to be delivered, or is in hand.
     var isEmpty: Bool { waiting.isEmpty && resuming == 0 && inHand.isEmpty }
 
-    /// Inserts a request at its place: at the end, unless the request has been in the queue before.
+    /// Inserts a request at its place. This is the end, unless it was in the queue before.
     mutating func insert(_ request: OpenRequest) {
         endTurn(request)
         request.turn = .waiting
@@ -81,8 +82,8 @@ struct RequestQueue {
     /// Grants waiting requests to the owner of the handler's name, in order, as far as they may go now.
     mutating func grant(to owner: BusName) {
         while let index = next, case let request = waiting[index], request.isComplete, !closesCircle(request) {
-            // A suspended task continues by way of the loop's jobs, but a request that has just arrived continues at once.
-            // The request that has just arrived waits, because it would overtake the suspended ones.
+            // If a request has just arrived, its task continues at once, but a suspended one only in a later job of the
+            // loop. So make the new one wait, or it would overtake the suspended ones.
             if case .suspended = request.turn { resuming += 1 } else if resuming > 0 { return }
             waiting.remove(at: index)
             if isOneOfMany(request.account) {
@@ -93,11 +94,11 @@ struct RequestQueue {
         }
     }
 
-    /// The place of the first request that may go.
+    /// Index of the first request that may go.
     private var next: Int? {
         guard let first = waiting.first else { return nil }
         if grantedOfMany < manyInHand || !isOneOfMany(first.account) { return 0 }
-        // The requests of one application may be thousands, so they are not looked through for nothing.
+        // One application may have thousands of requests, so don't look through them for nothing.
         guard shares.contains(where: { $1 <= many }) else { return nil }
         return waiting.firstIndex { !isOneOfMany($0.account) }
     }
@@ -120,7 +121,8 @@ struct RequestQueue {
 
     /// Fails all waiting requests.
     mutating func fail(_ error: OpenURLError) {
-        // Requests whose sender is still being looked up are in the queue too. They find their turn refused.
+        // This includes requests whose sender is still being looked up. When they get to their turn, they find it
+        // refused.
         let failed = waiting
         waiting = []
         for request in failed { request.resolve(.failure(error)) }
@@ -135,8 +137,8 @@ struct RequestQueue {
         endTurn(request)
     }
 
-    /// Whether a request follows from a request that the handler has in hand. A handler opens one URL after the other, so
-    /// the two would wait for each other.
+    /// Returns whether a request follows from one that the handler has in hand. Because a handler opens one URL after
+    /// the other, the two would wait for each other.
     func closesCircle(_ request: OpenRequest) -> Bool {
         var cause = request.cause
         while let link = cause {
@@ -146,13 +148,13 @@ struct RequestQueue {
         return false
     }
 
-    /// The request in hand of a name.
+    /// Returns the request in hand with this name.
     func inHand(named name: String) -> OpenRequest? { inHand.values.first { $0.id == name } }
 
     /// The request in hand that the process got first.
     var firstInHand: OpenRequest? { inHand.values.min { $0.number < $1.number } }
 
-    /// Notes that the process will end without having begun the requests in hand, except the first of them.
+    /// Notes that the process will exit without having begun any of the requests in hand but the first.
     func redeliverAllButFirst() {
         for number in inHand.keys.sorted().dropFirst() { inHand[number]?.isUnbegun = true }
     }

@@ -2,13 +2,13 @@ internal import Reactor
 
 /// A deadline on the event loop that can be set, moved and cancelled.
 ///
-/// A timer belongs to the router's actor.
+/// It belongs to the router's actor.
 final class RestartableTimer {
     private let loop: EventLoop
     private let awake: () -> SuspendingClock.Instant
     private var id: TimerID?
 
-    /// - Parameter awake: the time without the time in which the machine sleeps; another clock is for tests.
+    /// - Parameter awake: a clock that stands still while the machine sleeps; tests use their own.
     init(on loop: EventLoop, awake: @escaping () -> SuspendingClock.Instant = { .now }) {
         self.loop = loop
         self.awake = awake
@@ -17,7 +17,7 @@ final class RestartableTimer {
     /// Whether the deadline is set and has not come yet.
     var isRunning: Bool { id != nil }
 
-    /// Sets the deadline, instead of an earlier one, and calls `body` once when the deadline comes.
+    /// Sets the deadline in place of an earlier one, and calls `body` once when it comes.
     func start(at deadline: ContinuousClock.Instant, _ body: @escaping () -> Void) {
         cancel()
         id = loop.schedule(at: deadline) { [self] in
@@ -28,7 +28,7 @@ final class RestartableTimer {
 
     /// Sets the deadline to a time from now.
     ///
-    /// The time does not run while the machine sleeps: a process that slept too has not used it.
+    /// This time stands still while the machine sleeps, because a process that was asleep as well has not used it.
     func start(in time: Duration, _ body: @escaping () -> Void) {
         let deadline = awake() + time
         start(at: .now + time) { [self] in

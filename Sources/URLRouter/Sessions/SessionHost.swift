@@ -6,7 +6,7 @@ internal import Reactor
 
 /// The part of the router that the sessions use.
 ///
-/// A host belongs to the router's actor, like the sessions.
+/// Like the sessions, it belongs to the router's actor.
 final class SessionHost {
     let bus: any RouterBus
     let launcher: HandlerLauncher
@@ -14,15 +14,15 @@ final class SessionHost {
     let limits: RouterLimits
     let log: Logger
     let tasks: RouterTasks
-    /// Tells the session of a handler, on the event loop, that the owner of the handler's name has changed.
+    /// Reports to a handler's session, on the event loop, that the owner of its name has changed.
     let ownerChanged: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
-    /// The handlers in the foreground: at most one, except while another takes its place.
+    /// Handlers in the foreground: at most one, except while another takes its place.
     var foreground: Set<BusName> = []
-    /// The processes that have started programs of handlers and have claimed schemes for them, by handler.
+    /// Processes that have started handlers' programs and have claimed schemes for them, by handler.
     var runners: [BusName: ProcessIdentity] = [:]
-    /// Whether the router ends, so that it stops no process any more.
+    /// Whether the router is exiting, so that it no longer stops any process.
     var isEnding = false
-    /// The sessions of all handlers. The table holds the host, so a strong reference would be a cycle.
+    /// The sessions of all handlers. They hold the host, so a strong reference would make a cycle.
     private weak var sessions: HandlerSessions?
 
     init(
@@ -43,18 +43,18 @@ final class SessionHost {
         self.ownerChanged = ownerChanged
     }
 
-    /// Connects the host to the table of its sessions.
+    /// Connects the host to its sessions.
     func connect(_ sessions: HandlerSessions) {
         self.sessions = sessions
     }
 
-    /// Returns a text that a handler has written, without the secrets of its latest URLs. The text may be about a URL of any
-    /// sender.
+    /// Removes the secrets of a handler's latest URLs, no matter who sent them, from a text that the handler has
+    /// written.
     func withoutSecrets(_ text: QuotingText, of id: BusName) -> QuotingText {
         launcher.output.withoutSecrets(text, of: id.rawValue)
     }
 
-    /// Takes the handlers in the foreground to the background, except the one that stays.
+    /// Takes all handlers but one from the foreground to the background.
     func clearForeground(except staying: BusName? = nil) {
         for id in foreground where id != staying { sessions?[id]?.handle(.losesForeground) }
     }

@@ -1,17 +1,18 @@
 internal import DBus
 
-/// The memory that the end of one suspended handler gives back.
+/// The memory that one suspended handler would give back by exiting.
 struct SuspendedMemory: Hashable {
     let id: BusName
-    /// The resident memory of the process.
+    /// Resident memory of the process.
     let bytes: UInt64
-    /// The time at which the process was stopped.
+    /// When the process was stopped.
     let since: ContinuousClock.Instant
 
-    /// The handlers with at least half of the largest handler's memory, the longest suspended first.
+    /// Returns the handlers that have at least half as much memory as the largest, in the order in which they were
+    /// suspended.
     ///
-    /// Memory that differs by less counts as equal: the end of a handler that was used a moment ago would cost its user more
-    /// than that difference brings.
+    /// A smaller difference counts as none: if a handler was used a moment ago, ending it would cost its user more than
+    /// this difference is worth.
     private static func largest(of suspended: [SuspendedMemory]) -> [SuspendedMemory] {
         let most = suspended.map(\.bytes).max() ?? 0
         return suspended.filter { $0.bytes >= most - most / 2 }.sorted {
@@ -19,12 +20,13 @@ struct SuspendedMemory: Hashable {
         }
     }
 
-    /// The handler to end when memory is short: the largest, and among several of similar size the longest suspended.
+    /// Returns the handler to end when memory is short: the largest, or among several of similar size the one that has
+    /// been suspended for longest.
     ///
-    /// - Returns: nil without a suspended handler.
+    /// - Returns: nil if no handler is suspended.
     static func nextToEnd(of suspended: [SuspendedMemory]) -> SuspendedMemory? { largest(of: suspended).first }
 
-    /// The reason for which this handler is the next to end, in words.
+    /// Returns in words why this handler is the next to end.
     func reason(among suspended: [SuspendedMemory]) -> String {
         let similar = Self.largest(of: suspended).count
         if suspended.count == 1 { return "it is the only suspended handler" }

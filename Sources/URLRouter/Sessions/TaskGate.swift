@@ -1,33 +1,33 @@
-/// Holds tasks up while something is under way.
+/// Holds up tasks while something is under way.
 ///
 /// A gate belongs to the router's actor.
 final class TaskGate {
-    /// The tasks that wait; nil while the gate is open.
+    /// Tasks that wait; nil while the gate is open.
     private var waiting: [CheckedContinuation<Void, Never>]?
 
-    /// Whether a task has to wait.
+    /// Whether tasks have to wait.
     var isClosed: Bool { waiting != nil }
 
-    /// Whether a task waits.
+    /// Whether any task is waiting.
     var holdsTasks: Bool { waiting?.isEmpty == false }
 
-    /// Closes the gate. Tasks that wait already continue to wait.
+    /// Closes the gate. Tasks that already wait continue to do so.
     func close() {
         waiting = waiting ?? []
     }
 
-    /// Returns when the gate is open.
+    /// Returns as soon as the gate is open.
     func wait() async {
         guard isClosed else { return }
         await withCheckedContinuation { continuation in
-            // The gate may have opened on the way to here, which can lead through the loop's jobs.
+            // The way to here can lead through the loop's jobs, so the gate may be open by now.
             if waiting == nil { continuation.resume() } else { waiting?.append(continuation) }
         }
     }
 
     /// Opens the gate.
     ///
-    /// - Parameter body: the work that comes before that of the tasks that have waited.
+    /// - Parameter body: work to do before that of the tasks that have waited.
     func open(_ body: () -> Void = {}) {
         let waiting = waiting ?? []
         self.waiting = nil
