@@ -3,13 +3,13 @@ internal import SchemeRegistry
 
 /// A program that calls the router, as the bus and the kernel know it.
 struct Caller {
-    /// The program that the caller's URLs come from, for the handler. The class in it decides what the caller may do.
+    /// The program that the caller's URLs come from, as the handler sees it. Its class decides what the caller may do.
     let source: OpenContext.Source
-    /// The process of the caller's connection.
+    /// Process of the caller's connection.
     let pid: UInt32?
-    /// The session of the handler that the process is; nil for every other program.
+    /// Session of the handler that the caller is; nil for every other program.
     let session: HandlerSession?
-    /// The application that everything is counted to that the caller makes the router hold.
+    /// The application that is charged for everything that the caller makes the router hold.
     let account: String
 
     init(_ source: OpenContext.Source, _ session: HandlerSession? = nil, pid: UInt32? = nil) {
@@ -19,21 +19,20 @@ struct Caller {
         account = source.account
     }
 
-    /// The kind of program.
     var callerClass: CallerClass { source.callerClass.known ?? .unknown }
 
-    /// The handler that the process is. Only a process that a router has started for the handler speaks for it.
+    /// The handler that the caller is. Only a process that a router has started for the handler speaks for it.
     var handler: Handler? { session?.handler }
 
-    /// The request that the handler has in hand, with the longest chain of openings behind it.
+    /// The request with the longest chain of openings behind it, among those that the handler has in hand.
     var cause: OpenRequest? { session?.requests.deepestInHand }
 }
 
 extension OpenContext.Source {
-    /// The application that the program's requests are counted to: a handler, a sandbox, or the path of a program.
+    /// The application that is charged for the program's requests: a handler, a sandbox, or the path of a program.
     ///
-    /// All unknown programs share one account, and so do all sandboxes without an identifier. The text fits after
-    /// "of" in a sentence.
+    /// All unknown programs share one account, and so do all sandboxes without an identifier. In a sentence, the text
+    /// fits after "of".
     var account: String {
         switch callerClass.known {
         case .handler: "the handler \(application ?? "")"

@@ -5,9 +5,9 @@ internal import OpenURLBus
 internal import Processes
 
 extension KnownCallers.Entry {
-    /// Looks a caller up, from the bus's knowledge of its connection. The source's class is never `handler` here.
+    /// Looks up a caller by what the bus knows of its connection. The source's class is never `handler` here.
     ///
-    /// The number of a process may belong to another process if the caller has ended. A bus that gives a pidfd rules that out.
+    /// If the caller has exited, its process number may belong to another process by now, unless the bus gives a pidfd.
     ///
     /// - Parameter credentials: nil if the connection had closed.
     convenience init(_ name: BusName, _ credentials: Credentials?) {
@@ -30,11 +30,11 @@ extension KnownCallers.Entry {
             source.callerClass = .known(.sandboxed)
             source.application = sandbox.application
         } else {
-            // Another user has no business on the user's bus, and a proxy speaks for a program that may be confined.
+            // Another user has no business on this user's bus, and a proxy speaks for a program that may be confined.
             let isOwn = credentials.uid == getuid() && !URLOrigin.isProxy(origin.executable)
             source.callerClass = .known(isOwn ? .user : .sandboxed)
         }
-        // The facts are of one process only if the process has been there all the time.
+        // All this is about one process only if it has been there all the time.
         guard credentials.isProcessRunning, ProcessIdentity(pid: pid) == process else {
             self.init(source: gone, process: nil)
             return
@@ -44,7 +44,7 @@ extension KnownCallers.Entry {
 }
 
 extension Credentials {
-    /// Whether the process that opened the connection runs, as far as the bus tells.
+    /// Whether the process that opened the connection is running, as far as the bus knows.
     fileprivate var isProcessRunning: Bool {
         guard let processDescriptor else { return true }
         return pidfd_send_signal(processDescriptor.rawValue, 0, nil, 0) == 0

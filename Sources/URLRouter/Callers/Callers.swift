@@ -4,24 +4,24 @@ internal import Processes
 internal import Reactor
 internal import SchemeRegistry
 
-/// The callers of the router: their identity, the number of their requests, and the chain of openings behind each.
+/// The router's callers: who they are, how many requests they have, and how many openings led to them.
 ///
-/// The object belongs to the router's actor.
+/// This belongs to the router's actor.
 final class Callers {
     private let bus: any BusNames
     private let limits: RouterLimits
     private let sessions: HandlerSessions
     private var known = KnownCallers()
     private let commandHops: CommandHops
-    /// The requests whose sender is not looked up yet, because the running handlers are not known yet; nil when they are.
+    /// Requests whose sender is not looked up yet because the running handlers are not known yet; nil once they are.
     private var held: [CheckedContinuation<Void, Never>]?
-    /// The requests without an answer, by the applications of the callers.
+    /// Requests without an answer, by their callers' applications.
     private(set) var unanswered: Shares<String>
     private var unansweredBytes: Shares<String>
     private var unansweredDescriptors: Shares<String>
-    /// The lists that are being made, by the applications of the callers.
+    /// Lists that are being made, by their callers' applications.
     private var queries: Shares<String>
-    /// The URLs of calls with several URLs, by the applications of the callers.
+    /// URLs in calls with several URLs, by their callers' applications.
     private var batchedURLs: Shares<String>
     private let freedMemory: FreedMemory
 
@@ -40,7 +40,7 @@ final class Callers {
 
     // MARK: Identity
 
-    /// Looks a caller up.
+    /// Looks up a caller.
     ///
     /// - Parameter name: the caller's unique name; nil on a connection without a bus.
     func caller(_ name: BusName?) async -> Caller {
@@ -51,13 +51,14 @@ final class Callers {
         if children.areStarting { await children.waitForStart(of: known.process?.pid) }
         let caller = caller(known, name)
         known.account = caller.account
-        // From now on, the connection counts the calls to the same account. One confined program must not keep a processor busy.
+        // From now on, the connection charges the same account for calls, so that one confined program cannot keep a
+        // processor busy.
         if let name { bus.count(name, to: caller.account, isPaced: caller.callerClass.isConfined) }
         return caller
     }
 
-    /// Looks a caller up for a method that is not for every program, and looks at its process again. A program whose process has ended,
-    /// or runs another program, is unknown from now on.
+    /// Looks up a caller for a method that is not for every program, and looks at its process again. If this has
+    /// exited, or runs another program, the caller is unknown from now on.
     func confirmedCaller(_ name: BusName?) async -> Caller {
         let caller = await caller(name)
         guard let name, let entry = known[name], !entry.isUnchanged else { return caller }
@@ -70,7 +71,7 @@ final class Callers {
         var source = known.source
         if let process = known.process, let name {
             session = sessions.session(ofProcess: process, name)
-            // A handler may have started the sandbox of another application.
+            // A handler may have started another application's sandbox.
             if source.callerClass == .known(.sandboxed),
                 session?.isItself(process, name, inSandboxOf: source.application) == false
             {
@@ -79,7 +80,7 @@ final class Callers {
         }
         if let id = session?.handler.id.rawValue {
             source.application = id
-            // A handler in a sandbox has the rights of the sandbox, with the handler's identifier.
+            // If a handler is in a sandbox, it has the rights of the sandbox, with its own identifier.
             if source.callerClass == .known(.user) { source.callerClass = .known(.handler) }
         }
         return Caller(source, session, pid: known.process?.pid)
@@ -94,12 +95,12 @@ final class Callers {
     func waitForRelease() async {
         guard held != nil else { return }
         await withCheckedContinuation { continuation in
-            // The release may have come on the way to here, which can lead through the loop's jobs.
+            // The way to here can lead through the loop's jobs, so the release may have come in the meantime.
             if held == nil { continuation.resume() } else { held?.append(continuation) }
         }
     }
 
-    /// Ends the waiting of ``hold()``.
+    /// Lets the look-ups go on that wait because of ``hold()``.
     func release() {
         let waiting = held ?? []
         held = nil
@@ -113,7 +114,7 @@ final class Callers {
         do throws(CallError) {
             credentials = try await bus.credentials(of: name)
         } catch {
-            // The caller has exited already. Its URL is still delivered, from an unknown sender.
+            // The caller has already exited. Its URL is still delivered, but from an unknown sender.
             credentials = nil
         }
         let entry = KnownCallers.Entry(name, credentials)
@@ -123,13 +124,14 @@ final class Callers {
 
     // MARK: Context
 
-    /// The context of a request by a caller, for the handler or application that gets the URL.
+    /// Returns the context of a caller's request, for the handler or application that gets the URL.
     ///
     /// - Parameters:
     ///   - handlers: the handlers that may refuse the caller.
-    ///   - openings: the number of openings that led to the caller's own URL, for the request that answers the URL; nil for a request
-    ///     that the caller has made.
-    /// - Throws: `notAllowed` if a handler takes nothing from the caller, `loopDetected` for too many openings in a row.
+    ///   - openings: if the request answers the caller's own URL, the number of openings that led to that URL; nil for
+    ///     a request that the caller has made.
+    /// - Throws: `notAllowed` if a handler takes nothing from the caller, `loopDetected` for too many openings in a
+    ///   row.
     func context(
         of caller: Caller,
         for handlers: [Handler],
@@ -143,7 +145,7 @@ final class Callers {
         return context
     }
 
-    /// Checks a context that was made earlier: the handler's manifest may have changed since.
+    /// Checks an earlier context again, because the handler's manifest may have changed.
     func check(_ context: OpenContext, for handlers: [Handler]) throws(OpenURLError) {
         var sender: BundleIdentifier?
         if let text = context.sourceApplication {
@@ -156,8 +158,8 @@ final class Callers {
         for handler in handlers { try handler.checkAccess(of: sender, context.source.callerClass.known ?? .unknown) }
     }
 
-    /// The number of openings that led to a request by this caller: none, unless the caller is a handler or a command that
-    /// was started for a URL.
+    /// Returns the number of openings that led to a request by this caller. There are none unless the caller is a
+    /// handler, or a command that was started for a URL.
     private func hops(of caller: Caller, after openings: UInt32?) throws(OpenURLError) -> UInt32 {
         let before =
             openings ?? caller.session.map { _ in caller.cause?.context.hops ?? 0 }
@@ -171,18 +173,19 @@ final class Callers {
 
     // MARK: Counts
 
-    /// Counts a request of a caller that has no answer yet, until ``discount(_:)``. The request counts also when the caller has exited.
+    /// Counts a caller's request, which has no answer yet, until ``discount(_:)``. It counts even if the caller has
+    /// exited.
     ///
-    /// A caller that is not known yet is an application of its own until ``caller(_:of:)``.
+    /// Until ``caller(_:)`` has looked it up, a new caller counts as an application of its own.
     ///
-    /// - Throws: `limitsExceeded` if the requests of the application that have no answer yet are too many or too large.
+    /// - Throws: `limitsExceeded` if the application's requests without an answer are too many or too large.
     func count(_ load: inout RequestLoad, of name: BusName?) throws(OpenURLError) {
         load.account = name.flatMap { known[$0]?.account } ?? name?.rawValue ?? ""
         try check(load, for: load.account)
         add(load)
     }
 
-    /// Counts a request to another application: the caller is known now.
+    /// Charges another application for a request, now that the caller is known.
     ///
     /// - Throws: `limitsExceeded`.
     func move(_ load: inout RequestLoad, to account: String) throws(OpenURLError) {
@@ -193,7 +196,7 @@ final class Callers {
         load.account = account
     }
 
-    /// Notes that a request has its answer.
+    /// Notes that a request has been answered.
     func discount(_ load: RequestLoad) {
         remove(load)
         freedMemory.requestEnded()
@@ -227,7 +230,7 @@ final class Callers {
         )
     }
 
-    /// Performs a query of a caller that takes much work, unless its application makes too many at once.
+    /// Performs a caller's query that takes much work, unless its application makes too many at once.
     ///
     /// - Throws: `limitsExceeded`, and the errors of `body`.
     func querying<Result>(_ name: BusName?, _ body: () async throws -> Result) async throws -> Result {
@@ -238,9 +241,9 @@ final class Callers {
 
     /// Performs a call with several URLs, unless the calls of the caller's application have too many.
     ///
-    /// The URLs are counted until the last one has its outcome, also when the caller has exited before.
+    /// All URLs are counted until the last one has its outcome, even if the caller exits before.
     ///
-    /// - Parameter count: the number of URLs, with the fallbacks that each may need.
+    /// - Parameter count: the number of URLs, including the fallbacks that each may need.
     /// - Throws: `limitsExceeded`, and the errors of `body`.
     func batching<Result>(_ count: Int, _ name: BusName?, _ body: () async throws -> Result) async throws -> Result {
         try await holding(count, of: \.batchedURLs, name, body) { held, account in
@@ -268,12 +271,12 @@ final class Callers {
     }
 }
 
-/// The amounts that a request makes the router hold until the answer.
+/// The amounts that a request makes the router hold until it is answered.
 struct RequestLoad {
-    /// The application of the caller, or the caller's unique name until the caller is known.
+    /// The caller's application, or the caller's unique name until it is known.
     var account = ""
-    /// The size of the call's arguments.
+    /// Size of the call's arguments.
     let bytes: Int
-    /// The number of descriptors in the call's arguments.
+    /// Number of descriptors in the call's arguments.
     let descriptors: Int
 }

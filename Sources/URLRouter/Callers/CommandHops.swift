@@ -2,13 +2,13 @@ internal import CLinux
 internal import DequeModule
 internal import Glibc
 
-/// The commands that were started recently, with the number of openings that led to each.
+/// Commands that were started recently, with the number of openings that led to each.
 ///
-/// A desktop entry can lead back to the router, through a script or another program, and would then start processes without
-/// end. The router recognises the descendants of a command by the process session that the command was started in; a
-/// descendant can leave the session. The object belongs to the router's actor.
+/// Through a script or another program, a desktop entry can lead back to the router, which would then start processes
+/// without end. The router recognises a command's descendants by the process session that the command was started in,
+/// but a descendant can leave it. This belongs to the router's actor.
 final class CommandHops {
-    /// The time in which a command's openings follow from its own URL. Later openings count as a new wish of the user.
+    /// Time within which a command's openings follow from its own URL. Later ones count as a new wish of the user.
     let period: Duration
 
     private struct Start {
@@ -23,21 +23,22 @@ final class CommandHops {
         self.period = period
     }
 
-    /// The number of openings that led to the command that a process descends from, without the command's own; nil if the
-    /// process descends from no such command.
+    /// The number of openings that led to the command that a process descends from, not counting the command's own; nil
+    /// if the process descends from no such command.
     subscript(pid: UInt32) -> UInt32? {
         guard !starts.isEmpty, let pid = pid_t(exactly: pid), let start = starts[getsid(pid)], start.end > .now
         else { return nil }
         return start.hops
     }
 
-    /// Notes a command that was started in a session of its own.
+    /// Notes a command that was started in a process session of its own.
     func add(_ pid: pid_t, hops: UInt32, now: ContinuousClock.Instant = .now) {
         while let first = order.first, starts[first].map({ $0.end <= now }) ?? true {
             order.removeFirst()
             starts[first] = nil
         }
-        // A number that the kernel has reused keeps its first place in the order, and leaves when its new time is over.
+        // If the kernel has used a number again, it keeps its first place in the order, and leaves when its new time is
+        // over.
         if starts.updateValue(Start(hops: hops, end: now + period), forKey: pid) == nil { order.append(pid) }
     }
 }

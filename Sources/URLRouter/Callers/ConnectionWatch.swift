@@ -1,9 +1,9 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The watch over a connection, for something that ends with the connection.
+/// Watches a connection on behalf of something that ends with it.
 ///
-/// The object belongs to the router's actor.
+/// This belongs to the router's actor.
 final class ConnectionWatch {
     private let bus: any BusNames
     private var watch: NameWatchID?
@@ -16,7 +16,7 @@ final class ConnectionWatch {
         self.left = left
     }
 
-    /// Begins; returns when the end of the connection will be noticed.
+    /// Begins to watch. When this returns, the end of the connection will be noticed.
     ///
     /// - Throws: `limitsExceeded` if the bus does not watch any more connections.
     func begin(_ name: BusName, _ tasks: RouterTasks) async throws(OpenURLError) {
@@ -32,7 +32,6 @@ final class ConnectionWatch {
         }
     }
 
-    /// Ends the watch.
     func end() {
         left = nil
         if let watch { bus.unwatchOwner(watch) }

@@ -1,27 +1,27 @@
 internal import CLinux
 internal import Reactor
 
-/// Gives the memory of the start, and of a burst of requests, back to the system.
+/// Gives memory back to the system after the start, and after a burst of requests.
 ///
-/// The objects of thousands of requests end in any order, so they leave holes all over the heap. The C library gives back only
-/// the end of the heap by itself, and the router would keep most of the memory of its largest burst.
+/// The objects of thousands of requests are freed in any order, and so leave holes all over the heap. By itself, the C
+/// library gives back only the end of the heap, so the router would keep most of the memory of its largest burst.
 ///
-/// The object belongs to the router's actor.
+/// This belongs to the router's actor.
 final class FreedMemory {
-    /// The number of requests after which the heap may have holes worth the work.
+    /// Number of requests after which the heap may have holes worth the work.
     private static let burst = 256
 
     private let loop: EventLoop
     private let delay: Duration
     private let giveBack: () -> Void
-    /// The requests that have ended since the memory was given back.
+    /// Number of requests that have ended since memory was last given back.
     private var ended = 0
     private var timer: TimerID?
 
     /// - Parameters:
-    ///   - delay: the time without another burst after which the memory is given back. The log keeps the facts about each request
-    ///     for ``Monitor/logDelay``, and frees them then.
-    ///   - giveBack: gives back the free memory; a call takes some milliseconds.
+    ///   - delay: the time without another burst after which the memory is given back. It is longer than
+    ///     ``Monitor/logDelay``, because the log keeps the facts about each request for that long, and frees them then.
+    ///   - giveBack: gives back the free memory, which takes some milliseconds.
     init(
         on loop: EventLoop,
         after delay: Duration = Monitor.logDelay + .milliseconds(500),
@@ -32,12 +32,12 @@ final class FreedMemory {
         self.giveBack = giveBack
     }
 
-    /// Notes the end of the start.
+    /// Notes that the start is over.
     func startEnded() {
         if timer == nil { start() }
     }
 
-    /// Notes the end of a request.
+    /// Notes that a request has ended.
     func requestEnded() {
         ended += 1
         if ended >= Self.burst, timer == nil { start() }

@@ -3,22 +3,22 @@ internal import DequeModule
 internal import OpenURLBus
 internal import Processes
 
-/// The callers that the router has looked up: the last thousand.
+/// Callers that the router has looked up: the last thousand.
 ///
-/// A bus never gives a unique name to a second connection, so an entry is always that of the process that has connected. The connection
-/// may have another process by now: see ``Entry/isUnchanged``.
+/// Because a bus never gives a unique name to a second connection, an entry always belongs to the process that has
+/// connected. But by now, the connection may have another process: see ``Entry/isUnchanged``.
 struct KnownCallers {
     private static let limit = 1024
 
-    /// The class keeps the many look-ups of a caller from copying the facts about it.
+    /// A class, so that the many look-ups of a caller do not copy the facts about it.
     final class Entry {
         let source: OpenContext.Source
-        /// The process of the connection; nil if the process had exited before it could be asked. The source may be another
-        /// process, for which this one passes URLs on.
+        /// The process of the connection; nil if it had exited before it could be asked. If it passes URLs on for
+        /// another process, the source is that other process.
         let process: ProcessIdentity?
-        /// The application that the last request of the caller was counted to; nil before the first.
+        /// The application that was charged for the caller's last request; nil before the first.
         var account: String?
-        /// The program of the process.
+        /// The process's program.
         private let program: String?
 
         init(source: OpenContext.Source, process: ProcessIdentity?) {
@@ -27,17 +27,18 @@ struct KnownCallers {
             program = process.flatMap { Self.program(of: $0) }
         }
 
-        /// Whether the process of the connection still is what it was, if it is not confined.
+        /// Whether the process of the connection still is what it was. This is only checked for programs of the user.
         ///
-        /// A process may leave its connection to a child when it ends, or execute another program, such as one that makes a sandbox.
+        /// When a process exits, it may leave its connection to a child. It may also execute another program, such as
+        /// one that makes a sandbox.
         var isUnchanged: Bool {
             guard source.callerClass == .known(.user), let process else { return true }
-            // The identity comes last: what was read before is of this process only if it is still there.
+            // Look at the identity last: only if the process is still there was everything before about it.
             return Self.program(of: process) == program && !ProcessConfinement.isConfined(pid: process.pid)
                 && ProcessIdentity(pid: process.pid) == process
         }
 
-        /// The path of a program, also after its file was replaced.
+        /// Returns the path of a program, even if its file was replaced.
         private static func program(of process: ProcessIdentity) -> String? {
             ProcessProgram.path(pid: process.pid).map(ProcessProgram.withoutMark)
         }
@@ -49,7 +50,7 @@ struct KnownCallers {
     subscript(name: BusName) -> Entry? { entries[name] }
 
     mutating func add(_ name: BusName, _ entry: Entry) {
-        // An entry that takes the place of another one keeps its place in the order.
+        // If an entry takes the place of another one, it keeps its place in the order.
         guard entries.updateValue(entry, forKey: name) == nil else { return }
         order.append(name)
         if order.count > Self.limit, let oldest = order.popFirst() { entries[oldest] = nil }

@@ -1,10 +1,10 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The connections that get signals of the router.
+/// Connections that get signals of the router.
 ///
-/// The bus gives a broadcast to every program, also to a sandbox whose filter lets it talk to the router. Each signal is
-/// therefore sent to each subscriber. The object belongs to the router's actor.
+/// A broadcast would reach every program, even a sandbox whose filter lets it talk to the router. So each signal is
+/// sent to each subscriber. This belongs to the router's actor.
 final class Subscriptions {
     private let bus: any BusNames
     private let callers: Callers
@@ -21,8 +21,8 @@ final class Subscriptions {
 
     /// - Parameters:
     ///   - limit: the number of subscribers. One application gets at most half of what is left.
-    ///   - changed: gets the subscribers whenever there are others than before.
-    ///   - left: gets each subscriber whose connection has ended.
+    ///   - changed: called with all subscribers whenever they change.
+    ///   - left: called with each subscriber whose connection has ended.
     init(
         _ bus: any BusNames,
         _ callers: Callers,
@@ -39,7 +39,7 @@ final class Subscriptions {
         shares = Shares(limit: limit)
     }
 
-    /// Adds a caller; returns when its end will be noticed. Without a bus, the call does nothing.
+    /// Adds a caller. When this returns, its end will be noticed. Without a bus, nothing happens.
     ///
     /// - Throws: `limitsExceeded`.
     func add(_ caller: BusName?) async throws(OpenURLError) {

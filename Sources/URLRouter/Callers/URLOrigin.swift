@@ -4,11 +4,12 @@ internal import Processes
 
 /// The process that a URL comes from, found through the programs that only pass URLs on.
 ///
-/// The kernel vouches for the program and the parent of each process. The search ends at a process whose parent has ended,
-/// because the kernel then names another parent. It also ends at a confined process, which may see another program at a path.
+/// For each process, the kernel vouches for its program and its parent. If a parent has exited, the kernel names
+/// another one instead, so the search ends there. It also ends at a confined process, which may see another program at
+/// a path.
 ///
-/// A program that pretends to pass URLs on gains nothing by that: its parent takes its place, and the parent's confinement counts.
-/// The same program could run the real `xdg-open`.
+/// A program gains nothing if it pretends to pass URLs on: its parent takes its place, and the parent's confinement
+/// counts. It could just as well run the real `xdg-open`.
 struct URLOrigin {
     /// The process that the URL comes from, as far as it is known.
     private(set) var pid: UInt32
@@ -19,10 +20,10 @@ struct URLOrigin {
     /// Whether ``executable`` passes URLs on for an unknown program.
     private(set) var isIntermediary = false
 
-    /// The confinement of the caller, or of the process that the URL comes from; nil if neither is confined.
+    /// Confinement of the caller, or of the process that the URL comes from; nil if neither is confined.
     private(set) var confinement: ProcessConfinement?
 
-    /// The greatest number of programs to look through; `xdg-open` and `gio` start each other in a chain of four at most.
+    /// Maximum number of programs to look through. `xdg-open` and `gio` start each other in a chain of at most four.
     private static let limit = 8
 
     /// Finds the origin of a URL that a process has sent.
@@ -33,9 +34,9 @@ struct URLOrigin {
         while let forwarder {
             guard via.count < Self.limit, !isLaunchedByGLib, let parent = ProcessIdentity.parent(of: pid),
                 let program = Self.program(pid: parent), !Self.adoptsOrphans(parent, program),
-                // A process that has left its parent's session may have left the parent too.
+                // If a process has left its parent's session, it may have left the parent too.
                 getsid(pid_t(pid)) == getsid(pid_t(parent)),
-                // Another process may have got the number of a parent that has ended.
+                // If a parent has exited, another process may have got its number.
                 ProcessIdentity.parent(of: pid) == parent
             else {
                 isIntermediary = true
@@ -64,20 +65,21 @@ struct URLOrigin {
 
     /// Whether GLib has launched this process for a desktop entry.
     ///
-    /// GLib starts a command through a process that ends at once, so the parent is whatever process adopts orphans. GLib tells
-    /// the command its own number in the environment.
+    /// GLib starts a command through a process that exits at once, so the parent is the process that adopts orphans.
+    /// But GLib leaves the command's own process ID in its environment.
     private var isLaunchedByGLib: Bool {
         let mark = Array("GIO_LAUNCHED_DESKTOP_FILE_PID=\(pid)".utf8)
         let variables = ProcessFiles.bytes("environ", pid: pid, limit: 1 << 18)?.split(separator: 0) ?? []
         return variables.contains { $0.elementsEqual(mark) }
     }
 
-    /// Returns the path of a process's program. The second program of the command has the path of `openurl` in its directory.
+    /// Returns the path of a process's program. For the command's second program, this is the path of `openurl` in the
+    /// same directory.
     private static func program(pid: UInt32) -> String? {
         guard let path = ProcessProgram.path(pid: pid) else { return nil }
         let file = ProcessProgram.withoutMark(path)
         guard file.hasSuffix("/openurl-command") else { return path }
-        // The mark of a replaced file stays.
+        // Keep the mark of a replaced file.
         let mark = Substring(path.utf8.dropFirst(file.utf8.count))
         return "\(file.dropLast("-command".count))\(mark)"
     }
@@ -89,31 +91,31 @@ struct URLOrigin {
         "xdg-open", "gio", "gio-launch-desktop", "gtk-launch", "kde-open", "kde-open5", "kioclient", "kioclient5",
         "exo-open",
     ]
-    /// The openers that are scripts. A copy may have any name.
+    /// Openers that are scripts. Copies of them may have any name.
     private static let scripts = ["/usr/bin/xdg-open", "/usr/local/bin/xdg-open"]
     private static let shells: Set = ["sh", "dash", "bash", "busybox"]
     private static let proxies: Set = ["xdg-dbus-proxy", "bwrap"]
     private static let portals: Set = ["xdg-desktop-portal"]
 
-    /// Whether a program connects sandboxes with the bus, or makes them and has no calls of its own: a sandbox makes the calls, with a
-    /// connection that was open before.
+    /// Returns whether a program connects sandboxes with the bus, or makes them without any calls of its own: if a
+    /// sandbox calls, it uses a connection that was open before.
     ///
-    /// The name alone counts, wherever the program is: a package's update replaces the file, and a proxy of the user's own serves
-    /// sandboxes, too.
+    /// Only the name counts, wherever the program is: an update of the package replaces the file, and a user's own
+    /// proxy serves sandboxes, too.
     static func isProxy(_ executable: String?) -> Bool {
-        // The kernel marks a program whose file was replaced.
+        // If a program's file was replaced, the kernel marks its name.
         let name = executable?.split(separator: "/").last?.split(separator: " ").first
         return name.map { proxies.contains(String($0)) } ?? false
     }
 
-    /// Whether a process is the parent of processes whose own parent has ended: init, or the user's service manager.
+    /// Returns whether a process adopts orphans, as init and the user's service manager do.
     private static func adoptsOrphans(_ pid: UInt32, _ program: String) -> Bool {
         pid == 1 || program.hasSuffix("/systemd")
     }
 }
 
 extension Set<String> {
-    /// Whether the set has the name of a program that belongs to the system.
+    /// Returns whether the set has the name of a program that belongs to the system.
     fileprivate func contains(system path: String) -> Bool {
         (path.hasPrefix("/usr/") || path.hasPrefix("/bin/"))
             && contains(path.split(separator: "/").last.map(String.init) ?? "")

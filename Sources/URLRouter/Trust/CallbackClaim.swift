@@ -1,27 +1,27 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The claim of a program on the URLs of a pattern.
+/// A program's claim on the URLs of a pattern.
 struct CallbackClaim: Sendable, Hashable {
-    /// The handle.
+    /// The claim's handle.
     let path: ObjectPath
     /// The connection that gets the callback.
     let owner: BusName
     /// The program that the connection belongs to.
     let receiver: OpenContext.Source
     let pattern: CallbackPattern
-    /// The value that the callback has to bring as `state`; nil for every value.
+    /// Value that the callback has to bring as `state`; nil for any value.
     let state: String?
-    /// The programs that may bring the callback; empty for every program.
+    /// Programs that may bring the callback; empty for any program.
     let sources: [String]
 
-    /// The application that the claim is counted to.
+    /// The application that is charged for the claim.
     var account: String { receiver.account }
 
     /// Returns whether a program may bring the callback.
     ///
-    /// A program that passes URLs on for an unknown program is not named by its path. The name of a class is never an
-    /// application's: a snap may be called `user`.
+    /// If a program passes URLs on for an unknown program, its path does not identify it. The name of a class never
+    /// stands for an application, because a snap may be called `user`.
     func accepts(_ source: OpenContext.Source) -> Bool {
         sources.isEmpty
             || sources.contains { name in

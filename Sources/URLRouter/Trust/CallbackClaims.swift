@@ -2,8 +2,8 @@ internal import DBus
 internal import OpenURLBus
 internal import RFC1808
 
-/// The claims of now, and the rules between them: one claim for a pattern, a bounded number for an application, and the narrowest
-/// claim for a URL.
+/// The current claims, and the rules between them: one claim for a pattern, a limited number for an application, and
+/// the narrowest claim for a URL.
 struct CallbackClaims {
     private var claims: [ObjectPath: CallbackClaim] = [:]
     private var shares: Shares<String>
@@ -16,15 +16,14 @@ struct CallbackClaims {
 
     var isEmpty: Bool { claims.isEmpty }
 
-    /// All claims.
     var all: [CallbackClaim] { Array(claims.values) }
 
-    /// The schemes that are claimed.
+    /// Schemes that are claimed.
     var schemes: Set<String> { Set(claims.values.map(\.pattern.scheme)) }
 
     subscript(path: ObjectPath) -> CallbackClaim? { claims[path] }
 
-    /// Checks that there is room for a claim of an application.
+    /// Checks that an application may have another claim.
     ///
     /// - Throws: `alreadyClaimed` if another claim has the pattern, `limitsExceeded`.
     func check(_ pattern: CallbackPattern, _ account: String) throws(OpenURLError) {
@@ -39,20 +38,20 @@ struct CallbackClaims {
         }
     }
 
-    /// Adds a claim that `check` has accepted.
+    /// Adds a claim that ``check(_:_:)`` has accepted.
     mutating func add(_ claim: CallbackClaim) {
         claims[claim.path] = claim
         shares.add(1, to: claim.account)
     }
 
-    /// Removes a claim; returns nil if the claim has ended already.
+    /// Removes a claim. Returns nil if it has already ended.
     mutating func remove(_ path: ObjectPath) -> CallbackClaim? {
         guard let claim = claims.removeValue(forKey: path) else { return nil }
         shares.remove(1, from: claim.account)
         return claim
     }
 
-    /// The claims with a pattern for the URL.
+    /// Returns the claims whose pattern fits the URL.
     func claims(on url: GenericURL) -> [CallbackClaim] {
         guard !isEmpty, let scheme = url.lowercasedScheme else { return [] }
         let ofScheme = claims.values.filter { $0.pattern.scheme == scheme }
@@ -64,8 +63,8 @@ struct CallbackClaims {
     /// Returns the claim that a URL belongs to; nil if every claim on it has ended.
     ///
     /// - Parameter matching: the claims on the URL whose receivers may get it.
-    /// - Throws: `notAllowed` for a URL of a pattern that does not bring the state, or comes from another program than the claim
-    ///   accepts.
+    /// - Throws: `notAllowed` if a URL fits a pattern, but does not bring the state, or comes from another program than
+    ///   the claim accepts.
     func claim(
         for url: GenericURL,
         from source: OpenContext.Source,

@@ -3,9 +3,9 @@ internal import Policy
 internal import RFC1808
 internal import SchemeRegistry
 
-/// The rules about the programs that may wait for a URL.
+/// Decides which programs may wait for a URL.
 extension Callbacks {
-    /// Whether a program can wait for URLs of a scheme, or get them as callbacks.
+    /// Returns whether a program can wait for URLs of a scheme, or get them as callbacks.
     ///
     /// - Parameter candidates: the handlers and applications that claim the URLs.
     static func isClaimable(_ scheme: Scheme, _ candidates: [Candidate]) -> Bool {
@@ -13,7 +13,7 @@ extension Callbacks {
             && !candidates.contains { $0.claimant.handler?.isFixed == true }
     }
 
-    /// Ends the claims whose URLs belong to another program since the registry has changed.
+    /// Ends the claims on URLs that belong to another program now that the registry has changed.
     func endLost() {
         for claim in claims.all {
             do throws(OpenURLError) {
@@ -24,8 +24,8 @@ extension Callbacks {
         }
     }
 
-    /// Whether the receiver of a claim may get a URL of the claim's pattern. The registry and the policy may have changed since the
-    /// claim was made, and a URL of the pattern may have a host that belongs to another program.
+    /// Returns whether the receiver of a claim may get a URL of its pattern. The registry and the policy may have
+    /// changed since the claim was made, and the URL may have a host that belongs to another program.
     func mayGet(_ url: GenericURL, _ claim: CallbackClaim) -> Bool {
         guard let scheme = Scheme(of: url) else { return false }
         do throws(OpenURLError) {

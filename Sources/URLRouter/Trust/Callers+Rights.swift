@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// The check of a caller's rights, in one place and before any method runs.
+/// Checks a caller's rights, in one place and before any method runs.
 extension Callers {
     /// Checks that a caller may use a method.
     ///
@@ -17,7 +17,8 @@ extension Callers {
         throw OpenURLError(.notAllowed, "\(callerClass.words) may not call \(interface).\(method)")
     }
 
-    /// Checks that a caller may do something to a handler: a program of the user may, and any other program only to itself.
+    /// Checks that a caller may do something to a handler: a program of the user may, but any other program only if it
+    /// is the handler.
     ///
     /// - Throws: `notAllowed`, whether the handler exists or not.
     func check(_ caller: BusName?, for id: String) async throws(OpenURLError) {
@@ -27,8 +28,8 @@ extension Callers {
         }
     }
 
-    /// The identifier that a caller's rights are limited to; nil for a program of the user, whose rights have no such limit. The
-    /// text is empty for a program without an identifier, which has nothing.
+    /// Returns the identifier that a caller's rights are limited to; nil for a program of the user, whose rights have
+    /// no such limit. It is empty for a program without an identifier, which owns nothing.
     func ownIdentifier(of caller: BusName?) async -> String? {
         let caller = await self.caller(caller)
         return caller.callerClass == .user ? nil : caller.source.application ?? ""

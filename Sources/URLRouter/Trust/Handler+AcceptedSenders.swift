@@ -1,9 +1,9 @@
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// The rules by which a manifest allows or forbids a sender.
+/// Decides by the manifest which senders a handler accepts.
 ///
-/// Only a handler has an identity that a manifest can name. Every other program is one sender, without a name.
+/// Only a handler has an identity that a manifest can name. All other programs count as one sender without a name.
 extension Handler {
     /// Checks that the handler takes URLs from a sender (`OUReach`, `OUAllowedSources`).
     ///
@@ -21,7 +21,7 @@ extension Handler {
         throw OpenURLError(.notAllowed, "\(id) takes no URLs from \(sender?.rawValue ?? "this program")")
     }
 
-    /// Whether this handler, as a sender, may ask for the handler of a scheme (`LSApplicationQueriesSchemes`).
+    /// Returns whether this handler, as a sender, may ask for the handler of a scheme (`LSApplicationQueriesSchemes`).
     func mayQuery(_ scheme: String?) -> Bool {
         manifest.queriesSchemes.contains { $0.rawValue == scheme }
     }

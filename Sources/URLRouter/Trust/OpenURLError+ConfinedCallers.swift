@@ -1,7 +1,7 @@
 internal import OpenURLBus
 
 extension CallerClass {
-    /// Whether the caller may learn nothing about handlers that are not for it.
+    /// Whether the caller must learn nothing about handlers that are not for it.
     var isConfined: Bool {
         switch self {
         case .user, .handler: false
@@ -11,7 +11,7 @@ extension CallerClass {
 }
 
 extension OpenURLError {
-    /// The error without the paths, processes and names of the system, which a confined caller must not learn.
+    /// The error without the system's paths, processes and names, which a confined caller must not learn.
     var forConfinedCallers: OpenURLError {
         switch code {
         case .noHandler: Self.noReachableHandler
@@ -26,7 +26,7 @@ extension OpenURLError {
         }
     }
 
-    /// The one error for confined callers, whether no handler claims a URL or the handler takes nothing from them.
+    /// A single error for confined callers, whether no handler claims a URL or the handler takes nothing from them.
     static var noReachableHandler: OpenURLError {
         OpenURLError(.noHandler, "no handler that this program can reach claims the URL")
     }

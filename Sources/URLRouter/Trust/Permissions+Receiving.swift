@@ -3,12 +3,13 @@ internal import OpenURLBus
 internal import Policy
 internal import SchemeRegistry
 
-/// The one rule for programs that get URLs instead of those who get them otherwise: for callbacks, and for claims of schemes.
+/// Decides, by one rule for callbacks and for claims of schemes, whether a program may get URLs that would otherwise go
+/// elsewhere.
 extension Permissions {
-    /// Checks that a program may get URLs: those that would go to the program itself, or to nobody.
+    /// Checks that a program may get URLs. It may if they would go to the program itself, or to nobody.
     ///
-    /// A rule that allows URLs says who may open them, and not who may get them. Only for the programs of the user, which could choose
-    /// themselves with `openurl default`, a rule for their class and the scheme is enough.
+    /// A rule that allows URLs says who may open them, but not who may get them. Only for the user's programs, which
+    /// could choose themselves with `openurl default`, a rule for their class and the scheme is enough.
     ///
     /// - Parameters:
     ///   - url: the scheme and the host of the URLs.
@@ -32,7 +33,7 @@ extension Permissions {
             throw OpenURLError(.notAllowed, "the URLs of \(url.scheme): belong to \(winner); \(pattern.adviceToAllow)")
         case .handler, .sandboxed:
             if let winner, let own, [own, DesktopFileID.text(ofName: own)].contains(winner) { return }
-            // RFC 8252 section 7.1 recommends the identifier of the application as its scheme.
+            // For such schemes, RFC 8252 section 7.1 recommends the application's identifier.
             if winner == nil, own?.lowercased() == url.scheme.rawValue { return }
             throw Self.foreignURLs
         case .remote, .unknown, nil:
@@ -40,7 +41,7 @@ extension Permissions {
         }
     }
 
-    /// The one error for confined programs, whether there is a claimant or not.
+    /// A single error for confined programs, whether there is a claimant or not.
     static var foreignURLs: OpenURLError {
         OpenURLError(.notAllowed, "this program may wait only for URLs of its own schemes")
     }

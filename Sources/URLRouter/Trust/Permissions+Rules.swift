@@ -4,9 +4,9 @@ internal import Policy
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The rules and the remembered answers, for the person to read and change.
+/// Lets a person read and change the rules and the remembered answers.
 extension Permissions {
-    /// Reads the rules and the remembered answers. Call it before the name is requested.
+    /// Reads the rules and the remembered answers. Call this before you request the name.
     func load() async {
         await readRules()
         if let store { use(await store.answers()) }
@@ -17,10 +17,10 @@ extension Permissions {
         if let store { use(await store.read()) }
     }
 
-    /// The paths whose changes change the rules.
+    /// Paths to watch: if one of them changes, the rules change.
     var paths: Set<String> { store?.paths ?? [] }
 
-    /// The rules, and the problems of their files.
+    /// Returns the rules, and the problems of their files.
     func listedRules() -> ([PolicyRule], [String]) {
         (snapshot.rules.lines.map(PolicyRule.init), snapshot.problems)
     }
@@ -71,7 +71,7 @@ extension Permissions {
         answers.all.map(PolicyAnswer.init)
     }
 
-    /// Forgets the answers for the URLs and callers of a pattern; returns their number.
+    /// Forgets the answers for the URLs and callers of a pattern, and returns how many there were.
     func forget(_ pattern: PolicyPattern) -> UInt32 {
         let count = forget { answer in
             let other = answer.key.pattern

@@ -9,17 +9,17 @@ internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The policy in the router: the rules, the remembered answers, and the permissions that were given out for single URLs.
+/// The policy in the router: its rules, the remembered answers, and the permissions that were granted for single URLs.
 ///
-/// The object belongs to the router's actor.
+/// This belongs to the router's actor.
 final class Permissions {
-    /// The time within which the uses of answers are written.
+    /// Time within which the use of an answer is written to the disk.
     private static let savingDelay = Duration.seconds(5)
 
     private(set) var snapshot = PolicySnapshot(number: 0, rules: PolicyRules(), problems: [])
     private(set) var answers = RememberedAnswers()
     private var given = GivenPermissions()
-    /// The files; nil if nothing is read or written.
+    /// The policy's files; nil if nothing is read or written.
     let store: PolicyStore?
     private let tasks: RouterTasks
     private let log: Logger
@@ -36,7 +36,7 @@ final class Permissions {
         saving = RestartableTimer(on: loop)
     }
 
-    /// Uses other rules from now on. A stale snapshot is ignored.
+    /// Uses other rules from now on, unless they are older than the current ones.
     func use(_ snapshot: PolicySnapshot) {
         if snapshot.number > self.snapshot.number { self.snapshot = snapshot }
     }
@@ -48,7 +48,7 @@ final class Permissions {
 
     // MARK: Decisions
 
-    /// Decides about a URL. A remembered answer decides where the policy would ask.
+    /// Decides about a URL. If the policy would ask, a remembered answer decides instead.
     func verdict(on destination: Destination, from source: OpenContext.Source) -> PolicyVerdict {
         let handler = destination.claimant.handler
         let callerClass = source.callerClass.known ?? .unknown
@@ -73,7 +73,7 @@ final class Permissions {
         }
         let key = RememberedAnswer.Key(pattern: url.pattern(from: caller.source), handler: destination.claimant.id)
         guard verdict.decision == .ask, caller.isMemorable, url.hasExactPattern, let answer = answers[key],
-            // A yes for the user's programs is none for a program that may pass on the URL of a sandbox.
+            // A yes for the user's programs does not cover a program that may pass on a sandbox's URL.
             source.isMemorable || !answer.isAllowed
         else {
             return verdict
@@ -84,14 +84,14 @@ final class Permissions {
         )
     }
 
-    /// The rule that decides about a URL from a caller; nil if there is none.
+    /// Returns the rule that decides about a URL from a caller; nil if there is none.
     func rule(for url: PolicyURL, from source: OpenContext.Source) -> PolicyLine? {
         if snapshot.rules.isEmpty { return nil }
         return rule(for: url, from: PolicyCaller(source), isIntermediary: source.isIntermediary)
     }
 
-    /// Checks a URL before it goes to the program that waits for it. A program that waits for its callback cannot wait for a
-    /// person's answer, so a question is a refusal.
+    /// Checks a URL before it goes to the program that waits for it. Such a program cannot wait for a person's answer,
+    /// so a URL is refused if a person would have to be asked.
     ///
     /// - Throws: `notAllowed`.
     func checkCallback(_ url: GenericURL, from source: OpenContext.Source) throws(OpenURLError) {
@@ -106,7 +106,7 @@ final class Permissions {
     private func rule(for url: PolicyURL, from caller: PolicyCaller, isIntermediary: Bool) -> PolicyLine? {
         switch caller.callerClass {
         case .unknown: snapshot.rules.ruleForUnknownCaller(of: url)
-        // A portal and the openers of the desktop pass on URLs of sandboxes, too.
+        // A portal and the openers of the desktop also pass on URLs of sandboxes.
         case .user where isIntermediary:
             snapshot.rules.strictestRule(for: url, from: [caller, PolicyCaller(.sandboxed)])
         case .user, .handler, .sandboxed, .remote: snapshot.rules.rule(for: url, from: caller)
@@ -133,7 +133,7 @@ final class Permissions {
         }
     }
 
-    /// Decides about a URL that the person has allowed: a rule that denies the URL may have come meanwhile.
+    /// Decides about a URL that a person has allowed, because in the meantime a rule may deny it.
     func decisionAfterQuestion(on destination: Destination, from source: OpenContext.Source) -> Decision {
         let verdict = verdict(on: destination, from: source)
         return verdict.decision == .deny ? .refuse(denial(of: destination, verdict, source)) : .go
@@ -151,15 +151,15 @@ final class Permissions {
         return verdict.refusal(PolicyDialog(destination, from: source).key.pattern, to: source)
     }
 
-    /// The permission that is stored with a URL for the queue, which has been checked: nil if nobody had to be asked.
+    /// Returns the permission to store with a URL in the queue, once it is checked; nil if nobody had to be asked.
     func mark(of destination: Destination, from source: OpenContext.Source) -> String? {
         verdict(on: destination, from: source).decision == .ask ? "answered" : nil
     }
 
-    /// Decides about a URL of the queue before each attempt: the rules may have changed since the URL was accepted.
+    /// Decides about a queued URL before each attempt, because the rules may have changed since it was accepted.
     ///
-    /// A person who was asked when the URL was accepted is not asked again about the same handler. Nobody waits for the answer to any
-    /// other question, so the delivery fails then.
+    /// If a person was asked when the URL was accepted, they are not asked again about the same handler. Nobody waits
+    /// for the answer to any other question, so the delivery fails then.
     func decision(_ verdict: PolicyVerdict, on destination: Destination, of delivery: Delivery) -> Decision {
         if verdict.decision == .allow { return .go }
         let dialog = PolicyDialog(destination, from: delivery.context.source)
@@ -179,7 +179,7 @@ final class Permissions {
 
     // MARK: Permissions
 
-    /// Gives out a permission for a URL that the caller asks the person about itself.
+    /// Grants a permission for a URL about which the caller asks the person itself.
     func give(_ dialog: PolicyDialog, to connection: BusName) -> PolicyQuestion {
         PolicyQuestion(
             url: dialog.shownURL,
@@ -190,7 +190,7 @@ final class Permissions {
         )
     }
 
-    /// Remembers the answer to the question of a permission.
+    /// Remembers the answer to the question that belongs to a permission.
     func remember(_ permission: String, _ isAllowed: Bool, from connection: BusName?) throws(OpenURLError) {
         guard let dialog = given.dialog(of: permission, connection?.rawValue), dialog.isMemorable else {
             throw OpenURLError(.notAllowed, "the question is gone, so its answer cannot be remembered; ask again")
@@ -200,14 +200,14 @@ final class Permissions {
 
     // MARK: Answers
 
-    /// Remembers an answer, if the caller can be recognised again.
+    /// Remembers an answer if the caller can be recognised again.
     func remember(_ dialog: PolicyDialog, _ isAllowed: Bool) {
         guard dialog.isMemorable else { return }
         answers.add(RememberedAnswer(dialog.key, isAllowed: isAllowed, date: Self.now))
         save()
     }
 
-    /// Forgets the answers for which a condition holds; returns their number.
+    /// Forgets the answers that fulfil a condition, and returns how many there were.
     func forget(where isForgotten: (RememberedAnswer) -> Bool) -> Int {
         let count = answers.forget(where: isForgotten)
         if count > 0 { save() }
@@ -224,7 +224,7 @@ final class Permissions {
         }
     }
 
-    /// Writes the answers. A change during the writing leads to another one.
+    /// Writes the answers. If they change in the meantime, it writes them again.
     private func save() {
         guard let store else { return }
         guard !isWriting else { return hasChangedWhileSaving = true }
@@ -238,11 +238,10 @@ final class Permissions {
         }
     }
 
-    /// Seconds since 1970.
     private static var now: UInt64 { UInt64(clamping: time(nil)) }
 }
 
-/// The permissions for single URLs that callers have got and not used, the last ones of all.
+/// Permissions for single URLs that callers have got but not used yet. Only the newest are kept.
 private struct GivenPermissions {
     private struct Permission {
         let text: String
@@ -254,7 +253,7 @@ private struct GivenPermissions {
     private static let limit = 64
     private var permissions: [Permission] = []
 
-    /// Adds a permission; returns a text that cannot be guessed.
+    /// Adds a permission, and returns a text for it that cannot be guessed.
     mutating func add(_ dialog: PolicyDialog, _ connection: String) -> String {
         var generator = SystemRandomNumberGenerator()
         let text = (0..<2).map { _ in String(generator.next(), radix: 36) }.joined(separator: "-")
@@ -265,12 +264,12 @@ private struct GivenPermissions {
         return text
     }
 
-    /// Returns the question that a permission was given for on this connection.
+    /// Returns the question that belongs to a permission on this connection.
     func dialog(of text: String, _ connection: String?) -> PolicyDialog? {
         permissions.first { $0.text == text && $0.connection == connection && $0.end > .now }?.dialog
     }
 
-    /// Uses a permission up; returns whether it is for exactly this URL, handler and connection.
+    /// Uses up a permission. Returns whether it is for exactly this URL, handler and connection.
     mutating func take(_ text: String, _ dialog: PolicyDialog, _ connection: String?) -> Bool {
         guard let given = self.dialog(of: text, connection), given.url == dialog.url, given.key == dialog.key else {
             return false

@@ -2,15 +2,16 @@ internal import OpenURLBus
 internal import Policy
 
 extension PolicyCaller {
-    /// The sender of a URL as a policy sees it. A class of a later version counts as unknown.
+    /// Creates the caller as the policy sees the sender of a URL. If its class belongs to a later version, it counts as
+    /// unknown.
     init(_ source: OpenContext.Source) {
         self.init(source.callerClass.known ?? .unknown, name: source.application)
     }
 }
 
 extension OpenContext.Source {
-    /// Whether an answer about the caller can be remembered. A program of the user that passes URLs on is no caller to recognise: the
-    /// next URL may come from another program, and from a sandbox.
+    /// Whether an answer about the caller can be remembered. If one of the user's programs passes URLs on, it cannot be
+    /// recognised, because the next URL may come from another program, or even from a sandbox.
     var isMemorable: Bool {
         PolicyCaller(self).isMemorable && !(callerClass == .known(.user) && isIntermediary)
     }

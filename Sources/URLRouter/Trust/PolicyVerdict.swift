@@ -3,18 +3,18 @@ internal import Policy
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The decision about a URL on its way from a caller to a handler, with its reason.
+/// Decision about a URL on its way from a caller to a handler, and the reason for it.
 struct PolicyVerdict: Sendable {
-    /// The reason for a decision.
+    /// Why a URL is allowed, denied, or needs an answer.
     enum Reason: Sendable {
         case rule(PolicyLine)
-        /// The answer and the reason for which the router would ask.
+        /// An answer, and why the router would ask without it.
         indirect case answer(RememberedAnswer, insteadOf: Reason)
         /// The caller is on another host.
         case remoteCaller
         /// The caller sees other files than the program that would open the file.
         case localFile
-        /// The manifest of the handler has `OUAsk`.
+        /// The handler's manifest has `OUAsk`.
         case manifest(Handler)
         case none
     }
@@ -36,9 +36,9 @@ struct PolicyVerdict: Sendable {
         }
     }
 
-    /// The error for a URL that is denied.
+    /// Returns the error for a URL that is denied.
     ///
-    /// A program in a sandbox and a program on another computer do not learn the user's rules and files.
+    /// Programs in a sandbox or on another computer do not learn the user's rules and files.
     ///
     /// - Parameters:
     ///   - pattern: the narrowest pattern for the URL and its caller.
@@ -63,7 +63,7 @@ extension OpenContext.Source {
 }
 
 extension PolicyPattern {
-    /// The arguments of `openurl policy` that name the pattern.
+    /// Arguments of `openurl policy` that name the pattern.
     var arguments: String { "--source \(source.shellWord) \(urls.quoted)" }
 
     /// The command that makes a rule for the pattern, in a clause.
@@ -75,6 +75,6 @@ extension PolicySource {
 }
 
 extension String {
-    /// The text as a word of a shell. The parts of a pattern hold no quotation marks.
+    /// The text as a word for a shell. It needs no escapes, because a pattern contains no quotation marks.
     fileprivate var quoted: String { contains("*") ? "\"\(self)\"" : self }
 }

@@ -1,6 +1,6 @@
 internal import DBus
 
-/// The amounts that the deliveries of each caller take up in the queue. One caller gets at most half of what is left.
+/// The room that each caller's deliveries take up in the queue. One caller gets at most half of what is left.
 struct QueueShares {
     private var deliveries: Shares<String>
     private var bytes: Shares<String>
@@ -10,19 +10,19 @@ struct QueueShares {
         bytes = Shares(limit: size)
     }
 
-    /// Counts what a caller has in the queue.
+    /// Charges a caller for what it has in the queue.
     mutating func add(deliveries count: Int = 1, bytes size: Int, of caller: String) {
         deliveries.add(count, to: caller)
         bytes.add(size, to: caller)
     }
 
-    /// Counts a delivery that a caller has no longer.
+    /// No longer charges a caller for a delivery.
     mutating func remove(bytes size: Int, of caller: String) {
         deliveries.remove(1, from: caller)
         bytes.remove(size, from: caller)
     }
 
-    /// The reason for which a further delivery of a caller has no place, in words; nil if there is a place.
+    /// Returns why there is no room for another delivery of a caller, in words; nil if there is room.
     func refusal(of caller: String, bytes size: Int) -> String? {
         let refusals = [deliveries.refusal(of: caller, 1), bytes.refusal(of: caller, size)].compactMap(\.self)
         if refusals.isEmpty { return nil }

@@ -1,7 +1,7 @@
 package import DBus
 package import OpenURLBus
 
-/// The extent to which callers of one class may use a method.
+/// Extent to which callers of one class may use a method.
 package enum Right: String, Sendable, Hashable {
     /// Without a restriction.
     case yes
@@ -11,21 +11,21 @@ package enum Right: String, Sendable, Hashable {
     case declared
     /// For the handlers that the caller can reach (`OUReach`, `OUAllowedSources`, the user's policy).
     case reachable
-    /// Not at all. The answer is the same for every argument, so that nothing can be learnt from it.
+    /// Not at all. The answer is the same for every argument, so that it reveals nothing.
     case no
 }
 
-/// The rights of each class of callers, by method. A method without an entry may not be called.
+/// Rights of each class of callers, by method. If a method has no entry, it may not be called.
 ///
-/// The table is the whole truth: the check before each method uses the table, and `Documentation/Rights.md` is made from it.
+/// They stand only in this table: the check before each method uses it, and `Documentation/Rights.md` is made from it.
 package struct Rights: Sendable, Hashable {
     package let user: Right
     package let handler: Right
-    /// The right of sandboxed and remote callers.
+    /// Right of sandboxed and remote callers.
     package let confined: Right
     package let unknown: Right
 
-    /// The right of a class.
+    /// Returns the right of a class.
     package subscript(callerClass: CallerClass) -> Right {
         switch callerClass {
         case .user: user
@@ -35,8 +35,8 @@ package struct Rights: Sendable, Hashable {
         }
     }
 
-    /// Whether every caller may use the method, to some extent. The caller is then looked up by the method itself, which first
-    /// gives a request its place in the order of arrival.
+    /// Whether every caller may use the method to some extent. If so, the method itself looks up the caller, after it
+    /// has given the request its place in the order of arrival.
     var needNoCheck: Bool { ![user, handler, confined, unknown].contains(.no) }
 
     private static let opening = Rights(user: .yes, handler: .yes, confined: .reachable, unknown: .reachable)
@@ -48,7 +48,7 @@ package struct Rights: Sendable, Hashable {
     private static let connected = Rights(user: .own, handler: .own, confined: .own, unknown: .own)
     private static let greeting = Rights(user: .yes, handler: .yes, confined: .yes, unknown: .yes)
 
-    /// The rights, by interface and method.
+    /// All rights, by interface and method.
     package static let table: [InterfaceName: [MemberName: Rights]] = [
         RouterInterface.name: [
             RouterInterface.openURL.name: opening,
@@ -92,11 +92,12 @@ package struct Rights: Sendable, Hashable {
             LifecycleInterface.beginBackgroundTask.name: working,
             LifecycleInterface.endBackgroundTask.name: working,
             LifecycleInterface.backgroundTimeRemaining.name: working,
-            // The connection has the request in hand or has not. A look-up would let the answer overtake the report.
+            // Either the connection has the request in hand or not. With a look-up, the answer could overtake the
+            // report.
             LifecycleInterface.reportProgress.name: connected,
         ],
-        // The bus vouches for the connection that a handle belongs to, whichever program has it. A caller that waits for its own
-        // look-up can cancel.
+        // The bus vouches for the connection that a handle belongs to, no matter which program has it. So a caller can
+        // cancel even while it waits for its own look-up.
         RequestInterface.name: [
             RequestInterface.cancel.name: connected
         ],
