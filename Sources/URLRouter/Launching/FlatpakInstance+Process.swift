@@ -2,16 +2,17 @@ internal import Processes
 internal import UserFiles
 
 extension FlatpakInstance {
-    /// The programs that start the application in the sandbox.
+    /// Programs that start the application in the sandbox.
     private static let starters: Set = ["bwrap", "sh", "dash", "bash", "busybox"]
     private static let depth = 8
-    /// The size of the note that bwrap writes.
+    /// Size limit of the note that bwrap writes.
     private static let noteLimit = 64 << 10
 
-    /// The process that the command of the sandbox has become or has started; nil if Flatpak does not say.
+    /// Returns the process that the command of the sandbox has become or has started; nil if Flatpak does not say.
     ///
-    /// Flatpak notes the first process of each sandbox in the directory of the user's session. A sandbox can write to a few
-    /// directories beside this one, and their names are no numbers. The process counts only if its own root has the same file.
+    /// Flatpak notes the first process of each sandbox in the directory of the user's session. Sandboxes can write to a
+    /// few directories beside it, but the names of those are not numbers. The process counts only if its own root has
+    /// the same file.
     ///
     /// - Parameter directory: the directory of the user's session, `$XDG_RUNTIME_DIR`.
     func process(in directory: String) -> UInt32? {
@@ -28,7 +29,7 @@ extension FlatpakInstance {
         return nil
     }
 
-    /// The number after `child-pid` in the file that bwrap has written.
+    /// Returns the number after `child-pid` in the file that bwrap has written.
     private static func firstProcess(ofInstance number: UInt64, in directory: String) -> UInt32? {
         do throws(FileError) {
             let instance = try PrivateDirectory("\(directory)/.flatpak/\(number)", depth: 2)

@@ -18,22 +18,22 @@ struct HandlerLauncher: Sendable {
     let scopes: ProcessScopes?
     /// Nil without a directory for the records.
     var records: ProcessRecords?
-    /// The unique name of the router; nil without a bus.
+    /// The router's unique name; nil without a bus.
     var router: BusName?
-    /// The decision of a unit test, whose handlers are no processes.
+    /// Replaces the decision of ``claim(of:_:child:runner:)`` in a unit test, whose handlers are not processes.
     var examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)?
 
-    /// The variables of the session; every process gets them.
+    /// Variables of the session, which every process gets.
     var environment: [String: String] { session.assumeIsolated { $0.variables } }
 
-    /// The programs that are being started, each in a thread of its own, by the identifiers that share the threads.
+    /// Programs that are being started, each in a thread of its own, by the identifiers that share the threads.
     let starts = Lock(Shares<String>(limit: 64))
     let children = StartedChildren()
 
     /// Starts a handler that waits for its first message.
     ///
     /// - Parameters:
-    ///   - additional: the variables that the handler gets together with those of the session and the manifest.
+    ///   - additional: variables that the handler gets together with those of the session and the manifest.
     ///   - caller: the process that asked for it, if there is one.
     ///   - limit: the time in which the file system has to give the program's file.
     /// - Throws: `OpenURLError` with the code `launchFailed` or `limitsExceeded`, and the reason.
@@ -77,11 +77,11 @@ struct HandlerLauncher: Sendable {
         }
     }
 
-    /// Starts the command of a handler (`OUCommand`). The process is no owner of the handler's name, so it has no record.
+    /// Starts a handler's command (`OUCommand`). Its process does not own the handler's name, so it is not recorded.
     ///
     /// - Parameters:
     ///   - arguments: the arguments after the program's name.
-    ///   - additional: the variables that the command gets together with those of the session and the manifest.
+    ///   - additional: variables that the command gets together with those of the session and the manifest.
     ///   - caller: the process that asked for it, if there is one.
     ///   - limit: the time in which the file system has to give the program's file.
     /// - Throws: `OpenURLError` with the code `launchFailed` or `limitsExceeded`, and the reason.
@@ -118,7 +118,7 @@ struct HandlerLauncher: Sendable {
         }
     }
 
-    /// Starts a command of an application: a path or a name on `PATH`, and its arguments.
+    /// Starts an application's command: a path or a name on `PATH`, and its arguments.
     ///
     /// - Parameters:
     ///   - id: the application's identifier, without the `.desktop` of its entry.
@@ -136,7 +136,7 @@ struct HandlerLauncher: Sendable {
     ) async throws(ProgramStart.Failure) -> StartedProcess {
         guard let program = arguments.first else { throw .refused(.invalidArgument) }
         let environment = CallerDisplay.complete(environment, from: caller).merging(additional) { $1 }
-        // The last line of a handler must not be that of a command.
+        // Use another file, so that the last line of a handler is never that of a command.
         return try await start(id, file: DesktopFileID.text(ofName: id), within: limit) { output in
             ProgramStart(
                 program: program.utf8.contains(UInt8(ascii: "/")) ? .path(program) : .nameOnPath(program),
@@ -151,10 +151,10 @@ struct HandlerLauncher: Sendable {
         }
     }
 
-    /// The number of descriptors that processes leave to messages and files.
+    /// Number of descriptors that processes leave to messages and files.
     private static let reservedDescriptors = 128
 
-    /// Starts a program in a thread of its own, as its file system may never answer.
+    /// Starts a program in a thread of its own, because its file system may never answer.
     private func start(
         _ id: String,
         file: String,
@@ -228,7 +228,7 @@ struct HandlerLauncher: Sendable {
                 }
                 return program.start()
             } late: { result in
-                // The launch has failed already.
+                // The launch has already failed.
                 if case .success(let started) = result { ProcessHandle.end(child: started.pid) }
             }
         } catch {
@@ -240,10 +240,10 @@ struct HandlerLauncher: Sendable {
         return try result.get()
     }
 
-    /// The time in which a file system has to say which file a handler's program is.
+    /// Time in which a file system has to say which file a handler's program is.
     private static let lookupTime = Duration.seconds(1)
 
-    /// The reason for which a process that owns a handler's name counts as the handler; nil for a stranger.
+    /// Returns why a process that owns a handler's name counts as the handler; nil for a stranger.
     ///
     /// - Parameters:
     ///   - child: the process that this router has started for the handler, while it runs.
@@ -256,7 +256,8 @@ struct HandlerLauncher: Sendable {
     ) async -> OwnerClaim? {
         if let examine { return await examine(self, pid, handler) }
         guard let pid else { return nil }
-        // The program is often an interpreter, which any program may run.
+        // Don't compare programs here, because a program that another has started is often an interpreter, which any
+        // program may run.
         if let runner { return runner.isAncestor(of: pid) ? .runsProgram : nil }
         if records?.contain(pid, of: handler.id) == true { return .wasStarted }
         let session = pid_t(exactly: pid).map(getsid) ?? -1
@@ -269,20 +270,20 @@ struct HandlerLauncher: Sendable {
         return confinement.application.map(handler.isApplication) == true ? .isInSandbox : nil
     }
 
-    /// The process that speaks over a connection of the bus: the process of the connection, or the one behind the proxy of a sandbox
-    /// of Flatpak. Nil behind any other proxy.
+    /// Returns the process that speaks over a connection of the bus: the connection's own process, or the one behind
+    /// the proxy of a Flatpak sandbox. Nil behind any other proxy.
     func process(behind pid: UInt32) -> UInt32? {
         guard URLOrigin.isProxy(ProcessProgram.path(pid: pid)) else { return pid }
         guard let directory = BaseDirectories(environment: environment).runtimeDirectory else { return nil }
         return FlatpakInstance(pid: pid)?.process(in: directory)
     }
 
-    /// Whether a process runs the handler's own program, or the script that is the handler's program.
+    /// Returns whether a process runs the handler's own program or, if this is a script, the script.
     func runsProgram(of handler: Handler, pid: UInt32) async -> Bool {
         await look(at: handler) { ProgramFile.isRun($0, by: pid, $1) } ?? false
     }
 
-    /// The state of the handler's program file; nil if there is no such file.
+    /// Returns the state of the handler's program file; nil if there is no such file.
     func programVersion(of handler: Handler) async -> FileVersion? {
         await look(at: handler) { ProgramFile.version(of: $0, $1) } ?? nil
     }
@@ -308,7 +309,7 @@ struct HandlerLauncher: Sendable {
         }
     }
 
-    /// Watches a process that owns a handler's name and that this router did not start.
+    /// Watches a process that owns a handler's name but was not started by this router.
     func adopt(
         pid: UInt32,
         of id: BundleIdentifier,
@@ -327,16 +328,17 @@ struct HandlerLauncher: Sendable {
 struct StartedProcess {
     let handle: ProcessHandle
     let output: ProcessOutput
-    /// The state of the program's file before the start.
+    /// State of the program's file before the start.
     let version: FileVersion?
 }
 
 extension Handler {
-    /// Whether the handler is the application of a sandbox: the two have one identifier, the identifier is one of the names that
-    /// Flatpak gives each application, or the manifest starts the application with Flatpak.
+    /// Returns whether the handler is the application of a sandbox: if both have the same identifier, if the handler's
+    /// identifier is one of the names that Flatpak gives each application, or if the manifest starts the application
+    /// with Flatpak.
     fileprivate func isApplication(_ application: String) -> Bool {
         if id.rawValue == application { return true }
-        // The identifier of each application of Flatpak has at least two dots. The name of a snap has none.
+        // Every Flatpak application has at least two dots in its identifier. Names of snaps have none.
         if id.rawValue.hasPrefix(application + "."), application.count(where: { $0 == "." }) >= 2 { return true }
         guard let name = program?.description.split(separator: "/").last else { return false }
         // Flatpak exports a program with the name of each application.

@@ -6,17 +6,17 @@ internal import Reactor
 internal import SystemPackage
 internal import UserFiles
 
-/// The destination of the standard output and error of started processes: journald, or else files.
+/// Takes the standard output and error of started processes to journald, or else to files.
 struct HandlerOutput: Sendable {
     let log: Logger
-    /// The socket on which journald accepts lines (systemd-journald.service(8)).
+    /// Socket on which journald accepts lines (systemd-journald.service(8)).
     let journal: String
     private let urls: RecentURLs
     /// Nil without a directory for the files.
     private let files: OutputFiles?
 
     /// - Parameters:
-    ///   - directory: the directory of the files; nil if there is none, so that the output is lost without journald.
+    ///   - directory: the directory of the files; if nil, the output is lost without journald.
     ///   - limits: the limits of the output that goes from the files to the log.
     init(
         in directory: String?,
@@ -32,12 +32,13 @@ struct HandlerOutput: Sendable {
         files = directory.map { OutputFiles(in: $0, on: loop, log: log, limits: limits, urls) }
     }
 
-    /// Opens a stream for the output of a process. Call it on the loop's thread.
+    /// Opens a stream for the output of a process. Call this on the loop's thread.
     ///
     /// - Parameters:
     ///   - id: the identifier of the lines in the journal.
     ///   - file: the name of the file without its suffix: the identifier of the handler or the application.
-    ///   - isRead: whether the router needs the last line. The output then goes to a file, and from there to the router's log.
+    ///   - isRead: whether the router needs the last line. If so, the output goes to a file, and from there to the
+    ///     router's log.
     /// - Returns: a descriptor, which the caller closes once the process has it, and the place of the output.
     func open(
         for id: String,
@@ -52,29 +53,30 @@ struct HandlerOutput: Sendable {
         return (null, .nowhere)
     }
 
-    /// Notes a URL that a process gets, whose output may quote the URL. Call it on the loop's thread.
+    /// Notes a URL that a process gets, because its output may quote it. Call this on the loop's thread.
     ///
     /// - Parameter file: the name of the process's file, as for ``open(for:file:isRead:)``.
     func note(_ url: String, of file: String) { urls.assumeIsolated { $0.add(url, of: file) } }
 
-    /// Returns a text without the secrets of the latest URLs that the processes of a file got. Call it on the loop's thread.
+    /// Removes from a text the secrets of the latest URLs that a file's processes got. Call this on the loop's thread.
     func withoutSecrets(_ text: QuotingText, of file: String) -> QuotingText {
         urls.assumeIsolated { $0.redacting(text, of: file) }
     }
 
-    /// Continues the copy of the files that processes of earlier routers write to. Call it on the loop's thread.
+    /// Goes on copying the files that processes of earlier routers write to. Call this on the loop's thread.
     func followExisting() {
         files?.assumeIsolated { $0.followExisting() }
     }
 
-    /// The names of the files that are followed, in order. Call it on the loop's thread.
+    /// Names of the files that are followed, in order. Use this on the loop's thread.
     var followed: [String] { files?.assumeIsolated { $0.followed } ?? [] }
 
-    /// Notes that a process has ended. Call it on the loop's thread.
+    /// Notes that a process has exited. Call this on the loop's thread.
     ///
     /// - Parameters:
     ///   - file: the name of the process's file, as for ``open(for:file:isRead:)``.
-    ///   - isOwn: whether the output was opened for the process. Otherwise an earlier router or another program started it.
+    ///   - isOwn: whether the output was opened for the process. Otherwise an earlier router or another program started
+    ///     it.
     func processEnded(_ file: String, isOwn: Bool) {
         files?.assumeIsolated { $0.processEnded(file, isOwn: isOwn) }
     }
@@ -96,7 +98,7 @@ struct HandlerOutput: Sendable {
         }
     }
 
-    /// Connects to journald without waiting; nil without journald, or if journald is too busy for another stream.
+    /// Connects to journald without waiting; nil without journald, or if it is too busy for another stream.
     private func connectToJournal(as id: String) -> CInt? {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -112,7 +114,8 @@ struct HandlerOutput: Sendable {
             }
         }
         let header = Self.header(id)
-        // The buffer of a new socket holds the whole header. Later writes of the process wait as in a systemd service.
+        // The whole header fits into the buffer of a new socket. Later writes of the process wait, as in a systemd
+        // service.
         guard isConnected, shutdown(stream, CInt(SHUT_RD)) == 0,
             send(stream, header, header.count, CInt(MSG_NOSIGNAL)) == header.count,
             fcntl(stream, F_SETFL, 0) == 0
@@ -123,13 +126,13 @@ struct HandlerOutput: Sendable {
         return stream
     }
 
-    /// The header of a stream, as sd_journal_stream_fd(3) sends it.
+    /// Returns the header of a stream, as sd_journal_stream_fd(3) sends it.
     ///
-    /// The lines are: the identifier; no unit, because journald finds the unit itself; the default priority 6
-    /// (informational); a prefix such as `<3>` may give another priority; no forwarding to syslog, to the kernel's log or to
-    /// the console.
+    /// Its lines are: the identifier; no unit, because journald finds this itself; the default priority 6
+    /// (informational); a prefix such as `<3>` may give another priority; no forwarding to syslog, to the kernel's log
+    /// or to the console.
     private static func header(_ id: String) -> [UInt8] {
-        // journald splits a line of the header that has more than 254 bytes.
+        // If a line of the header has more than 254 bytes, journald splits it.
         Array(id.utf8.prefix(254)) + Array("\n\n6\n1\n0\n0\n0\n".utf8)
     }
 }

@@ -3,10 +3,11 @@ internal import DBus
 internal import Glibc
 internal import SystemPackage
 
-/// A pipe that ties a stopped process to its router: the kernel continues the process when the router's end is closed.
+/// A pipe that ties a stopped process to its router: as soon as the router's end closes, the kernel continues the
+/// process.
 ///
-/// The router prepares the handler's end, because both processes share the state of the open pipe. The handler has only to keep
-/// its end open.
+/// Because both processes share the state of the open pipe, the router can prepare the handler's end. The handler only
+/// has to keep it open.
 struct Lifeline {
     let routerEnd: UnixFD
     let handlerEnd: UnixFD
@@ -23,7 +24,8 @@ struct Lifeline {
 
     /// Closes the router's copy of the handler's end.
     ///
-    /// - Returns: whether the kernel will continue the process. The handler may have closed its end, or changed its state.
+    /// - Returns: whether the kernel will continue the process. The handler may have closed its end, or changed its
+    ///   state.
     func leave() -> Bool {
         guard let end = handlerEnd.take() else { return false }
         let isPrepared = signals_process(process, SIGCONT, end) == 1

@@ -7,14 +7,13 @@ internal import SchemeRegistry
 internal import SystemPackage
 internal import UserFiles
 
-/// The files that hold the output of started processes: one file for each handler, and one for the commands of each
-/// application.
+/// Files that hold the output of started processes: one for each handler, and one for the commands of each application.
 ///
-/// A process writes to its file and not to the router, so it can write while no router runs. The router copies the lines to
-/// its log. The files stay, as they are the user's. A file is followed as long as a process may write to it: the router knows
-/// that of its own processes, and each process holds a lock on its file for the others.
+/// Processes write to these files and not to the router, so they can write while no router runs. The router copies the
+/// lines to its log. The files are the user's, so they stay. A file is followed as long as a process may write to it:
+/// the router knows this of its own processes, and each process holds a lock on its file for later routers.
 ///
-/// A directory that is a link, or that other users may write to, is not used.
+/// If the directory is a link, or if other users may write to it, it is not used.
 actor OutputFiles {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -36,10 +35,10 @@ actor OutputFiles {
         self.urls = urls
     }
 
-    /// The identifiers whose files are followed, in order.
+    /// Identifiers whose files are followed, in order.
     var followed: [String] { followers.keys.sorted() }
 
-    /// Follows the files of earlier routers from now on: a process of theirs may still write.
+    /// Follows the files of earlier routers from now on, because their processes may still write.
     func followExisting() {
         do throws(FileError) {
             let directory = try PrivateDirectory(directory, depth: 2)
@@ -70,7 +69,7 @@ actor OutputFiles {
     func open(_ id: String) throws(FileError) -> (descriptor: CInt, output: ProcessOutput) {
         let name = id + Self.suffix
         let (descriptor, status) = try open().open(name, O_WRONLY | O_APPEND | O_CREAT)
-        // Only the opening must not wait, for a reader of a FIFO.
+        // Only while it is opened must the file not block, in case it is a FIFO without a reader.
         _ = fcntl(descriptor, F_SETFL, O_APPEND)
         OutputFollower.lock(descriptor)
         let start = Int64(status.st_size)
@@ -86,7 +85,7 @@ actor OutputFiles {
         }
     }
 
-    /// Copies the rest of the output after the end of a process. The last line need not have an end.
+    /// Copies the rest of the output after a process has exited. The last line need not be terminated.
     ///
     /// - Parameter isOwn: whether the file was opened for the process.
     func processEnded(_ id: String, isOwn: Bool) {
@@ -111,7 +110,7 @@ actor OutputFiles {
             )
         followers[id] = follower
         if isOwn { follower.processStarts() }
-        // A process may have written since the size was read, and the file may be too large already.
+        // Since the size was read, a process may have written, and the file may be too large already.
         follower.read()
     }
 
@@ -131,7 +130,7 @@ actor OutputFiles {
     }
 }
 
-/// Whether a text is the identifier of a handler or an application, so that a file may be called after it.
+/// Returns whether a text is the identifier of a handler or an application, so that a file may be called after it.
 private func isIdentifier(_ text: String) -> Bool {
     if DesktopFileID(rawValue: text) != nil { return true }
     do throws(BundleIdentifier.ParseError) {

@@ -7,21 +7,22 @@ internal import UserFiles
 
 /// Copies the lines of one output file to the log, and keeps the file small.
 ///
-/// The processes that write to the file never wait for the log: lines above the limit are read and left out. A follower
+/// Processes that write to the file never wait for the log: lines above the limit are read and left out. A follower
 /// belongs to the loop's thread.
 final class OutputFollower {
-    /// The limits of the output that goes to the log.
+    /// Limits of the output that goes to the log.
     struct Limits: Sendable {
-        /// The length of a line, in bytes. A longer line is cut into several.
+        /// Length of a line, in bytes. If a line is longer, it is cut into several.
         var lineBytes = 4096
-        /// The number of lines that are logged within ``period``; further lines are only counted. The value is journald's
-        /// for a service (journald.conf(5), `RateLimitBurst=`).
+        /// Number of lines that are logged within ``period``; further lines are only counted. It is the same as
+        /// journald's for a service (journald.conf(5), `RateLimitBurst=`).
         var lines = 10_000
-        /// The bytes of the lines that are logged within ``period``; further lines are only counted.
+        /// Size of the lines that are logged within ``period``, in bytes; further lines are only counted.
         var bytes = 1 << 20
-        /// The time in which lines count together.
+        /// Period in which lines count together.
         var period = Duration.seconds(30)
-        /// The size of a file, in bytes. A larger file is emptied once it is read, and a file of twice the size at once.
+        /// Size of a file, in bytes. If it is larger, it is emptied once it is read; at twice the size, it is emptied
+        /// at once.
         var fileBytes: Int64 = 1 << 20
     }
 
@@ -33,7 +34,7 @@ final class OutputFollower {
     private let limits: Limits
     private let withoutSecrets: (String) -> String
     private let onEnd: () -> Void
-    /// The number of bytes of the file that have been read.
+    /// Number of bytes of the file that have been read.
     private var offset: Int64
     /// The line that is not complete yet.
     private var line: [UInt8] = []
@@ -47,9 +48,9 @@ final class OutputFollower {
     private var periodTimer: TimerID?
     /// Continues to read, after the loop's other work.
     private var readTimer: TimerID?
-    /// The number of running processes for which this router opened the file.
+    /// Number of running processes for which this router opened the file.
     private var processes = 0
-    /// Whether a process has ended since the end of the file was reached.
+    /// Whether a process has exited since the end of the file was reached.
     private var hasEndedProcess = false
 
     /// Creates a follower that reads nothing yet.
@@ -57,8 +58,8 @@ final class OutputFollower {
     /// - Parameters:
     ///   - offset: the number of bytes at the start of the file that are not copied.
     ///   - withoutSecrets: returns the text of a line without the secrets that the line may quote.
-    ///   - onEnd: called when the file is read and no process writes to it any longer. The lines of a period count together,
-    ///     so the call does not come before the end of the period.
+    ///   - onEnd: called when the file is read and no process writes to it any longer, but not before the end of the
+    ///     period, because its lines count together.
     init(
         _ directory: String,
         _ name: String,
@@ -81,14 +82,14 @@ final class OutputFollower {
         self.onEnd = onEnd
     }
 
-    /// Makes an open file locked as long as a process has the descriptor, so that ``hasWriter(_:)`` notices the process.
+    /// Locks an open file for as long as a process has the descriptor, so that ``hasWriter(_:)`` notices the process.
     static func lock(_ descriptor: CInt) {
         // Without a lock, a later router does not follow the file.
         _ = flock(descriptor, LOCK_SH | LOCK_NB)
     }
 
     private static func hasWriter(_ descriptor: CInt) -> Bool {
-        // The router's own lock ends when the router closes the file.
+        // The router's own lock ends when it closes the file.
         flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
     }
 
@@ -97,7 +98,7 @@ final class OutputFollower {
         processes += 1
     }
 
-    /// Reads to the end of the file and takes that for the end of a line, because a process that wrote to the file has ended.
+    /// Reads to the end of the file and ends the last line there, because a process that wrote to the file has exited.
     ///
     /// - Parameter isOwn: whether the file was opened for the process.
     func processEnded(isOwn: Bool) {
@@ -122,7 +123,7 @@ final class OutputFollower {
             }
             isDone = processes == 0 && periodTimer == nil && !Self.hasWriter(file.descriptor)
         } catch {
-            // The file was removed, or is another.
+            // The file was removed or replaced.
             isDone = processes == 0 && periodTimer == nil
         }
         if hasEndedProcess {
@@ -134,7 +135,7 @@ final class OutputFollower {
         if isDone, periodTimer == nil { onEnd() }
     }
 
-    /// - Returns: whether more is to be read.
+    /// - Returns: whether there is more to read.
     private func readPiece(_ descriptor: CInt, size: Int64) -> Bool {
         // Another program has emptied or replaced the file.
         if size < offset { offset = 0 }
@@ -152,8 +153,8 @@ final class OutputFollower {
             offset += Int64(count)
         }
         guard offset >= size else { return true }
-        // A process may write between the two calls, and its line is then lost. Every write goes to the end of the file, so
-        // later lines come to the start of the empty file.
+        // If a process writes between these two calls, its line is lost. All later lines come to the start of the empty
+        // file, because every write goes to its end.
         var status = stat()
         if fstat(descriptor, &status) == 0, Int64(status.st_size) <= offset, offset > limits.fileBytes,
             ftruncate(descriptor, 0) == 0
@@ -185,7 +186,7 @@ final class OutputFollower {
         line += rest
     }
 
-    /// Logs the line, unless the line is empty or above the limit.
+    /// Logs the line, unless it is empty or above the limit.
     private func endLine(isCut: Bool = false) {
         let continues = isContinued
         isContinued = isCut
@@ -196,7 +197,7 @@ final class OutputFollower {
         bytes += line.count
         if lines <= limits.lines, bytes <= limits.bytes {
             let mark = RedactedURL.mark
-            // A secret may be cut in two together with the line.
+            // If the line is cut, a secret in it may be cut as well.
             let text = "\(continues ? mark : "")\(String(decoding: line, as: UTF8.self))\(isCut ? mark : "")"
             let shown = withoutSecrets(text).dropFirst(continues ? 1 : 0).dropLast(isCut ? 1 : 0)
             log.info("\(shown.isEmpty ? mark : String(shown))", metadata: ["handler": "\(id)"], source: "output")
@@ -224,7 +225,7 @@ final class OutputFollower {
         read()
     }
 
-    /// Tells the lines and bytes that were left out since the last report.
+    /// Reports how many lines and bytes were left out since the last report.
     private func report() {
         if linesLeftOut > 0 {
             log.warning("it wrote too much: \(linesLeftOut) lines were left out", metadata: ["handler": "\(id)"])

@@ -4,19 +4,19 @@ internal import Glibc
 internal import OpenURLBus
 internal import UserFiles
 
-/// The place of the output of one process.
+/// Place of one process's output.
 enum ProcessOutput: Hashable, Sendable {
     /// The journal, under an identifier.
     case journal(identifier: String)
-    /// A file, from a number of bytes on. Another process may have written the bytes before.
+    /// A file, from a number of bytes on. The bytes before may come from another process.
     case file(String, start: Int64)
-    /// The output is lost.
+    /// Nowhere: the output is lost.
     case nowhere
 
-    /// The end of a message about the failure of the process: the command that shows the output, or the telling line of the
-    /// output and its file.
+    /// The end of a message about a failure of the process. It names the command that shows the output, or quotes the
+    /// telling line of the output and names its file.
     ///
-    /// The line is the last line with a fatal error of Swift, or else the last line that is not part of Swift's backtrace.
+    /// This is the last line with a fatal error of Swift, or else the last line that is not part of Swift's backtrace.
     var hint: QuotingText {
         switch self {
         case .journal(let identifier): "; 'journalctl --user -t \(identifier)' shows its output"
@@ -27,7 +27,8 @@ enum ProcessOutput: Hashable, Sendable {
         }
     }
 
-    /// The end of a message about the failure of one of several processes that may have written at the same time: without a line.
+    /// Returns the end of a message about a failure. If several processes may have written at the same time, it quotes
+    /// no line.
     func hint(isShared: Bool) -> QuotingText {
         if isShared, case .file(let path, _) = self { return "; its output is in \(printable(path))" }
         return hint
@@ -41,19 +42,19 @@ enum ProcessOutput: Hashable, Sendable {
 
 private typealias Line = Substring.UnicodeScalarView
 
-/// The bytes at the end of a file in which a line is looked for. A line that quotes the longest URL fits in, and so does the
-/// backtrace of some threads.
+/// Number of bytes at the end of a file in which a line is looked for. It is enough for a line that quotes the longest
+/// URL, and for the backtrace of some threads.
 private let searchedBytes = 1 << 17
 
-/// A line of a file, cut to 300 bytes, with misleading characters escaped; nil if there is none.
+/// Returns a line of a file, cut to 300 bytes, with misleading characters escaped; nil if there is none.
 ///
-/// - Parameter choose: returns one of the lines that are not blank.
+/// - Parameter choose: picks one of the lines that are not blank.
 private func line(ofFile path: String, from start: Int64, chosenBy choose: ([Line]) -> Line?) -> String? {
     do throws(FileError) {
         let (descriptor, status) = try openFile(path, limit: .max, followingLinks: false)
         defer { close(descriptor) }
         let size = Int64(status.st_size)
-        // A file that is shorter than before has been emptied since.
+        // If a file is shorter than before, it has been emptied since.
         let first = max(size < start ? 0 : start, size - Int64(searchedBytes))
         let bytes = [UInt8](unsafeUninitializedCapacity: searchedBytes) { buffer, initialized in
             initialized = max(pread(descriptor, buffer.baseAddress, buffer.count, off_t(first)), 0)
@@ -68,12 +69,13 @@ private func line(ofFile path: String, from start: Int64, chosenBy choose: ([Lin
     }
 }
 
-/// Swift writes the reason of a fatal error first. Its backtracer then writes the threads, the registers and the images.
+/// Picks the line that explains a failure. Swift first writes the reason of a fatal error. Afterwards, its backtracer
+/// writes the threads, the registers and the images.
 private func tellingLine(of lines: [Line]) -> Line? {
     var (fatal, last, headline): (Line?, Line?, Line?)
     var isInBacktrace = false
     for line in lines {
-        // Such a line is none of Swift's, and takes long to search.
+        // Such a line cannot be Swift's, and would take long to search.
         let text = String(line).hasTooManyMarks ? "" : Substring(line)
         if text.contains("Fatal error: ") {
             fatal = line
@@ -82,7 +84,7 @@ private func tellingLine(of lines: [Line]) -> Line? {
         } else if text.contains("Program crashed: ") {
             (isInBacktrace, headline) = (true, line)
         } else if text.hasPrefix("Backtrace took ") {
-            // The first lines of a long backtrace may not have been read.
+            // If the backtrace is long, its first lines may not have been read.
             if !isInBacktrace { last = nil }
             isInBacktrace = false
         } else if !isInBacktrace {

@@ -3,25 +3,25 @@ internal import Processes
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The processes that routers have started for handlers, on record for the next router.
+/// Processes that routers have started for handlers, recorded for the next router.
 ///
-/// Each record is a file with the name of the handler's identifier. It holds the number and the start time of one process, so a
-/// process that took over the number is not the recorded process. The handler's open background tasks follow, with the process that
-/// has begun them. The records are in `$XDG_RUNTIME_DIR`, which is in memory, or else in the directory of the user's state. The identifier of the system's start belongs to each record,
-/// because that directory outlives the system's processes.
+/// Each record is a file named after the handler's identifier. It holds the number and the start time of one process,
+/// so that another process with the same number is not mistaken for it, and then the open background tasks, with the
+/// process that began them. The records are in `$XDG_RUNTIME_DIR`, which is in memory, or else in the directory of the user's state.
+/// Because the latter outlives the system's processes, each record also says in which run of the system it was made.
 ///
-/// A missing or damaged record costs a handler its identity after the router's next start, and nothing else. A directory that
-/// is a link, or that other users may write to, is not used.
+/// If a record is missing or damaged, the handler only loses its identity when the router is started again. If the
+/// directory is a link, or if other users may write to it, it is not used.
 struct ProcessRecords: Sendable {
     private let directory: String
     private let bootID: String
     private let log: Logger
 
-    /// The largest size of a record: four numbers, the system's start, the characters between them, and the tasks that the
+    /// Maximum size of a record: four numbers, the system's start, the characters between them, and the tasks that the
     /// limits of a router allow.
     private static let limit = 192 + 1024 * (256 + 16)
 
-    /// The records of the user whom an environment belongs to; nil if the environment gives no directory.
+    /// Creates the records of the user to whom an environment belongs; nil if the environment gives no directory.
     init?(environment: [String: String], log: Logger) {
         let directories = BaseDirectories(environment: environment)
         guard let parent = directories.runtimeDirectory ?? directories.stateHome else { return nil }
@@ -38,9 +38,9 @@ struct ProcessRecords: Sendable {
         self.log = log
     }
 
-    /// Records a process that was just started for a handler, instead of an earlier process.
+    /// Records a process that was just started for a handler, in place of an earlier one.
     func add(_ pid: CInt, of id: BundleIdentifier) {
-        // A process that has ended already needs no record.
+        // If a process has already exited, it needs no record.
         guard let process = UInt32(exactly: pid).flatMap(ProcessIdentity.init(pid:)) else { return }
         write(Record(process: process, bootID: bootID), of: id)
     }
@@ -77,21 +77,21 @@ struct ProcessRecords: Sendable {
         } ?? [:]
     }
 
-    /// Whether a router has started a process for a handler, and the process still runs.
+    /// Returns whether a router has started a process for a handler, and it is still running.
     func contain(_ pid: UInt32, of id: BundleIdentifier) -> Bool {
         reading { (directory) throws(FileError) in
             record(of: id, in: directory)?.running(bootID)?.pid == pid
         } ?? false
     }
 
-    /// Removes the record of a handler if its process has ended.
+    /// Removes a handler's record if its process has exited.
     func removeEnded(_ id: BundleIdentifier) {
         _ = reading { (directory) throws(FileError) in try isRunning(id, removingFrom: directory) }
     }
 
-    /// Removes all records whose process has ended. Every other file stays.
+    /// Removes all records whose process has exited. Any other file stays.
     ///
-    /// - Returns: the identifiers of the handlers whose recorded process runs.
+    /// - Returns: the identifiers of the handlers whose recorded process is running.
     func removeEnded() -> [String] {
         reading { (directory) throws(FileError) in
             var running: [String] = []
@@ -114,7 +114,7 @@ struct ProcessRecords: Sendable {
         }
     }
 
-    /// Whether the recorded process of a handler runs. The record is removed if its process has ended.
+    /// Returns whether a handler's recorded process is running. If it has exited, its record is removed.
     private func isRunning(
         _ id: BundleIdentifier,
         removingFrom directory: borrowing PrivateDirectory
@@ -125,7 +125,7 @@ struct ProcessRecords: Sendable {
         return false
     }
 
-    /// Reads the record of a handler; nil without a record. A file that is not a record is left alone.
+    /// Reads a handler's record; nil without a record. If the file is not a record, it is left alone.
     private func record(of id: BundleIdentifier, in directory: borrowing PrivateDirectory) -> Record? {
         do throws(FileError) {
             let bytes = try directory.contents(of: id.rawValue, limit: Self.limit)
@@ -140,7 +140,7 @@ struct ProcessRecords: Sendable {
     /// The contents of a file: a line with the processes, and then each task with a zero byte behind its name.
     private struct Record {
         let process: ProcessIdentity
-        /// The identifier of the system's start at which the process was started.
+        /// Identifies the run of the system in which the process was started.
         let bootID: String
         /// The process that has begun the tasks; nil without tasks.
         var owner: ProcessIdentity?
@@ -190,10 +190,10 @@ struct ProcessRecords: Sendable {
             return Array(line.utf8) + tasks.sorted { $0.key < $1.key }.flatMap { Array("\($0.key) \($0.value)\0".utf8) }
         }
 
-        /// Whether the process was started since the start of the system.
+        /// Returns whether the process was started in this run of the system.
         func isCurrent(_ bootID: String) -> Bool { self.bootID == bootID }
 
-        /// The recorded process, if it runs.
+        /// Returns the recorded process if it is running.
         func running(_ bootID: String) -> ProcessIdentity? {
             isCurrent(bootID) && ProcessIdentity(pid: process.pid) == process ? process : nil
         }

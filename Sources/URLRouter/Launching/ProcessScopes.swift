@@ -8,9 +8,9 @@ internal import Reactor
 
 /// Puts each process that the router starts into a systemd scope of its own, if the session has systemd's manager.
 ///
-/// The resources of a handler are then counted, limited and ended apart from the router and from other handlers, as for the
-/// applications that the desktop starts. No launch waits for the scope: a process runs in the router's own unit until the
-/// manager has moved the process, and stays there without a manager.
+/// A handler's resources can then be counted, limited and freed apart from those of the router and of other handlers,
+/// as for the applications that the desktop starts. No launch waits for this: a process runs in the router's own unit
+/// until the manager has moved it, and stays there if there is no manager.
 actor ProcessScopes {
     nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
 
@@ -34,7 +34,7 @@ actor ProcessScopes {
             try await connection.call(method, on: SystemdManager.object, scope, timeout: timeout)
         } catch {
             if case .remote(let error) = error, error.isFromMissingService { return }
-            // The manager refuses a process that has ended already.
+            // The manager refuses a process that has already exited.
             let isGone = kill(pid, 0) != 0 && errno == ESRCH
             guard !hasFailed, !isGone else { return }
             hasFailed = true
@@ -47,16 +47,17 @@ extension SystemdManager {
     static let startTransientUnit = Method<TransientScope, ObjectPath>(interface, "StartTransientUnit")
 }
 
-/// The arguments of `StartTransientUnit`: a scope and its processes.
+/// Arguments of `StartTransientUnit`: a scope and its processes.
 struct TransientScope: MessageBody {
-    /// The unit's name, the mode of its start job, its properties, and auxiliary units.
+    /// Name of the unit, mode of its start job, its properties, and auxiliary units.
     static let signature: Signature = "ssa(sv)a(sa(sv))"
 
     let name: String
     let mode: String
     let properties: [(name: String, value: Value)]
 
-    /// A scope for a running process (systemd.scope(5)), in the slice of the user's applications (systemd.special(7)).
+    /// Creates a scope for a running process (systemd.scope(5)), in the slice of the user's applications
+    /// (systemd.special(7)).
     ///
     /// - Parameter number: makes the name unique among the scopes of the same application.
     init(of pid: CInt, id: String, number: UInt64) {
@@ -66,17 +67,17 @@ struct TransientScope: MessageBody {
             ("Description", .string("\(id), started by openurl")),
             ("Slice", "app.slice"),
             ("PIDs", .array([.uint32(UInt32(bitPattern: pid))], of: "u")),
-            // A failed scope is forgotten too, or its name would stay in use.
+            // Forget a failed scope as well, or its name would stay in use.
             ("CollectMode", "inactive-or-failed"),
-            // When the session ends, units stop in the reverse order: the router first, with the answers of its handlers, then
-            // the handlers, and the bus at last.
+            // When the session ends, units stop in the reverse order: first the router, with the answers of its
+            // handlers, then the handlers, and finally the bus.
             ("After", .array(["dbus.service", "dbus.socket"], of: "s")),
             ("Before", .array(["openurld.service"], of: "s")),
         ]
     }
 
-    /// `app-LAUNCHER-APPLICATION-RANDOM.scope` ("XDG standardization for applications" in systemd's "Desktop Environment
-    /// Integration"). The application's name is cut if the whole would be longer than 255 bytes.
+    /// Returns `app-LAUNCHER-APPLICATION-RANDOM.scope` ("XDG standardization for applications" in systemd's "Desktop
+    /// Environment Integration"). If this would be longer than 255 bytes, the application's name is cut.
     static func name(_ id: String, _ number: UInt64) -> String {
         let number = String(number, radix: 16)
         let length = 255 - "app-openurl--\(number).scope".utf8.count
@@ -89,7 +90,7 @@ struct TransientScope: MessageBody {
         return "app-openurl-\(escaped)-\(number).scope"
     }
 
-    /// A byte of a unit's name (systemd.unit(5), "String Escaping for Inclusion in Unit Names").
+    /// Returns a byte for a unit's name (systemd.unit(5), "String Escaping for Inclusion in Unit Names").
     private static func escape(_ byte: UInt8, isFirst: Bool) -> String {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -6,25 +6,26 @@ internal import SchemeRegistry
 internal import SystemPackage
 internal import UserFiles
 
-/// The file of a program. Every function may wait for a file system for any time, so none is called on the event loop.
+/// The file of a program. Don't call these functions on the event loop, because each of them may wait for a file system
+/// for any time.
 enum ProgramFile {
-    /// The path of a handler's program.
+    /// Returns the path of a handler's program.
     static func path(of program: Handler.Program, _ environment: [String: String]) throws(Errno) -> String {
         switch program {
         case .path(let path): path
         case .nameOnPath(let name): try path(ofName: name, environment)
-        // The bus starts the application.
+        // In this case, the bus starts the application.
         case .desktopEntry: throw .noSuchFileOrDirectory
         }
     }
 
-    /// The path of a program with a name on `PATH`.
+    /// Returns the path of a program with a name on `PATH`.
     static func path(ofName name: String, _ environment: [String: String]) throws(Errno) -> String {
         guard let path = programPath(named: name, in: environment["PATH"]) else { throw .noSuchFileOrDirectory }
         return path
     }
 
-    /// The state of a handler's program file; nil if there is no such file.
+    /// Returns the state of a handler's program file; nil if there is no such file.
     static func version(of program: Handler.Program, _ environment: [String: String]) -> FileVersion? {
         do throws(Errno) {
             var status = stat()
@@ -34,7 +35,7 @@ enum ProgramFile {
         }
     }
 
-    /// Whether a process runs a handler's own program, or the script that is the handler's program.
+    /// Returns whether a process runs a handler's own program or, if this is a script, the script.
     static func isRun(_ program: Handler.Program, by pid: UInt32, _ environment: [String: String]) -> Bool {
         guard let running = ProcessProgram.path(pid: pid) else { return false }
         do throws(Errno) {

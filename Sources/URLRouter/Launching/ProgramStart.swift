@@ -6,7 +6,7 @@ internal import SchemeRegistry
 internal import SystemPackage
 internal import UserFiles
 
-/// A program that is to be started.
+/// A program that is about to be started.
 struct ProgramStart: Sendable {
     let program: Handler.Program
     /// All of `argv`.
@@ -14,29 +14,30 @@ struct ProgramStart: Sendable {
     let environment: [String: String]
     /// The working directory; nil for the home directory.
     var directory: String?
-    /// Whether a terminal emulator runs the program.
+    /// Whether the program runs in a terminal emulator.
     var runsInTerminal = false
-    /// Whether no other user can change the program. Otherwise the start checks that, with a few calls of lstat(2).
+    /// Whether it is known that no other user can change the program. If not, the start checks this, with a few calls
+    /// of lstat(2).
     var isTrusted = true
-    /// The descriptor of the output.
+    /// Descriptor of the output.
     let output: CInt
 
     /// A program that was started and is not watched yet.
     struct Started: Sendable {
         let pid: CInt
-        /// The state of the program's file before the start.
+        /// State of the program's file before the start.
         let version: FileVersion?
     }
 
-    /// The reason why a program was not started.
+    /// Why a program was not started.
     enum Failure: Error, CustomStringConvertible {
         case refused(Errno)
         case noTerminal
         /// Another user can change the program. The text has the path, the reason, and the command that corrects it.
         case untrusted(String)
-        /// The time limit was over before the file system had given the program's file.
+        /// The file system did not give the program's file within this time limit.
         case tooSlow(Duration)
-        /// The number of programs that are being started.
+        /// Too many programs are being started: this number.
         case tooMany(Int)
 
         var description: String {
@@ -50,7 +51,7 @@ struct ProgramStart: Sendable {
             }
         }
 
-        /// The code of the error for the callers.
+        /// The error code for callers.
         var code: OpenURLError.Code {
             switch self {
             case .refused(.tooManyOpenFiles), .tooMany: .limitsExceeded
@@ -59,7 +60,7 @@ struct ProgramStart: Sendable {
         }
     }
 
-    /// Starts the program. The call may wait for a file system for any time.
+    /// Starts the program. This may wait for a file system for any time.
     func start() -> Result<Started, Failure> {
         do throws(Failure) {
             let terminal = runsInTerminal ? try terminal : []
@@ -96,7 +97,7 @@ struct ProgramStart: Sendable {
             var trust = TrustedPaths()
             try trust.check(path)
         } catch {
-            // The start itself reports a program that does not exist.
+            // If a program does not exist, the start itself reports it.
             guard !error.isAbsence else { return }
             throw .untrusted("\(printable(path)) \(error)")
         }

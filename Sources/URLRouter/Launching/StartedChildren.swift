@@ -2,13 +2,13 @@ internal import CLinux
 internal import Glibc
 internal import Reactor
 
-/// The processes that the router has started and watches.
+/// Processes that the router has started and watches.
 ///
-/// The thread of a start tells the new process after the process has begun to run. A call of the process may arrive before, and
-/// then waits until the router knows the process.
+/// When the thread of a start reports the new process, this has already begun to run. If it calls the router before
+/// that, the call waits until the router knows the process.
 final class StartedChildren: Sendable {
     private struct State {
-        /// The number of starts whose process is not watched yet.
+        /// Number of starts whose process is not watched yet.
         var starts = 0
         var watched: Set<pid_t> = []
         var waiters: [CheckedContinuation<Void, Never>] = []
@@ -34,7 +34,7 @@ final class StartedChildren: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Notes that a process has ended.
+    /// Notes that a process has exited.
     func ended(_ pid: pid_t) {
         state.withLock { _ = $0.watched.remove(pid) }
     }
@@ -42,25 +42,25 @@ final class StartedChildren: Sendable {
     /// Whether a process is being started.
     var areStarting: Bool { state.withLock { $0.starts > 0 } }
 
-    /// Returns when the router knows the process that a caller descends from, if the router is starting that process. Other
-    /// callers do not wait.
+    /// Returns when the router knows the process that a caller descends from, if the router is starting that process.
+    /// Other callers do not wait.
     func waitForStart(of caller: UInt32?) async {
         guard let caller else { return }
         while isBeingStarted(caller) {
             await withCheckedContinuation { continuation in
-                // The start may be over by now, and another one may last.
+                // By now, the start may be over while another one goes on.
                 guard isBeingStarted(caller) else { return continuation.resume() }
                 state.withLock { $0.waiters.append(continuation) }
             }
         }
     }
 
-    /// Whether the session of a process was begun by a child of the router that is not watched yet.
+    /// Returns whether the session of a process was begun by a child of the router that is not watched yet.
     private func isBeingStarted(_ pid: UInt32) -> Bool {
         guard areStarting, let pid = pid_t(exactly: pid) else { return false }
         let leader = getsid(pid)
         guard leader > 0, !state.withLock({ $0.watched.contains(leader) }) else { return false }
-        // The call finds a child also after its end, until the router has collected the exit status.
+        // Even after a child has exited, this call finds it, until the router has collected the exit status.
         var info = siginfo_t()
         return waitid(P_PID, id_t(leader), &info, WEXITED | WNOHANG | WNOWAIT) == 0
     }
