@@ -3,8 +3,8 @@ internal import Desktop
 internal import OpenURLBus
 internal import RFC1808
 
-/// Applications with `DBusActivatable=true`: the bus starts them, and `org.freedesktop.Application.Open` hands them the URL
-/// (desktop entry specification, "D-Bus Activation").
+/// Opens URLs with applications that have `DBusActivatable=true`: the bus starts them, and
+/// `org.freedesktop.Application.Open` hands them the URL (desktop entry specification, "D-Bus Activation").
 extension ApplicationOpener {
     func openOverTheBus(
         _ request: ApplicationRequest,
@@ -41,8 +41,8 @@ extension ApplicationOpener {
         }
     }
 
-    /// Starts the service, within the router's own launch time limit. The bus waits far longer, and a caller that is told
-    /// within seconds can still act.
+    /// Starts the service, within the router's own time limit for a launch. The bus waits far longer, but a caller that
+    /// hears about a failure within seconds can still act.
     private func startService(_ name: BusName, _ request: ApplicationRequest) async throws(OpenURLError) {
         try checkMayGoOn(request)
         let limit = min(limits.launchTimeout, request.left)
@@ -94,7 +94,7 @@ extension ApplicationOpener {
         }
     }
 
-    /// The meaning of an error of the call; nil if the application has the URL despite the error.
+    /// Returns the meaning of an error of the call; nil if the application has the URL despite the error.
     private func failure(_ error: CallError, _ request: ApplicationRequest) -> OpenURLError? {
         let id = request.id
         switch error {
@@ -119,7 +119,7 @@ extension ApplicationOpener {
         case .timedOut:
             return OpenURLError(.timedOut, "\(id) did not answer within \(request.timeout.inWords)")
         case .unexpectedReply:
-            // The call has returned, so the application has the URL. The reply has no meaning.
+            // The call has returned, so the application has the URL. Its reply means nothing.
             return nil
         case .notSent(let error):
             return OpenURLError(.limitsExceeded, "the URL cannot be passed to \(id): \(error)")

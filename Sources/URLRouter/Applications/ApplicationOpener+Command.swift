@@ -6,11 +6,13 @@ internal import RFC1808
 internal import Reactor
 internal import SchemeRegistry
 
-/// Applications that are a command with the URL among its arguments (desktop entry specification, "The Exec key").
+/// Opens URLs with applications that are a command with the URL among its arguments (desktop entry specification, "The
+/// Exec key").
 ///
-/// A command has no answer except its end. The exit status of a command that ends at once is the answer: 0 is a yes, any
-/// other status a no. A command that still runs after ``RouterLimits/settleTime`` has taken the URL. The command of a handler
-/// (`OUCommand`) has the time of `OUOpenTimeout` instead, if the manifest has one; its last line is the reason for a no.
+/// A command can answer only by exiting. If it exits at once, exit status 0 means that it has opened the URL, and any
+/// other status that it has not. If it is still running after ``RouterLimits/settleTime``, it has taken the URL. A
+/// handler's command (`OUCommand`) gets the time of `OUOpenTimeout` instead, if the manifest has one, and if it
+/// refuses, its last line is the reason.
 extension ApplicationOpener {
     func openWithCommand(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
         let starting = startingCommands[request.id] ?? Shares(limit: limits.commandsPerApplication)
@@ -38,7 +40,7 @@ extension ApplicationOpener {
         if request.isCancelled { throw request.cancellation }
         let started = try await start(request, command)
         let process = started.handle
-        // The command of a handler may be reading a copy of a file, which stays then.
+        // A handler's command may be reading a copy of a file, so keep the copy.
         request.request.wasHandedOver = request.claimant.handler != nil
         commandHops.add(process.pid, hops: request.request.context.hops)
         log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])
@@ -57,7 +59,7 @@ extension ApplicationOpener {
         case .exited(let status) where status == 126 || status == 127:
             throw OpenURLError(.launchFailed, "\(request.id) exited with status \(status): its command was not found")
         case .exited(let status):
-            // A handler says the reason itself.
+            // A handler gives the reason itself.
             let isHandler = request.claimant.handler != nil
             if isHandler, !command.sharedOutput, let reason = started.output.lastLine {
                 throw OpenURLError(.declined, reason)
@@ -73,7 +75,7 @@ extension ApplicationOpener {
         }
     }
 
-    /// Starts the command, and counts it until its end.
+    /// Starts the command, and counts it until it exits.
     private func start(
         _ request: ApplicationRequest,
         _ command: StartingCommand

@@ -5,8 +5,8 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 
-/// Opens URLs with applications of the desktop, by the way that the desktop entry asks for: over the bus, or as a command.
-/// Handlers with a command (`OUCommand`) are opened here too.
+/// Opens URLs with applications of the desktop, as the desktop entry asks for: over the bus, or as a command. It does
+/// the same for handlers with a command (`OUCommand`).
 ///
 /// An opener belongs to the router's actor, and knows nothing of the sessions of handlers.
 final class ApplicationOpener {
@@ -16,11 +16,11 @@ final class ApplicationOpener {
     let limits: RouterLimits
     let log: Logger
     let commandHops: CommandHops
-    /// The commands that may still end with a no, by application, and by the applications of the callers.
+    /// Commands that may still refuse their URL, by application, and by their callers' applications.
     var startingCommands: [String: Shares<String>] = [:]
-    /// The commands that run, by the applications of the callers.
+    /// Commands that are running, by their callers' applications.
     var runningCommands: Shares<String>
-    /// The running commands, by the identifiers of handlers and the names of applications.
+    /// Running commands, by the identifiers of handlers and the names of applications.
     var commandWriters: [String: CommandWriters] = [:]
 
     init(
@@ -40,7 +40,7 @@ final class ApplicationOpener {
         runningCommands = Shares(limit: limits.commands)
     }
 
-    /// Opens a URL; returns when the application has it.
+    /// Opens a URL, and returns when the application has it.
     func open(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
         if let id = request.claimant.handler?.desktopEntry { try check(request, id) }
         if let application = request.application, application.isDBusActivatable {
@@ -49,7 +49,7 @@ final class ApplicationOpener {
         return try await openWithCommand(request)
     }
 
-    /// Checks that the bus can start the application that the manifest of a handler names.
+    /// Checks that the bus can start the application that a handler's manifest names.
     private func check(_ request: ApplicationRequest, _ id: DesktopFileID) throws(OpenURLError) {
         guard request.application?.isDBusActivatable != true else { return }
         let fact =

@@ -4,14 +4,14 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// A request whose URL goes to an application of the desktop, or to the command of a handler.
+/// A request whose URL goes to an application of the desktop, or to a handler's command.
 struct ApplicationRequest {
     let request: OpenRequest
     let url: GenericURL
     /// The application, or a handler with a command.
     let claimant: Claimant
-    /// The desktop entry of the application: the claimant itself, or the entry that the manifest of a handler names. Nil for any other
-    /// handler, and for an entry that is not there.
+    /// The application's desktop entry: either the claimant itself, or the entry that a handler's manifest names. Nil
+    /// for any other handler, and for an entry that does not exist.
     let application: DesktopEntry?
 
     init(_ request: OpenRequest, _ destination: Destination, _ application: DesktopEntry?) {
@@ -23,7 +23,7 @@ struct ApplicationRequest {
 
     var id: String { claimant.id }
 
-    /// The name of the application's desktop entry; that of the claimant if there is no entry.
+    /// The name of the application's desktop entry, or of the claimant if there is none.
     var applicationID: String { application?.id.rawValue ?? id }
 
     var options: OpenOptions { request.options }
@@ -38,7 +38,7 @@ struct ApplicationRequest {
             : .withdrawn
     }
 
-    /// The time limit of the whole open.
+    /// Time limit of the whole open.
     var timeout: Duration { request.timeout }
 
     /// The rest of the time limit.

@@ -2,18 +2,18 @@ internal import CLinux
 internal import Glibc
 internal import Reactor
 
-/// A command from its start until it ends, or has run for long enough to count as a yes.
+/// A command from its start until it exits, or has run for long enough to have accepted the URL.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class StartingCommand {
     private var isDecided = false
     private var exit: ProcessExit?
     private var waiter: CheckedContinuation<ProcessExit?, Never>?
     /// Whether another command of the same handler may have written to the output of this one.
     var sharedOutput = false
-    /// The process, from its start until its end.
+    /// The process, from its start until it exits.
     var process: RunningCommand?
-    /// Whether the process has ended.
+    /// Whether the process has exited.
     var hasEnded = false
 
     func ended(_ exit: ProcessExit) {
@@ -29,26 +29,27 @@ final class StartingCommand {
         waiter = nil
     }
 
-    /// Resumes the continuation with the command's exit, or with `nil` if the command still runs.
+    /// Resumes the continuation with the command's exit, or with `nil` if it is still running.
     func wait(_ continuation: CheckedContinuation<ProcessExit?, Never>) {
         if isDecided { continuation.resume(returning: exit) } else { waiter = continuation }
     }
 }
 
-/// The process of a command.
+/// A command's process.
 struct RunningCommand: Hashable {
     let pid: pid_t
-    /// The time of the start, in seconds since 1970.
+    /// When it was started, in seconds since 1970.
     let since: UInt64
 }
 
-/// The running commands of one handler, which write to the same output.
+/// Running commands of one handler, which write to the same output.
 ///
-/// A line of the output may be a secret of another sender's URL, so no sender gets a line from a time with several commands.
+/// Any line of it may be a secret from another sender's URL, so if several commands were running at the time, no sender
+/// gets a line.
 final class CommandWriters {
     private var count = 0
     private var processes: [RunningCommand] = []
-    /// Whether two commands have run at once since there was none.
+    /// Whether two commands have been running at once since there was last none.
     private(set) var haveOverlapped = false
 
     func add() {
@@ -56,19 +57,19 @@ final class CommandWriters {
         if count > 1 { haveOverlapped = true }
     }
 
-    /// The command that has started last; nil while no process runs.
+    /// The command that was started last; nil while none is running.
     var latest: RunningCommand? { processes.last }
 
     /// Notes the process of a command that was added.
     func started(_ command: StartingCommand, _ pid: pid_t) {
-        // The process may have ended before its start was reported.
+        // The process may have exited before its start was reported.
         guard !command.hasEnded else { return }
         let process = RunningCommand(pid: pid, since: UInt64(time(nil)))
         command.process = process
         processes.append(process)
     }
 
-    /// Returns whether no command is left.
+    /// Removes a command, and returns whether it was the last.
     func remove(_ command: StartingCommand) -> Bool {
         command.hasEnded = true
         processes.removeAll { $0 == command.process }

@@ -5,7 +5,7 @@ internal import Reactor
 
 /// The handlers on a real bus, and on the lane beside it.
 ///
-/// The connection does not conform to the protocol itself. Calls of an actor through a protocol pass a thunk that leaves the
+/// The connection does not conform to the protocol itself: if an actor is called through a protocol, a thunk leaves the
 /// event loop after each call, and the order of arrival would be lost.
 struct ConnectedHandlers: RouterBus {
     let connection: Connection
@@ -21,7 +21,7 @@ struct ConnectedHandlers: RouterBus {
         RemoteObject(owner, HandlerInterface.object(of: id))
     }
 
-    /// Calls a method of a program, over the lane if the program is a handler that is attached there.
+    /// Calls a method of a program, over the lane if it is a handler that is attached there.
     private func call<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         _ object: RemoteObject,
@@ -54,7 +54,7 @@ struct ConnectedHandlers: RouterBus {
             do throws(CallError) {
                 try connection.unwatchName(watch)
             } catch {
-                // A connection that has ended watches nothing.
+                // If the connection has ended, it watches nothing.
             }
         }
     }
@@ -185,7 +185,7 @@ struct ConnectedHandlers: RouterBus {
         emit(CallbackHandleInterface.refused, details, from: handle, to: owner)
     }
 
-    /// Emits a signal of a handle, to its owner alone.
+    /// Emits a signal of a handle, only to its owner.
     private func emit<Body: MessageBody & Sendable>(
         _ signal: Signal<Body>,
         _ body: Body,
@@ -196,7 +196,7 @@ struct ConnectedHandlers: RouterBus {
             do throws(CallError) {
                 try connection.emit(signal, from: handle, to: owner, body)
             } catch {
-                // The connection has ended, so no program listens.
+                // If the connection has ended, no program listens.
             }
         }
     }
@@ -206,7 +206,7 @@ struct ConnectedHandlers: RouterBus {
             do throws(CallError) {
                 return try connection.emit(MonitorInterface.entries, from: RouterService.path, to: receiver, entries)
             } catch {
-                // The connection has ended, so no program listens.
+                // If the connection has ended, no program listens.
                 return false
             }
         } ?? false
@@ -218,7 +218,7 @@ struct ConnectedHandlers: RouterBus {
                 do throws(CallError) {
                     try connection.emit(signal, from: RouterService.path, to: name, body)
                 } catch {
-                    // The connection has ended, so the program does not listen.
+                    // If the connection has ended, the program does not listen.
                 }
             }
         }
@@ -246,7 +246,7 @@ struct ConnectedHandlers: RouterBus {
         do throws(CallError) {
             _ = try await call(FreedesktopApplication.activate, object, platformData, timeout: timeout)
         } catch .remote(let error) where error.isFromMissingMethod {
-            // A handler that only implements `Open` has nothing to show.
+            // If a handler only implements `Open`, it has nothing to show.
         }
     }
 
@@ -264,12 +264,13 @@ struct ConnectedHandlers: RouterBus {
 }
 
 extension CallError {
-    /// The connection of the lane has ended before the answer: the bus would tell the same of a process that has gone.
+    /// The connection of the lane has ended before the answer. The bus would report the same about a process that has
+    /// exited.
     fileprivate static let endOfLane = CallError.remote(
         RemoteError(.noReply, "the process closed its connection", isFromBus: true)
     )
 
-    /// A program of the lane has gone.
+    /// Returns the error for a program that has left the lane.
     fileprivate static func missing(_ name: BusName) -> CallError {
         .remote(RemoteError(.nameHasNoOwner, "\(name) has left the bus", isFromBus: true))
     }

@@ -2,14 +2,14 @@ internal import DBus
 internal import OpenURLBus
 internal import Processes
 
-/// The calls of the router to handlers and applications.
+/// Calls of the router to handlers and applications.
 protocol HandlerCalls: Sendable {
-    /// Reaches the handler `id` over the lane from now on, if the process of its connection `owner` has offered that.
+    /// Reaches the handler `id` over the lane from now on, if the process of its connection `owner` has offered this.
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity)
-    /// Whether the connection `owner` of a handler is reached over the lane.
+    /// Returns whether a handler is reached over the lane instead of its connection `owner`.
     func isAttached(_ owner: BusName) -> Bool
-    /// Ends the handler's connection over the lane, after the answers that have arrived: its process has ended. Call it on the router's
-    /// event loop.
+    /// Ends the handler's connection over the lane, after the answers that have arrived, because its process has
+    /// exited. Call this on the router's event loop.
     func detach(_ owner: BusName)
     /// Hands a URL to the handler `id` at the connection `owner`.
     func open(
@@ -19,17 +19,18 @@ protocol HandlerCalls: Sendable {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) -> OpenAnswer
-    /// Asks the handler to stop its work on the request of this name.
+    /// Asks the handler to stop its work on the request with this name.
     func cancel(_ request: String, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
-    /// The delegate method that the handler is in now, and the method's time so far in microseconds; empty if it is in none.
+    /// Returns the delegate method that the handler is in, and its time so far in microseconds; the name is empty if it
+    /// is in none.
     func progress(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> (String, UInt64)
-    /// Returns when the handler's main actor answers.
+    /// Returns as soon as the handler's main actor answers.
     func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
-    /// The handler's own word about its state.
+    /// Returns the handler's state as it reports it.
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String
-    /// Takes the handler to the background; returns when its delegate has been told.
+    /// Takes the handler to the background, and returns when its delegate knows about it.
     func enterBackground(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
-    /// Asks the handler to release its name; returns whether it has.
+    /// Asks the handler to release its name, and returns whether it has.
     func suspend(
         _ id: BusName,
         at owner: BusName,
@@ -44,7 +45,7 @@ protocol HandlerCalls: Sendable {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError)
-    /// Asks a handler to end.
+    /// Asks a handler to exit.
     func terminate(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
     /// Asks the handler or application `name` at the connection `owner` to show itself.
     func activate(

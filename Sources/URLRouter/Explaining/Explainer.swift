@@ -5,9 +5,9 @@ internal import Policy
 internal import RFC1808
 internal import SchemeRegistry
 
-/// The router's decisions about a URL, without opening it.
+/// Finds out what the router would do with a URL, without opening it.
 ///
-/// The object belongs to the router's actor.
+/// This belongs to the router's actor.
 final class Explainer {
     private let handlers: KnownHandlers
     private let callers: Callers
@@ -32,13 +32,14 @@ final class Explainer {
         self.lifecycle = lifecycle
     }
 
-    /// Whether a URL has a handler that the caller may reach.
+    /// Returns whether a URL has a handler that the caller may reach.
     ///
-    /// A handler, and an application in a sandbox, asks only about schemes that the manifest of the same identifier lists
-    /// (`LSApplicationQueriesSchemes`). The answer for any other scheme is no, so that the caller does not learn what is installed.
+    /// A handler or a sandboxed application may ask only about schemes that the manifest with the same identifier lists
+    /// (`LSApplicationQueriesSchemes`). For any other scheme the answer is no, so that the caller does not learn what
+    /// is installed.
     func canOpen(_ text: String, caller name: BusName?) async throws(OpenURLError) -> Bool {
         let url = try GenericURL(ofCaller: text)
-        // A handler may ask before it answers. That says nothing about calls.
+        // A handler may ask this before it answers a call. The answer reveals nothing about calls.
         if Scheme(of: url) == .reply { return true }
         let caller = await callers.caller(name)
         if !callbacks.claims(on: url).isEmpty { return mayAsk(caller, about: url) }
@@ -58,10 +59,10 @@ final class Explainer {
         }
     }
 
-    /// Decides as ``Opener/open(_:)`` does, up to the point at which a process would be started or a message sent.
+    /// Decides as ``Opener/open(_:)`` does, up to the point where it would start a process or send a message.
     ///
-    /// - Throws: only `malformedURL` and `limitsExceeded`, for a text that is not a URL, and `notAllowed` for a caller that may
-    ///   not ask about the scheme. Every other reason not to open the URL is part of the explanation.
+    /// - Throws: only `malformedURL` and `limitsExceeded`, for a text that is not a URL, and `notAllowed` for a caller
+    ///   that may not ask about the scheme. Every other reason not to open the URL is part of the explanation.
     func explain(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> Explanation {
         let url = try GenericURL(ofCaller: text, options)
         var explanation = Explanation(url: url.description)
@@ -138,7 +139,7 @@ final class Explainer {
         return explanation
     }
 
-    /// The question about a URL, for a caller that asks the person itself.
+    /// Returns the question about a URL for a caller that asks the person itself.
     func question(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> PolicyQuestion
     {
         let sender = await callers.caller(caller)
@@ -173,7 +174,7 @@ final class Explainer {
         throw noHandler ?? OpenURLError(.noHandler, "there is no URL")
     }
 
-    /// Finds the destination of a URL for a caller.
+    /// Finds out who gets a caller's URL.
     func destination(_ text: String, _ options: OpenOptions, _ caller: BusName?) async throws(OpenURLError)
         -> Destination
     {
@@ -184,7 +185,7 @@ final class Explainer {
         return try Destination(url, in: handlers.registry, for: options, file: file)
     }
 
-    /// Whether a caller may learn who claims the scheme of a URL.
+    /// Returns whether a caller may learn who claims a URL's scheme.
     private func mayAsk(_ caller: Caller, about url: GenericURL) -> Bool {
         switch caller.callerClass {
         case .user: true
@@ -198,7 +199,8 @@ final class Explainer {
 }
 
 extension Claimant {
-    /// Whether a caller may learn that the handler or application is there: a confined caller knows only those that take its URLs.
+    /// Returns whether a caller may learn that the handler or application exists. If it is confined, it knows only
+    /// those that take its URLs.
     fileprivate func isShown(to caller: Caller) -> Bool {
         guard caller.callerClass.isConfined else { return true }
         do throws(OpenURLError) {

@@ -7,23 +7,24 @@ internal import Processes
 internal import Reactor
 internal import UserFiles
 
-/// The lane: a socket over which programs of the user reach the router without the bus, and the router reaches handlers.
+/// The lane: a socket over which programs of the user reach the router without the bus, and the router reaches
+/// handlers.
 ///
-/// A connection of the lane has a unique name, as on a bus, and everything that the router knows about callers, rights and limits
-/// applies to it. The kernel tells the process at the other end.
+/// Like a connection to a bus, each connection of the lane has a unique name, and everything that the router knows
+/// about callers, rights and limits applies to it. The kernel says which process is at the other end.
 ///
-/// A handler offers its connection. The router takes the connection while the same process owns the handler's name on the bus,
-/// which alone decides who the handler is.
+/// A handler offers its connection. The router uses it as long as the same process owns the handler's name on the bus,
+/// because only the bus decides who the handler is.
 final class Lane: Sendable {
-    /// One connection of a program.
+    /// A program's connection.
     private struct Socket {
-        /// The position of the connection among all.
+        /// Number of the connection, in the order in which they were opened.
         let number: UInt64
         let connection: Connection
         let credentials: Credentials
         /// The process at the other end when it connected; nil if it had exited.
         let process: ProcessIdentity?
-        /// The handlers whose calls the program wants to get here.
+        /// Handlers whose calls the program wants to get here.
         var offers: Set<BusName> = []
     }
 
@@ -31,17 +32,17 @@ final class Lane: Sendable {
         var listener: PeerListener?
         var lastNumber: UInt64 = 0
         var sockets: [BusName: Socket] = [:]
-        /// The names on the lane of the handlers that are reached here, by their unique names on the bus.
+        /// Names on the lane of the handlers that are reached here, by their unique names on the bus.
         var handlers: [BusName: BusName] = [:]
     }
 
-    /// The number of connections at a time. Other programs use the bus.
+    /// Number of connections at a time. If there are more, the other programs use the bus.
     private static let connections = 128
-    /// The number of handlers that one connection may offer itself for.
+    /// Number of handlers that one connection may offer itself for.
     private static let offersPerConnection = 16
 
-    /// The limits of the router's end: no program gets more memory for a message than for the arguments of a call. The answers of an
-    /// attached handler may be larger.
+    /// Limits of the router's end. No program gets more memory for a message than for the arguments of a call, but an
+    /// attached handler's answers may be larger.
     private static let limits: ConnectionLimits = {
         var limits = ConnectionLimits()
         limits.receivedMessageBytes = RouterLane.callBytes
@@ -58,13 +59,14 @@ final class Lane: Sendable {
 
     // MARK: The socket
 
-    /// Listens. The objects that the bus's connection exports now are exported to each program that connects.
+    /// Starts to listen. Each program that connects gets the objects that the bus's connection exports now.
     ///
-    /// - Parameter offered: called on the event loop when a program has offered its connection for the handler of a name.
-    /// - Throws: the reason in words, if there is a place for the socket and it cannot be used.
+    /// - Parameter offered: called on the event loop when a program has offered its connection for the handler of a
+    ///   name.
+    /// - Throws: the reason in words, if there is a place for the socket but it cannot be used.
     func listen(_ offered: @escaping @Sendable (BusName) -> Void) async throws {
         guard let path = LaneAddress.path(for: .session) else { return }
-        // The directory holds the socket and belongs to the user alone.
+        // The directory holds the socket and belongs only to the user.
         _ = try PrivateDirectory(String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)]), isMade: true)
         let listener = try await PeerListener.listen(
             at: LaneAddress.address(ofPath: path),
@@ -75,7 +77,7 @@ final class Lane: Sendable {
         ) { [unowned self] in
             accept($0, offered)
         }
-        // libdbus lets everyone connect, and leaves the rest to the directory.
+        // By itself, libdbus lets everyone connect, and leaves the rest to the directory.
         chmod(path, 0o600)
         state.withLock { $0.listener = listener }
     }
@@ -102,7 +104,8 @@ final class Lane: Sendable {
         }
     }
 
-    /// Finds the process at the other end of a connection; nil if it has exited, or if its number may belong to another process.
+    /// Finds the process at the other end of a connection; nil if it has exited, or if its number may belong to another
+    /// process.
     private static func program(at connection: isolated Connection) -> (Credentials, ProcessIdentity?) {
         let peer = connection.peerCredentials
         let gone = Credentials(pid: nil, uid: peer?.uid)
@@ -112,7 +115,7 @@ final class Lane: Sendable {
             let isRunning = pidfd_send_signal(descriptor.rawValue, 0, nil, 0) == 0
             return isRunning ? (peer, process) : (gone, nil)
         }
-        // An older kernel tells the number alone.
+        // An older kernel reports only the number.
         let descriptor = pidfd_open(CInt(bitPattern: pid), 0)
         guard descriptor >= 0 else { return (gone, nil) }
         return (Credentials(pid: pid, uid: peer.uid, processDescriptor: UnixFD(owning: descriptor)), process)
@@ -132,31 +135,31 @@ final class Lane: Sendable {
         for socket in sockets.values { await socket.connection.unexportAll() }
     }
 
-    /// Returns when every call that has arrived has its answer.
+    /// Returns as soon as every call that has arrived is answered.
     func waitUntilAnswered() async {
         for socket in state.withLock(\.sockets).values { await socket.connection.waitUntilAnswered() }
     }
 
-    /// Ends all connections.
     func close() async {
         for socket in state.withLock(\.sockets).values { await socket.connection.close() }
     }
 
     // MARK: Programs
 
-    /// The connection of a name on the lane; the bus's for any other name. Nil for a connection of the lane that has ended.
+    /// Returns the connection of a name on the lane, or the bus's for any other name; nil if the connection of the lane
+    /// has ended.
     func connection(of name: BusName) -> Connection? {
         name.isOnLane ? state.withLock { $0.sockets[name]?.connection } : bus
     }
 
-    /// The process at the other end of a connection of the lane; nil if the connection has ended.
+    /// Returns the process at the other end of a connection of the lane; nil if the connection has ended.
     func credentials(of name: BusName) -> Credentials? {
         state.withLock { $0.sockets[name]?.credentials }
     }
 
     // MARK: Handlers
 
-    /// Notes that a program wants to get the calls of a handler over its connection.
+    /// Notes that a program wants to get a handler's calls over its connection.
     ///
     /// - Throws: `limitsExceeded` for too many handlers.
     func offer(_ id: BusName, at name: BusName) throws(OpenURLError) {
@@ -175,13 +178,13 @@ final class Lane: Sendable {
     ///
     /// - Parameters:
     ///   - owner: the handler's unique name on the bus.
-    ///   - process: the process of the handler.
+    ///   - process: the handler's process.
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity) {
         let connection: Connection? = state.withLock { state in
             // The router may not have learnt yet that an earlier connection has ended.
             let offering = state.sockets.filter { $0.value.process == process && $0.value.offers.contains(id) }
             guard let (name, socket) = offering.max(by: { $0.value.number < $1.value.number }) else { return nil }
-            // A process has one connection to the bus for all its handlers.
+            // Each process has one connection to the bus for all its handlers.
             state.handlers = state.handlers.filter { $0.value != name }
             state.handlers[owner] = name
             return socket.connection
@@ -189,19 +192,20 @@ final class Lane: Sendable {
         connection?.assumeIsolated { $0.receiveLargeMessages() }
     }
 
-    /// Ends the connection of a handler whose process has ended, after the answers that have arrived. A child of the process may
+    /// Ends a handler's connection, after the answers that have arrived, because its process has exited but a child may
     /// have kept the connection.
     func detach(_ owner: BusName) {
         let connection = state.withLock { state in state.handlers[owner].flatMap { state.sockets[$0]?.connection } }
         connection?.assumeIsolated { $0.hangUp() }
     }
 
-    /// The connection to a handler: that of the lane if the handler is attached, otherwise the bus's.
+    /// Returns the connection to a handler: the lane's if it is attached, otherwise the bus's.
     func connection(toHandlerAt owner: BusName) -> Connection {
         state.withLock { state in state.handlers[owner].flatMap { state.sockets[$0]?.connection } } ?? bus
     }
 
-    /// The unique name on the bus of the handler that has a name on the lane; the name itself for any other caller.
+    /// Returns the unique name on the bus of a handler that has a name on the lane; for any other caller, the name
+    /// itself.
     func busName(of caller: BusName) -> BusName {
         guard caller.isOnLane else { return caller }
         return state.withLock { $0.handlers.first { $0.value == caller }?.key } ?? caller
@@ -216,6 +220,6 @@ extension BusName {
         self.init(stringLiteral: "\(Self.lanePrefix)\(number)")
     }
 
-    /// Whether a name is that of a connection of the lane.
+    /// Whether a name belongs to a connection of the lane.
     var isOnLane: Bool { rawValue.utf8.starts(with: Self.lanePrefix.utf8) }
 }

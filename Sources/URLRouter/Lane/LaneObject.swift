@@ -3,7 +3,7 @@ internal import OpenURLBus
 
 /// The object with which a program begins on the lane.
 enum LaneObject {
-    /// The interface for the connection of a name.
+    /// Returns the interface for the connection of a name.
     static func interface(
         _ lane: Lane,
         _ name: BusName,

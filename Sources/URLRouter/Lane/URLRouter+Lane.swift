@@ -2,7 +2,8 @@ internal import DBus
 internal import Logging
 
 extension URLRouter {
-    /// Lets programs of the user reach the router without the bus. Call the method when the router's name is this process's.
+    /// Lets programs of the user reach the router without the bus. Call this once the router's name belongs to this
+    /// process.
     public func openLane() async {
         do {
             try await lane?.listen { [unowned self] id in
@@ -13,15 +14,15 @@ extension URLRouter {
         }
     }
 
-    /// Refuses the calls that arrive over the lane from now on. Their senders use the bus.
+    /// Refuses calls that arrive over the lane from now on, so that their senders use the bus.
     public func refuseMoreOnLane() async { await lane?.refuseMore() }
 
-    /// Returns when every call that has arrived over the lane has its answer.
+    /// Returns as soon as every call that has arrived over the lane is answered.
     public func waitUntilAnsweredOnLane() async { await lane?.waitUntilAnswered() }
 
     /// Ends the connections of the lane.
     public func closeLane() async { await lane?.close() }
 
-    /// Continues all handlers that the router has stopped, because the router ends.
+    /// Continues all handlers that the router has stopped, because it is about to exit.
     public func continueHandlers() { sessions.continueStopped() }
 }

@@ -6,9 +6,9 @@ internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The requests of callers about handlers themselves.
+/// Handles callers' requests about handlers themselves.
 ///
-/// The object belongs to the router's actor.
+/// This belongs to the router's actor.
 final class HandlerLifecycle {
     private let handlers: KnownHandlers
     let sessions: HandlerSessions
@@ -16,10 +16,10 @@ final class HandlerLifecycle {
     private let deliveries: DeliveryScheduler?
     private let callers: Callers
     private let monitor: Monitor
-    /// The last time at which a caller asked to relieve memory.
+    /// When a caller last asked to relieve memory.
     private var lastRelief: ContinuousClock.Instant?
 
-    /// - Parameter deliveries: the URLs for later; nil without a place to store them.
+    /// - Parameter deliveries: the URLs for later; nil if there is no place to store them.
     init(
         _ handlers: KnownHandlers,
         _ sessions: HandlerSessions,
@@ -58,8 +58,8 @@ final class HandlerLifecycle {
         try await runningSession(id).suspend()
     }
 
-    /// Returns a warning about the process of a handler if the process still runs the program of an earlier registration, or of a
-    /// file that has been replaced.
+    /// Returns a warning if a handler's process still runs the program of an earlier registration, or of a file that
+    /// has been replaced.
     func earlierProgram(of handler: Handler) async -> String? {
         guard handler.kind == .native, handler.program != nil, handlers.temporary.reason(for: handler.id) != .claim,
             let pid = await sessions.find(handler)?.processes.processOfEarlierProgram()
@@ -67,12 +67,12 @@ final class HandlerLifecycle {
         return "process \(pid) is still running the earlier program; 'openurl terminate \(handler.id)' ends it"
     }
 
-    /// Ends a handler, and removes its saved state; returns when its process is gone.
+    /// Ends a handler, removes its saved state, and returns when its process is gone.
     func terminate(_ id: BundleIdentifier) async throws(OpenURLError) {
         if let session = try await endableSession(id) {
             let source = session.isInForeground ? session.process.returnPaths.take("") : nil
             try await session.terminate()
-            // Another handler may have come to the foreground meanwhile.
+            // In the meantime, another handler may have come to the foreground.
             if sessions.host.foreground.isEmpty, let source = handlers.registry.handler(named: source) {
                 bringBack(source)
             }
@@ -84,7 +84,7 @@ final class HandlerLifecycle {
         }
     }
 
-    /// Brings the handler that has sent a URL to the foreground again.
+    /// Brings the handler that has sent a URL back to the foreground.
     ///
     /// - Parameters:
     ///   - request: the name of the URL's request; empty for the latest one.
@@ -101,7 +101,7 @@ final class HandlerLifecycle {
         bringBack(source, tokens)
     }
 
-    /// Brings a handler to the foreground, in a task: the handler may be waiting for the one that leads back to it.
+    /// Brings a handler to the foreground, in a task, because it may be waiting for the one that leads back to it.
     private func bringBack(_ handler: Handler, _ tokens: OpenOptions = OpenOptions()) {
         guard handler.kind == .native else { return }
         let session = sessions.obtain(for: handler)
@@ -115,7 +115,7 @@ final class HandlerLifecycle {
         }
     }
 
-    /// Forgets the crashes of a handler, so that the handler may be started at once, and tries the URLs that wait for it.
+    /// Forgets a handler's crashes, so that it may be started at once, and tries the URLs that wait for it.
     func reset(_ id: BundleIdentifier) throws(OpenURLError) {
         guard let session = sessions[try handler(id).id] else { return }
         session.quarantine.forgetCrashes()
@@ -126,7 +126,7 @@ final class HandlerLifecycle {
         try await runningSession(id).notify(kind, value)
     }
 
-    /// The session of a handler that may run, also if the handler is no longer registered.
+    /// Returns the session of a handler that may be running, even if it is no longer registered.
     private func endableSession(_ id: BundleIdentifier) async throws(OpenURLError) -> HandlerSession? {
         if handlers.registry[id] == nil, let session = sessions[id], session.isRunning { return session }
         return try await sessions.find(handler(id))
@@ -162,7 +162,7 @@ final class HandlerLifecycle {
     ///
     /// - Returns: the number of the task, and the time that is left, in milliseconds.
     func beginBackgroundTask(_ name: String, caller: BusName?) async throws(OpenURLError) -> (UInt32, UInt32) {
-        // A handler of an earlier router begins its open tasks again as soon as this router has the name.
+        // As soon as this router has the name, the handlers of an earlier router begin their open tasks again.
         await callers.waitForRelease()
         return try callingSession(caller).background.beginTask(name)
     }
@@ -184,15 +184,15 @@ final class HandlerLifecycle {
 
     // MARK: State
 
-    /// The state of each handler that a caller may know of.
+    /// Returns the state of each handler that a caller may know of.
     func status(for caller: BusName?) async -> [HandlerStatus] {
         guard let own = await callers.ownIdentifier(of: caller) else { return await status() }
         return await status().filter { $0.id == own }
     }
 
-    /// The state of each handler.
+    /// Returns the state of each handler.
     func status() async -> [HandlerStatus] {
-        // The user may have started handlers by hand since the router looked.
+        // Since the router last looked, the user may have started handlers by hand.
         await sessions.findRunning(handlers.registry)
         await sessions.askForStates()
         var statuses: [HandlerStatus] = []
@@ -220,13 +220,13 @@ final class HandlerLifecycle {
         return statuses + unregistered
     }
 
-    /// The state of a handler: `active` for a command that runs.
+    /// Returns the state of a handler, which is `active` for a command that is running.
     func state(of handler: Handler) -> HandlerState {
         let runsCommand = handler.kind == .exec && applications.commandWriters[handler.id.rawValue]?.latest != nil
         return runsCommand ? .active : sessions.state(of: handler.id)
     }
 
-    /// The status of a handler with a command (`OUCommand`), with the process that has started last.
+    /// Returns the status of a handler with a command (`OUCommand`), with the latest process.
     private func status(ofCommandOf handler: Handler) -> HandlerStatus {
         let id = handler.id.rawValue
         guard let command = applications.commandWriters[id]?.latest else {
@@ -241,7 +241,8 @@ final class HandlerLifecycle {
         )
     }
 
-    /// Relieves memory for a caller. A request soon after another does nothing: each relief ends a handler.
+    /// Relieves memory for a caller. Because this ends a handler each time, nothing happens if the last time was a
+    /// moment ago.
     func relieveMemory() {
         if let lastRelief, lastRelief + sessions.host.limits.reliefPeriod > .now { return }
         lastRelief = .now
