@@ -128,7 +128,7 @@ final class Lane: Sendable {
         }
     }
 
-    /// Takes no more calls and no more connections. Calls that have arrived continue.
+    /// Refuses further calls and connections. Calls that have arrived continue.
     func refuseMore() async {
         let (listener, sockets) = state.withLock { ($0.listener, $0.sockets) }
         await listener?.close()

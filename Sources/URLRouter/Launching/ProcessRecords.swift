@@ -125,7 +125,7 @@ struct ProcessRecords: Sendable {
         return false
     }
 
-    /// Reads a handler's record; nil without a record. If the file is not a record, it is left alone.
+    /// Reads a handler's record; nil without a record. If the file is not a record, it is left as it is.
     private func record(of id: BundleIdentifier, in directory: borrowing PrivateDirectory) -> Record? {
         do throws(FileError) {
             let bytes = try directory.contents(of: id.rawValue, limit: Self.limit)

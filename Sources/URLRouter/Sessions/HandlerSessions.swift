@@ -177,7 +177,7 @@ final class HandlerSessions {
 
     // MARK: The end of the router
 
-    /// Continues all processes that the router has stopped, and makes sure that it stops no more.
+    /// Continues all processes that the router has stopped, and makes sure that it stops no others.
     func continueStopped() {
         host.isEnding = true
         for session in sessions.values {
