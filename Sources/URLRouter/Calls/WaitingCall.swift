@@ -64,30 +64,3 @@ final class WaitingCall {
         return try outcome.get()
     }
 }
-
-/// The URL with which a handler answers a call, without its parameters.
-struct CallAnswer {
-    enum Kind: String, CaseIterable {
-        case success, error, cancel
-    }
-
-    let kind: Kind
-    let token: String
-
-    init(_ kind: Kind, _ token: String) {
-        self.kind = kind
-        self.token = token
-    }
-
-    /// Reads a URL of the scheme of answers; nil for one that no call has given out.
-    init?(_ url: GenericURL) {
-        guard let token = url.networkLocation?.lowercased(), let kind = Kind(rawValue: String(url.path.dropFirst()))
-        else {
-            return nil
-        }
-        self.init(kind, token)
-    }
-
-    /// The URL as text.
-    var text: String { "\(XCallbackURL.replyScheme)://\(token)/\(kind.rawValue)" }
-}
