@@ -26,6 +26,12 @@ package enum ProcessProgram {
         return String(validatingCString: resolved)
     }
 
+    /// Whether a process hides from the other programs of its user: its files in `/proc` then belong to root (PR_SET_DUMPABLE(2const)).
+    package static func isHidden(pid: UInt32) -> Bool {
+        var status = stat()
+        return stat("/proc/\(pid)", &status) == 0 && status.st_uid != geteuid()
+    }
+
     // MARK: A replaced file
 
     /// The end that the kernel gives the path of a file that was removed or replaced (proc_pid_exe(5)).

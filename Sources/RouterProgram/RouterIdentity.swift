@@ -38,7 +38,7 @@ package struct RouterIdentity: Sendable {
         guard let owner = ProcessProgram.shownPath(pid: pid) else {
             // A process that has exited, or that this namespace does not have, cannot be compared, and a confined program can compare
             // no process. But a router never hides its program.
-            guard Self.isHidden(pid) else { return nil }
+            guard ProcessProgram.isHidden(pid: pid) else { return nil }
             return "\(RouterService.name) belongs to process \(pid), which hides its program; "
                 + "end that process, or set \(Self.variable) to 'any' if it is a router that you started"
         }
@@ -52,12 +52,6 @@ package struct RouterIdentity: Sendable {
         if let service, !service.contains(where: Self.isRouter), Self.isRouter(program) { return nil }
         return "\(RouterService.name) belongs to \(owner) (process \(pid)), not to \(expected); "
             + "end that program, or set \(Self.variable) to its path if it is a router that you started"
-    }
-
-    /// Whether a process hides from the other programs of its user: its files in `/proc` then belong to root (PR_SET_DUMPABLE(2const)).
-    private static func isHidden(_ pid: UInt32) -> Bool {
-        var status = stat()
-        return unsafe stat("/proc/\(pid)", &status) == 0 && status.st_uid != geteuid()
     }
 
     private static func isRouter(_ path: String) -> Bool { path.hasSuffix("/\(fileName)") }

@@ -21,6 +21,7 @@ import Testing
         #expect(ProcessProgram.shownPath(pid: own) == path)
         #expect(ProcessProgram.file(pid: own) == path)
         #expect(!ProcessProgram.isReplaced(pid: own))
+        #expect(!ProcessProgram.isHidden(pid: own))
     }
 
     @Test func processThatIsGoneHasNoProgram() {
@@ -28,6 +29,7 @@ import Testing
         #expect(ProcessProgram.shownPath(pid: .max) == nil)
         #expect(ProcessProgram.file(pid: .max) == nil)
         #expect(!ProcessProgram.isReplaced(pid: .max))
+        #expect(!ProcessProgram.isHidden(pid: .max))
     }
 
     @Test func neighbourIsInTheDirectoryOfThisProgram() throws {
