@@ -68,7 +68,7 @@ import Testing
             #expect(try await openurl(["queue", word, "--all"], on: router).status == 0)
             #expect(await router.lifecycleCalls.suffix(2) == ["\(word) 7", "\(word) 8"])
             let unknown = try await openurl(["queue", word, "x", "5"], on: router)
-            #expect(unknown.errors == "openurl: x: 'x' is not the number of a URL; 'openurl queue' lists the queue\n")
+            #expect(unknown.errors == "openurl: x: there is no URL 'x' in the queue\n")
             #expect(await router.lifecycleCalls.last == "\(word) 5")
             #expect(try await openurl(["queue", word], on: router).status == 64)
             #expect(try await openurl(["queue", word, "--all", "3"], on: router).status == 64)

@@ -143,7 +143,7 @@ import Testing
         let command = "\(lines) | '\(RouterProcess.command.path)' callback --paste --no-open '\(Self.authorize)'"
         let run = try await router.run("timeout", "--signal=KILL", "60", "sh", "-c", command)
         #expect(run.status == 0 && run.output == "\(Self.callback)\n", "\(run.errors)")
-        #expect(run.errors.split(separator: "\n").count { $0.contains("the line is not the callback") } == 2)
+        #expect(run.errors.split(separator: "\n").count { $0.contains("that is not the callback") } == 2)
         // In a session of SSH without a display, the browser is elsewhere.
         let remote = "\(lines) | SSH_CONNECTION=x '\(RouterProcess.command.path)' callback '\(Self.authorize)'"
         #expect(

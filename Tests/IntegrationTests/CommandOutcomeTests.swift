@@ -99,7 +99,7 @@ import Testing
         defer { bus.stop() }
         let noRouter = try await CommandRun(RouterProcess.command, ["good:x"], bus.environment, in: bus.directory)
         #expect(noRouter.status == 69)
-        #expect(noRouter.errors.hasPrefix("openurl: the router is not running, and the bus cannot start it: start "))
+        #expect(noRouter.errors.hasPrefix("openurl: the router is not running, and the bus cannot start it; start "))
         var environment = bus.environment
         environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/nonexistent"
         let noBus = try await CommandRun(RouterProcess.command, ["good:x"], environment, in: bus.directory)

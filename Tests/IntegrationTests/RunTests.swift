@@ -357,7 +357,7 @@ import Testing
         let missing = try await router.openurl(options + ["/nonexistent"])
         #expect(missing.status == 4 && missing.errors.contains("/nonexistent cannot be started"))
         let unnamed = try await router.openurl("run", "--claim", "free", "--", "true")
-        #expect(unnamed.status == 64 && unnamed.errors.contains("say it with '--handler ID'"))
+        #expect(unnamed.status == 64 && unnamed.errors.contains("give it with '--handler ID'"))
         let noProgram = try await router.openurl("run", "--claim", "free", "./app")
         #expect(noProgram.status == 64 && noProgram.errors.contains("after '--'"))
         #expect(try await router.schemes()["free"] == nil)

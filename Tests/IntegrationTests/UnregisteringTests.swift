@@ -95,7 +95,7 @@ import Testing
             try RouterProcess.write(Self.id, [], in: directory, extra: ["OULaunchTimeout": "soon"])
         }
         defer { router.stop() }
-        #expect(try await router.failure("app:1").message.contains("\(Self.id).plist claims it and has errors"))
+        #expect(try await router.failure("app:1").message.contains("\(Self.id).plist claims it but has errors"))
         #expect(try await router.failure("other:1").message.contains("register one with"))
     }
 

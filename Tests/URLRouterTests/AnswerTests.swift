@@ -58,7 +58,7 @@ import Testing
 
     private static let crashed = OpenURLError(
         .handlerCrashed,
-        "com.example.app exited before it answered; it may have acted on the URL"
+        "com.example.app ended before it answered; it may have acted on the URL"
     )
     private static let noHandler = OpenURLError(
         .launchFailed,

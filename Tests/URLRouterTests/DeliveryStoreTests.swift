@@ -121,7 +121,7 @@ import Testing
         let first = try await store.accept(delivery("app:1"), at: 0)
         _ = try await store.accept(delivery("app:2"), at: 0)
         let reason =
-            "it holds 2 URLs of the handler com.example.sender, and one sender gets at most half of the room that is left"
+            "it has 2 URLs of the handler com.example.sender, and one sender gets at most half of the room that is left"
         let full = DeliveryStoreError(path: directory.queue, reason: reason, isFull: true)
         await #expect(throws: full) { try await store.accept(delivery("app:3"), at: 0) }
         // A dead letter also counts towards the limit.

@@ -116,7 +116,7 @@ import Testing
         #expect(symlink(target, file) == 0)
         #expect(try await launcher(output()).run(handler("echo lost")) == .exited(status: 0))
         #expect(log.lines.count == 1)
-        #expect(log.lines.first?.hasPrefix("warning com.example.app: its output is lost: ") == true)
+        #expect(log.lines.first?.hasPrefix("warning com.example.app: its output is lost, because ") == true)
         #expect(unlink(file) == 0 && mkfifo(file, 0o600) == 0)
         #expect(try await launcher(output()).run(handler("echo lost")) == .exited(status: 0))
         #expect(log.lines.count == 2 && access(target, F_OK) != 0)

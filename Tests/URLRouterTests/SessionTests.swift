@@ -83,7 +83,7 @@ import Testing
 
     @Test func failedLaunchNamesTheOtherNamesThatTheBusHasTold() async throws {
         let error = try await launchFailure(["com.example.other1", "com.example.other2"], slow: "com.example.other2")
-        #expect(error?.message.contains("and took com.example.other1; ") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("but took com.example.other1; ") == true, "\(error?.message ?? "")")
     }
 
     @Test func sessionOfARegisteredHandlerStays() async throws {
