@@ -63,16 +63,14 @@ import Testing
         #expect(router.log == ["begin late"])
     }
 
-    /// The next router may know a task from the records of the one before, or may not know it.
-    @Test(arguments: [(UInt32(7), ["end 7"]), (9, [])]) func newRouterHasEachTaskOnce(earlier: UInt32, ends: [String])
-        async
-    {
+    /// The next router may know a task from the records of the one before, or may give it the same number again.
+    @Test(arguments: [7, 9] as [UInt32]) func newRouterHasEachTaskOnce(earlier: UInt32) async {
         let application = application(router)
         router.grant = .begun(earlier)
         let task = await application.beginBackgroundTask(named: "upload")
         router.grant = .begun(9)
         await application.backgroundTasks.renew()
-        #expect(router.log == ["begin upload", "begin upload"] + ends)
+        #expect(router.log == ["begin upload", "begin upload"] + (earlier == 9 ? [] : ["end 7"]))
         application.endBackgroundTask(task)
         #expect(router.log.last == "end 9")
     }
