@@ -1,15 +1,15 @@
 public import DBus
 
-/// The facts about the end of a wait for a callback, or about a callback that was refused: the `details` of
+/// Facts about the end of a wait for a callback, or about a callback that was refused: the `details` of
 /// ``CallbackHandleInterface/completed`` and ``CallbackHandleInterface/refused``.
 public struct CallbackDetails: Sendable, Hashable {
     /// The program that brought the callback, as the bus and the kernel describe it.
     public var source = OpenContext.Source()
-    /// The bundle identifier of the handler that brought the callback; nil for another program.
+    /// Bundle identifier of the handler that brought the callback; nil for another program.
     public var sourceApplication: String?
-    /// The token that lets the program take the focus (`XDG_ACTIVATION_TOKEN`).
+    /// Activation token, which lets the program take the focus (`XDG_ACTIVATION_TOKEN`).
     public var activationToken: String?
-    /// The reason why the wait ended without a callback, or why a callback was refused.
+    /// Why the wait ended without a callback, or why a callback was refused.
     public var error: RemoteError? {
         get { errorFields.error.map(RemoteError.init) }
         set { errorFields.error = newValue.map(ErrorFields.NamedError.init) }

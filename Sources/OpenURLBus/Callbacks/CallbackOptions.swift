@@ -1,33 +1,34 @@
 package import DBus
 
-/// The options of a program that waits for a callback: the `options` of ``CallbackInterface/request``.
+/// Options of a program that waits for a callback: the `options` of ``CallbackInterface/request``.
 public struct CallbackOptions: Sendable, Hashable {
-    /// The last element of the path of the handle; nil if the router chooses it.
+    /// Last element of the handle's path; nil lets the router choose it.
     public var handleToken: HandleToken?
-    /// The value that the callback has to bring as `state`. Without the option, it is the `state` of the URL that is opened; if that
-    /// URL has none, every value is accepted.
+    /// The value that the callback has to bring as `state`. If this is nil, it is the `state` of the URL that is
+    /// opened; if that URL has none either, any value is accepted.
     public var state: String?
-    /// The time for which the program waits, rounded up to whole milliseconds: at most ``maximumTimeout``. Without the option, the
-    /// time is ``usualTimeout``.
+    /// Time limit of the wait, rounded up to whole milliseconds: at most ``maximumTimeout``, and ``usualTimeout`` if
+    /// this is nil.
     public var timeout: Duration?
-    /// The programs that may bring the callback; empty for every program.
+    /// Programs that may bring the callback; empty for every program.
     ///
-    /// An element is the identifier of a handler or of a sandbox, a raw value of ``CallerClass``, or the absolute path of a program.
+    /// Each element is the identifier of a handler or of a sandbox, a raw value of ``CallerClass``, or the absolute
+    /// path of a program.
     public var answerFrom: [String] = []
 
-    /// The token that lets the program that opens the URL take the focus (`XDG_ACTIVATION_TOKEN`).
+    /// Activation token, which lets the program that opens the URL take the focus (`XDG_ACTIVATION_TOKEN`).
     public var activationToken: String?
 
-    /// The time for which a program waits that gives no time.
+    /// Time limit if the program gives none.
     public static let usualTimeout = Duration.seconds(300)
-    /// The longest time for which a program can wait.
+    /// The longest time limit that a program can give.
     public static let maximumTimeout = Duration.seconds(86_400)
-    /// The largest size of ``state`` and of each element of ``answerFrom``, in bytes.
+    /// Largest size of ``state`` and of each element of ``answerFrom``, in bytes.
     public static let maximumBytes = 4096
-    /// The largest number of elements in ``answerFrom``.
+    /// Largest number of elements in ``answerFrom``.
     public static let maximumSources = 16
 
-    /// Creates options that ask for nothing.
+    /// Creates empty options.
     public init() {}
 
     private var milliseconds: UInt32? {

@@ -8,18 +8,18 @@ public import RFC1808
 /// | `myapp://auth` | the URLs of the scheme with this host |
 /// | `myapp://auth/done`, `com.example.app:/done` | the URLs at the path and below it |
 ///
-/// The scheme and the host are compared without case. A path ends at a `/`, so `/done` is not the beginning of `/donee`. A slash at
-/// the end of the path, the query and the fragment have no meaning in a pattern.
+/// Case does not matter in the scheme and the host. A path matches whole segments, so `/done` is not the beginning of
+/// `/donee`. In a pattern, a slash at the end of the path means nothing, and neither do a query and a fragment.
 public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
-    /// The scheme in lower case.
+    /// Scheme in lower case.
     public let scheme: String
-    /// The host in lower case; nil for URLs without a host, and for every URL if the path is empty too.
+    /// Host in lower case; nil for URLs without a host, and for every URL if the path is empty too.
     package let host: String?
     private let port: UInt16?
-    /// The path without a slash at its end; empty for every path.
+    /// Path without a slash at its end; empty for every path.
     private let path: String
 
-    /// The largest size of a pattern, in bytes.
+    /// Largest size of a pattern, in bytes.
     public static let maximumBytes = 2048
 
     /// Creates the pattern for every URL of a scheme; nil if the text is not a scheme.
@@ -36,7 +36,7 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a pattern.
     ///
-    /// - Throws: ``OpenURLError/Code/malformedURL`` for a text of another form.
+    /// - Throws: ``OpenURLError/Code/malformedURL`` if the text does not have the form of a pattern.
     public init(_ text: String) throws(OpenURLError) {
         if let whole = CallbackPattern(scheme: text) {
             self = whole
@@ -51,10 +51,10 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
         try self.init(url)
     }
 
-    /// Reads the pattern of the URL that a sign-in server sends the browser to: the value of `redirect_uri` in the address of the
-    /// sign-in page (RFC 6749 section 4.1.1).
+    /// Reads the pattern of the URL to which a sign-in server sends the browser: the value of `redirect_uri` in the
+    /// address of the sign-in page (RFC 6749 section 4.1.1).
     ///
-    /// - Throws: ``OpenURLError/Code/malformedURL`` if there is no such value, or if the value is not a URL.
+    /// - Throws: ``OpenURLError/Code/malformedURL`` if there is no such value, or if it is not a URL.
     public init(redirectOf url: GenericURL) throws(OpenURLError) {
         guard let text = FormParameters(url)["redirect_uri"] else {
             throw OpenURLError(
@@ -78,11 +78,11 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
         path = url.comparedPath
     }
 
-    /// Returns whether the pattern is for a URL. A path with `.` or `..` in it may lead elsewhere, so only a pattern without a path
-    /// is for such a URL.
+    /// Returns whether a URL matches. If its path has `.` or `..` in it, the URL may lead elsewhere, so only a pattern
+    /// without a path matches.
     public func matches(_ url: GenericURL) -> Bool { matches(CallbackTarget(url)) }
 
-    /// Returns whether the pattern is for a URL.
+    /// Returns whether a URL matches, given its parts.
     package func matches(_ target: CallbackTarget) -> Bool {
         guard target.scheme == scheme else { return false }
         if host == nil, path.isEmpty { return true }
@@ -93,7 +93,7 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
         return next == nil || next == UInt8(ascii: "/")
     }
 
-    /// Whether the pattern is for fewer URLs than another pattern, where both are for one URL.
+    /// Returns whether this pattern matches fewer URLs than another one, provided that some URL matches both.
     package func isNarrower(than other: CallbackPattern) -> Bool {
         (path.utf8.count, host == nil ? 0 : 1) > (other.path.utf8.count, other.host == nil ? 0 : 1)
     }
@@ -104,14 +104,14 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The parts of a URL that patterns are compared with. They are taken out once for all patterns, because the path may have thousands
-/// of segments.
+/// The parts of a URL that a pattern is compared with. They are taken out once for all patterns, because the path may
+/// have thousands of segments.
 package struct CallbackTarget: Sendable {
     package let scheme: String?
     fileprivate let host: String?
     fileprivate let port: UInt16?
     fileprivate let hasUser: Bool
-    /// The path, as far as a pattern can name it.
+    /// As much of the path as a pattern can name.
     fileprivate let path: [UInt8]
     fileprivate let hasPlainPath: Bool
 
@@ -127,32 +127,32 @@ package struct CallbackTarget: Sendable {
 }
 
 extension CallbackPattern {
-    /// The schemes whose URLs no program can wait for: those of web pages, of scripts, and of files.
+    /// Schemes whose URLs no program can wait for: those of web pages, of scripts, and of files.
     package static let schemesOfBrowsers: Set = [
         "about", "blob", "data", "file", "ftp", "http", "https", "javascript", "view-source", "ws", "wss",
     ]
 
-    /// Whether the URLs lead to this machine itself over HTTP, so that a server of the program has to wait for them (RFC 8252
-    /// section 7.3).
+    /// Whether the URLs lead back to this machine over HTTP, so that the program has to wait for them with a server of
+    /// its own (RFC 8252 section 7.3).
     package var isLoopback: Bool {
         scheme == "http" && ["127.0.0.1", "[::1]", "localhost"].contains(host)
     }
 }
 
 extension GenericURL {
-    /// The host in lower case; nil for a URL without a host.
+    /// Host in lower case; nil for a URL without a host.
     fileprivate var comparedHost: String? {
         host.flatMap { $0.isEmpty ? nil : $0.lowercased() }
     }
 
-    /// The path without slashes at its end.
+    /// Path without slashes at its end.
     fileprivate var comparedPath: String {
         let path = (opaquePart ?? path).utf8
         let end = path.lastIndex { $0 != UInt8(ascii: "/") }.map(path.index(after:)) ?? path.startIndex
         return String(Substring(path[..<end]))
     }
 
-    /// Whether no segment of the path stands for this directory or for the directory above.
+    /// Whether no segment of the path stands for this directory or for its parent.
     fileprivate var hasPlainPath: Bool {
         var rest = Array(path.utf8)[...]
         while let start = rest.firstIndex(where: { $0 != UInt8(ascii: "/") }) {
@@ -165,7 +165,7 @@ extension GenericURL {
 }
 
 extension ArraySlice<UInt8> {
-    /// Whether the bytes are `.` or `..`, each dot as such or escaped.
+    /// Whether the bytes are `.` or `..`, with each dot either plain or escaped.
     fileprivate var isOneOrTwoDots: Bool {
         var rest = self
         for count in 0...2 {

@@ -1,33 +1,33 @@
 internal import ByteCoding
 package import RFC1808
 
-/// The parameters of a URL as OAuth writes them: `application/x-www-form-urlencoded` (RFC 6749 appendix B), in the query or in the
-/// fragment (RFC 6749 section 4.2.2).
+/// Parameters of a URL as OAuth writes them: `application/x-www-form-urlencoded` (RFC 6749 appendix B), in the query or
+/// in the fragment (RFC 6749 section 4.2.2).
 package struct FormParameters: Sendable, Hashable {
     private let pairs: [(name: String, value: String)]
 
-    /// Reads the parameters. A pair whose escapes are not UTF-8 is left out, and so is one whose text is too slow to compare.
+    /// Reads the parameters. It leaves out a pair if its escapes are not UTF-8, or if its text is too slow to compare.
     package init(_ url: GenericURL) {
         pairs = [url.query, url.fragment].compactMap(\.self).flatMap(Self.pairs)
     }
 
-    /// Reads the parameters of the query alone.
+    /// Reads only the parameters of the query.
     package init(queryOf url: GenericURL) {
         pairs = url.query.map(Self.pairs) ?? []
     }
 
-    /// All values of each parameter, in their order.
+    /// All values of each parameter, in order.
     package var values: [String: [String]] {
         Dictionary(pairs.map { ($0.name, [$0.value]) }, uniquingKeysWith: +)
     }
 
-    /// Returns the value of a parameter; nil if there is none, and if different values contradict each other.
+    /// Returns the value of a parameter; nil if it is missing, or if different values contradict each other.
     package subscript(name: String) -> String? {
         let values = Set(pairs.filter { $0.name == name }.map(\.value))
         return values.count == 1 ? values.first : nil
     }
 
-    /// The parameters with one value each, by name.
+    /// Parameters that have one value, by name.
     package var members: [(name: String, value: String)] {
         Set(pairs.map(\.name)).sorted().compactMap { name in self[name].map { (name: name, value: $0) } }
     }
@@ -58,14 +58,14 @@ package struct FormParameters: Sendable, Hashable {
 
     /// Decodes a name or a value; nil if the bytes are not UTF-8, or if the text has too many combining marks in a row.
     static func decoded(_ text: Substring) -> String? {
-        // A URL may have thousands of parameters.
+        // There may be thousands of parameters.
         guard text.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) else {
             return String(text)
         }
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {
-            // A URL has two digits after each `%`.
+            // In a URL, two digits follow each `%`.
             if byte == UInt8(ascii: "%"), let value = UInt8(String(rest.prefix(2)) ?? "", radix: 16) {
                 bytes.append(value)
                 rest = rest.dropFirst(2)
@@ -90,7 +90,7 @@ package struct FormParameters: Sendable, Hashable {
 }
 
 extension GenericURL {
-    /// Returns the URL with a value for a parameter of its query, instead of the values that the parameter has.
+    /// Returns the URL with one value for a parameter of its query, in place of the values that it has.
     ///
     /// - Throws: ``OpenURLError/Code/malformedURL`` if the URL would be too long.
     package func setting(_ name: String, to value: String) throws(OpenURLError) -> GenericURL {
@@ -101,7 +101,7 @@ extension GenericURL {
         return try replacingQuery(with: pairs)
     }
 
-    /// Returns the URL with a query of these pairs, and without a query if there are none.
+    /// Returns the URL with a query of these pairs, or without a query if there are none.
     ///
     /// - Throws: ``OpenURLError/Code/malformedURL`` if the URL cannot have the query.
     func replacingQuery(with pairs: [String]) throws(OpenURLError) -> GenericURL {

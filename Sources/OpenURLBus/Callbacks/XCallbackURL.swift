@@ -1,14 +1,14 @@
 package import RFC1808
 
-/// The names of x-callback-url (revision 3 of the draft): a program opens a URL, and the handler answers by opening a URL of the
-/// program.
+/// Names of x-callback-url (revision 3 of the draft): a program opens a URL, and the handler answers by opening a URL
+/// of the program.
 package enum XCallbackURL {
-    /// The host of the URLs.
+    /// Host of these URLs.
     package static let host = "x-callback-url"
-    /// The scheme of the answers to the router's calls. The URLs hold a secret.
+    /// Scheme of the answers to the router's calls. Such a URL holds a secret.
     package static let replyScheme = "openurl-reply"
 
-    /// Returns whether a text begins as an answer to a call. The text need not be a URL.
+    /// Returns whether a text begins as an answer to a call does. It need not be a URL.
     package static func isReply(_ text: String) -> Bool {
         let beginning = text.utf8.prefix(replyScheme.utf8.count + 1)
         return String(Substring(beginning)).lowercased() == "\(replyScheme):"
@@ -19,7 +19,7 @@ extension GenericURL {
     /// Whether the URL follows x-callback-url.
     package var isXCallback: Bool { host?.lowercased() == XCallbackURL.host }
 
-    /// Returns the URL without the parameters that x-callback-url keeps for itself: those with a name that begins with `x-`.
+    /// Returns the URL without the parameters that x-callback-url keeps for itself, whose names begin with `x-`.
     package func removingXParameters() throws(OpenURLError) -> GenericURL {
         guard let query else { return self }
         let pairs = query.split(separator: "&", omittingEmptySubsequences: false)
@@ -30,9 +30,9 @@ extension GenericURL {
         return kept.count == pairs.count ? self : try replacingQuery(with: kept.map(String.init))
     }
 
-    /// Returns the URL with further parameters at the end of its query.
+    /// Returns the URL with more parameters at the end of its query.
     ///
-    /// - Throws: ``OpenURLError/Code/limitsExceeded`` if the URL becomes longer than a URL may be.
+    /// - Throws: ``OpenURLError/Code/limitsExceeded`` if this makes the URL too long.
     package func appending(_ parameters: [(name: String, value: String)]) throws(OpenURLError) -> GenericURL {
         guard !parameters.isEmpty else { return self }
         let before = query.map { $0.isEmpty ? [] : [String($0)] } ?? []

@@ -3,10 +3,10 @@ public import DBus
 /// `org.freedesktop.Application`: the interface through which the desktop reaches a program over the bus ("D-Bus
 /// Activation", desktop entry specification).
 ///
-/// The router exports the interface so that a desktop entry can name the router. Each handler exports the interface so
-/// that the desktop can reach the handler without a router.
+/// The router exports it so that a desktop entry can name the router. Each handler exports it too, so that the desktop
+/// can reach the handler without a router.
 public enum FreedesktopApplication {
-    /// The interface's name.
+    /// Name of the interface.
     public static let name: InterfaceName = "org.freedesktop.Application"
 
     /// Starts the program without a URL.
@@ -32,7 +32,7 @@ public enum FreedesktopApplication {
         return options
     }
 
-    /// Returns the `platform_data` that correspond to options.
+    /// Returns the `platform_data` that corresponds to options.
     public static func platformData(_ options: OpenOptions) -> [String: Value] {
         var data: [String: Value] = [:]
         data["activation-token"] = options.activationToken.map(Value.string)

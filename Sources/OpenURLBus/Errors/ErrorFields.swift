@@ -2,19 +2,19 @@ internal import DBus
 
 /// An error as the keys `error` and `message`, which several types have.
 package struct ErrorFields: Sendable, Hashable {
-    /// An error whose name does not have to follow the rules of D-Bus.
+    /// An error whose name need not follow the rules of D-Bus.
     struct NamedError: Hashable {
         var name: String
         var message: String
     }
 
-    /// The error; nil where there is none. A message without the name of an error is ignored.
+    /// The error, or nil. If there is a message but no name, it is ignored.
     var error: NamedError? {
         get { name.map { NamedError(name: $0, message: message ?? "") } }
         set { (name, message) = (newValue?.name, newValue?.message) }
     }
 
-    // The keys arrive in any order.
+    // The keys can arrive in either order.
     fileprivate var name: String?
     fileprivate var message: String?
 
@@ -33,12 +33,12 @@ package protocol ErrorReporting: Sendable {
 }
 
 extension Field where Root: ErrorReporting {
-    /// The key `error`.
+    /// `error`
     static var error: Field {
         Field("error", { $0.errorFields.name }, { $0.errorFields.name = $1 }, "The name of the error, if there is one.")
     }
 
-    /// The key `message`.
+    /// `message`
     static var message: Field {
         Field(
             "message",
@@ -65,7 +65,7 @@ extension ErrorFields.NamedError {
 }
 
 extension RemoteError {
-    /// Creates an error of D-Bus; a name that does not follow the rules becomes `Failed`.
+    /// Creates an error of D-Bus. If its name does not follow the rules, it becomes `Failed`.
     init(_ error: ErrorFields.NamedError) {
         self.init(ErrorName(error.name) ?? .failed, error.message)
     }

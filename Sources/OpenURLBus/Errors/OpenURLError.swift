@@ -1,22 +1,22 @@
 public import DBus
 
-/// An error of an open: one cause, one D-Bus error name.
+/// Why a URL was not opened: one cause, with one D-Bus error name.
 ///
-/// The message is for a person. The message names the handler and the phase, and gives advice where advice is possible.
+/// The message is for a person. It names the handler and the phase, and gives advice where it can.
 public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The causes.
+    /// Causes of an error.
     public enum Code: String, Sendable, Hashable, CaseIterable {
         /// The handler's `open` answered no.
         case declined = "Declined"
-        /// `willFinishLaunching` or `didFinishLaunching` answered no, so `open` was not called.
+        /// Either `willFinishLaunching` or `didFinishLaunching` answered no, so `open` was not called.
         case launchVetoed = "LaunchVetoed"
         /// No manifest claims the scheme.
         case noHandler = "NoHandler"
-        /// The handler could not be started, ended before it was ready, or did not take its name.
+        /// The handler could not be started, exited before it was ready, or did not take its name.
         case launchFailed = "LaunchFailed"
-        /// The handler had the URL and ended before the answer. The handler may have acted on the URL.
+        /// The handler had the URL and exited before it answered. It may have acted on the URL.
         case handlerCrashed = "HandlerCrashed"
-        /// The time limit of the launch, of the open or of the caller ran out.
+        /// Time ran out for the launch, for the open or for the caller.
         case timedOut = "TimedOut"
         /// The handler does not accept URLs from this sender.
         case notAllowed = "NotAllowed"
@@ -28,33 +28,34 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
         case notQueued = "NotQueued"
         /// The caller withdrew the request, or the person did so in the handler.
         case cancelled = "Cancelled"
-        /// The handler's answer has another type than the contract says. The handler may have acted on the URL.
+        /// The handler's answer does not have the type in the contract. It may have acted on the URL.
         case invalidReply = "InvalidReply"
         /// Another program waits for the same callback, or has claimed the scheme.
         case alreadyClaimed = "AlreadyClaimed"
         /// The text is not a URL.
         case malformedURL = "MalformedURL"
 
-        /// The name of the D-Bus error, such as `org.openurl.Error.Declined`.
+        /// Name of the D-Bus error, such as `org.openurl.Error.Declined`.
         public var errorName: ErrorName { ErrorName(stringLiteral: Self.prefix + rawValue) }
 
         fileprivate static let prefix = "org.openurl.Error."
     }
 
-    /// The cause.
+    /// Cause of the error.
     public let code: Code
-    /// The description of the error, in a sentence without a full stop.
+    /// Description of the error, as a sentence without a full stop.
     public let text: QuotingText
-    /// The description of the error as plain text.
+    /// ``text`` as a plain string.
     public var message: String { text.description }
 
-    /// Creates an error with a literal, whose interpolated parts are quotations.
+    /// Creates an error from a literal. Interpolated parts count as quotations.
     public init(_ code: Code, _ text: QuotingText) {
         self.code = code
         self.text = text
     }
 
-    // A literal becomes a `QuotingText`, although `String` is the usual type of literals: the initializer is generic, and disfavoured.
+    // Literals become a `QuotingText`, although `String` is their usual type, because this initializer is generic and
+    // disfavoured.
     /// Creates an error whose whole message is a quotation, such as the message of another program.
     @_disfavoredOverload public init(_ code: Code, _ message: some StringProtocol) {
         self.init(code, QuotingText(quoting: String(message)))
@@ -62,7 +63,7 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// Creates an error from an error of the bus.
     ///
-    /// - Returns: nil for an error with another name.
+    /// - Returns: Nil if the error has any other name.
     public init?(_ error: RemoteError) {
         guard error.name.rawValue.hasPrefix(Code.prefix),
             let code = Code(rawValue: String(error.name.rawValue.dropFirst(Code.prefix.count)))
@@ -70,11 +71,11 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
         self.init(code, error.message)
     }
 
-    /// The message.
+    /// Same as ``message``.
     public var description: String { message }
 }
 
 extension OpenURLError: DBusErrorConvertible {
-    /// The error as it is on the bus.
+    /// This error as it is sent over the bus.
     public var dbusError: RemoteError { RemoteError(code.errorName, message) }
 }

@@ -1,16 +1,16 @@
-/// The decision that `OpenURL` would take for a URL, and the reasons: the result of `Explain`.
+/// The decision that `OpenURL` would make about a URL, and the reasons: the result of `Explain`.
 public struct Explanation: Sendable, Hashable {
     /// One handler or application that claims the URL.
     public struct Candidate: Sendable, Hashable {
-        /// The bundle identifier, or the name of the desktop file.
+        /// Bundle identifier, or name of the desktop file.
         public var id: String
-        /// The way in which the candidate gets URLs.
+        /// Means by which the candidate gets URLs.
         public var kind: Reported<HandlerKind>
-        /// The pattern for the URL's host that the URL matches; nil for a candidate that accepts any host.
+        /// The pattern that the URL's host matches; nil if the candidate accepts any host.
         public var host: String?
-        /// Whether the candidate would get the URL.
+        /// Whether this candidate would get the URL.
         public var wins: Bool
-        /// The reason why the candidate won or lost, in words.
+        /// Why it won or lost, in words.
         public var reason: String
 
         /// Creates a candidate.
@@ -23,42 +23,41 @@ public struct Explanation: Sendable, Hashable {
         }
     }
 
-    /// The names of the parts that a URL can have, in the order in which a URL has them. The password is not a part.
+    /// Names of the parts that a URL can have, in the order in which they appear. The password is not one of them.
     public static let partNames = Parts.fields.all.map(\.key)
 
-    /// The URL, as the caller wrote it. With ``OpenOptions/desktopEntry``, the URL with the escapes that it gets.
+    /// The URL as the caller wrote it, or with the escapes that it gets because of ``OpenOptions/desktopEntry``.
     public var url: String
-    /// The parts of the URL that are present, as the caller wrote them, by ``partNames``.
+    /// The URL's parts as the caller wrote them, by ``partNames``. Missing parts are left out.
     public var parts: [String: String] {
         get { partFields.texts }
         set { partFields.texts = newValue }
     }
-    /// The MIME type of the file that the URL names; nil for any other URL.
+    /// MIME type of the file that the URL names; nil for any other URL.
     public var contentType: String?
-    /// The handler or application that would get the URL; nil where there is none.
+    /// The handler or application that would get the URL; nil if there is none.
     public var handler: String?
-    /// The way in which ``handler`` would get the URL; nil without a handler.
+    /// Means by which ``handler`` would get the URL; nil if there is no handler.
     public var transport: Reported<HandlerKind>?
-    /// The state of the handler; nil for an application, and without a handler.
+    /// State of the handler; nil for an application, or if there is no handler.
     public var state: Reported<HandlerState>?
-    /// The time before which the handler is not started, because it crashed too often, in seconds since 1970; nil if the
-    /// handler may be started.
+    /// The time before which the handler is not started because it crashed too often, in seconds since 1970; nil if it
+    /// may be started.
     public var quarantinedUntil: UInt64?
-    /// The programs that may send URLs to the handler; nil for an application, and without a handler.
+    /// Programs that may send URLs to the handler; nil for an application, or if there is no handler.
     public var reach: Reported<HandlerReach>?
-    /// The senders whose URLs the handler accepts, as identifiers and patterns; nil where the handler accepts every
-    /// sender.
+    /// Senders whose URLs the handler accepts, as identifiers and patterns; nil if it accepts every sender.
     public var allowedSources: [String]?
-    /// Whether the router opens the callbacks of x-callback-url with the handler's replies (`OUAnswersCallbacks`); nil for an
-    /// application, and without a handler.
+    /// Whether the router opens the callbacks of x-callback-url with the handler's replies (`OUAnswersCallbacks`); nil
+    /// for an application, or if there is no handler.
     public var answersCallbacks: Bool?
-    /// The policy's decision for this caller; nil without a handler.
+    /// Decision of the policy for this caller; nil if there is no handler.
     public var decision: Reported<PolicyDecision>?
-    /// The rule and its file, or the other reason for ``decision``, in words.
+    /// The rule and its file, or any other reason for ``decision``, in words.
     public var decisionReason: String?
-    /// The handlers and applications that claim the URL. The one that would get the URL comes first.
+    /// Handlers and applications that claim the URL. The first one would get it.
     public var candidates: [Candidate]
-    /// The reason why the URL would not be opened for this caller: the name of an ``OpenURLError`` and its message.
+    /// Why the URL would not be opened for this caller: the name of an ``OpenURLError`` and its message.
     public var error: (name: String, message: String)? {
         get { errorFields.error.map { ($0.name, $0.message) } }
         set { errorFields.error = newValue.map { ErrorFields.NamedError(name: $0.name, message: $0.message) } }
@@ -67,13 +66,13 @@ public struct Explanation: Sendable, Hashable {
     private var partFields = Parts()
     package var errorFields = ErrorFields()
 
-    /// Creates an explanation that holds nothing but the URL.
+    /// Creates an explanation that has only the URL.
     public init(url: String) {
         self.url = url
         candidates = []
     }
 
-    /// The parts of a URL as they are on the bus.
+    /// Parts of a URL as they are sent over the bus.
     package struct Parts: Sendable, Hashable {
         var texts: [String: String] = [:]
     }

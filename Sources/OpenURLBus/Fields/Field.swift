@@ -1,43 +1,43 @@
 package import DBus
 
-/// One key of an `a{sv}`, and the property of `Root` that holds the key's value.
+/// One key of an `a{sv}`, and the property of `Root` that holds its value.
 ///
-/// The list of a type's fields (``Record/fields``) is the only place that spells the type's keys. The reader, the
-/// writer, the command's JSON and `Documentation/Reference.md` all use the list.
+/// A type spells its keys only here, in its list of fields (``Record/fields``). The reader, the writer, the command's
+/// JSON and `Documentation/Reference.md` all use the list.
 package struct Field<Root: Sendable>: Sendable {
-    /// The key.
+    /// The key, as it is on the bus.
     package let key: String
-    /// The D-Bus type of the value; `v` for a value of any type.
+    /// D-Bus type of the value; `v` if it may have any type.
     package let type: Signature
-    /// The words that the value can be; empty for a value that is not a word from a list.
+    /// Words that the value can be; empty if it is not a word from a list.
     package let words: [String]
-    /// Whether the reader refuses an `a{sv}` without the key.
+    /// Whether the reader refuses an `a{sv}` that lacks this key.
     package let isRequired: Bool
-    /// The meaning of the value, in a sentence or two.
+    /// Meaning of the value, in a sentence or two.
     package let meaning: String
 
-    /// Appends the entry, unless the property says that the key is left out.
+    /// Appends the entry, unless the property is such that the key is left out.
     let write: @Sendable (Root, inout MessageWriter) throws(MessageEncodingError) -> Void
     /// Sets the property to a value that arrived.
     let set: @Sendable (inout Root, Value) throws(MessageDecodingError) -> Void
     /// Reads a variant, and sets the property to its value.
     let read: @Sendable (inout Root, inout MessageReader) throws(MessageDecodingError) -> Void
-    /// Sets the property where the key did not arrive; nil for a property that keeps its initial value.
+    /// Sets the property if the key did not arrive. Nil lets it keep its initial value.
     let readAbsence: (@Sendable (inout Root) -> Void)?
-    /// Returns the value for output; nil where the property holds none.
+    /// Returns the value for output; nil if the property holds none.
     let content: @Sendable (Root) -> FieldContent?
 
     /// Creates a field.
     ///
-    /// The accessors are closures and not key paths because a key path takes 70 ns for each access, which is felt on
-    /// each open.
+    /// The accessors are closures because each access through a key path takes 70 ns, which shows on each open.
     ///
     /// - Parameters:
-    ///   - get: returns the value of the property; nil for a property without a value, whose key is then not written.
-    ///   - set: sets the property to a value that arrived. The keys arrive in any order, so the other properties do not matter.
-    ///   - omitted: a value that is not written.
-    ///   - substitute: returns the value for a key that did not arrive. The fields that come earlier in the list have
-    ///     their values by then. Without a substitute the property keeps its initial value.
+    ///   - get: Returns the value of the property. If it is nil, the key is not written.
+    ///   - set: Sets the property to a value that arrived. Keys arrive in any order, so this must not depend on other
+    ///     properties.
+    ///   - omitted: A value that is not written.
+    ///   - substitute: Returns the value if the key did not arrive. By then, the fields that come earlier in the list
+    ///     have their values. Without a substitute, the property keeps its initial value.
     package init<Content: FieldValue>(
         _ key: String,
         _ get: @escaping @Sendable (Root) -> Content?,

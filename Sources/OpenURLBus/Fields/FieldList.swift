@@ -2,11 +2,11 @@ internal import DBus
 
 /// The fields of a type, with the value that the reader starts with.
 package struct FieldList<Root: Sendable>: Sendable {
-    /// The fields, in the order in which they are written and shown.
+    /// Fields in the order in which they are written and shown.
     package let all: [Field<Root>]
-    /// The value of an `a{sv}` without entries.
+    /// Value of an `a{sv}` without entries.
     let initial: Root
-    /// The message of the error for an `a{sv}` without a required key.
+    /// Message of the error if a required key is missing.
     let incomplete: String
 
     /// Creates a list.
@@ -24,11 +24,11 @@ package struct FieldList<Root: Sendable>: Sendable {
 
     /// Reads a value.
     ///
-    /// - Parameter value: returns the value that arrived for a key.
+    /// - Parameter value: Returns the value that arrived for a key.
     func read(_ value: (_ key: String) -> Value?) throws(MessageDecodingError) -> Root {
         var root = initial
         var present = Present()
-        // A loop over the elements would copy each field, with a reference count for each of its properties.
+        // Iterating over the elements would copy each field, with a reference count for each of its properties.
         for index in all.indices {
             guard let value = value(all[index].key) else { continue }
             try all[index].set(&root, value)
@@ -38,7 +38,7 @@ package struct FieldList<Root: Sendable>: Sendable {
         return root
     }
 
-    /// Reads the entries of an `a{sv}`. A known key that arrives twice is an error, and unknown keys are ignored.
+    /// Reads the entries of an `a{sv}`. Unknown keys are ignored, but it is an error if a known key arrives twice.
     func read(_ reader: inout MessageReader) throws(MessageDecodingError) -> Root {
         var root = initial
         var present = Present()
@@ -66,7 +66,7 @@ package struct FieldList<Root: Sendable>: Sendable {
     }
 }
 
-/// The positions of the fields that have arrived.
+/// Positions of the fields that have arrived.
 private struct Present {
     static let capacity = UInt64.bitWidth
 

@@ -1,36 +1,36 @@
 public import DBus
 
-/// A Swift type whose values can stand below a key of an `a{sv}`.
+/// A Swift type whose values can stand under a key of an `a{sv}`.
 package protocol FieldValue: DBusType, Equatable {
-    /// The words that a value can be; empty for a type that is not a list of words.
+    /// Words that a value can be; empty if the type is not a list of words.
     static var words: [String] { get }
 
     /// Takes the content out of a variant.
     ///
-    /// - Returns: nil where the variant holds another type.
+    /// - Returns: Nil if the variant holds another type.
     init?(value: Value) throws(MessageDecodingError)
 
-    /// Reads a variant that holds exactly the type of `signature`, without a `Value` in between.
+    /// Reads a variant directly, without a `Value` in between, if it holds exactly the type of `signature`.
     ///
-    /// - Returns: nil where the variant is still to be read, as a `Value`.
+    /// - Returns: Nil if the variant is still to be read, as a `Value`.
     static func readVariant(_ reader: inout MessageReader) throws(MessageDecodingError) -> Self?
 
     /// Appends a variant that holds the value.
     ///
-    /// - Parameter type: `signature`, which is built from parts for some types and therefore kept by the field.
+    /// - Parameter type: Same as `signature`. Some types build it from parts, so the field keeps it.
     func appendVariant(of type: Signature, to writer: inout MessageWriter) throws(MessageEncodingError)
 
-    /// The value for output.
+    /// This value for output.
     var content: FieldContent { get }
 }
 
-/// The value of a field for output, such as JSON.
+/// Content of a field, for output such as JSON.
 package indirect enum FieldContent: Sendable {
-    /// A value without parts, or a value whose type is known at run time only.
+    /// A value without parts, or one whose type is known only at run time.
     case value(Value)
     /// Values in order.
     case list([FieldContent])
-    /// Named values in order; nil is a key without a value.
+    /// Named values in order. A nil content is a key without a value.
     case record([(key: String, content: FieldContent?)])
 }
 
@@ -128,15 +128,15 @@ extension Dictionary: FieldValue where Key == String, Value: FieldValue {
         }
     }
 
-    /// The entries in the order of their keys.
+    /// Entries in the order of their keys.
     package var content: FieldContent {
         .record(sorted { $0.key < $1.key }.map { (key: $0.key, content: $0.value.content) })
     }
 }
 
 extension Value {
-    /// An integer of any type, if the result can hold it; otherwise nil. The types of other languages are not as fine: Python
-    /// sends each small number as an `i`.
+    /// Converts an integer of any type; nil if the result cannot hold it. Other languages are not so careful about
+    /// types: Python sends each small number as an `i`.
     fileprivate func integer<Result: FixedWidthInteger>() -> Result? {
         switch self {
         case .byte(let number): Result(exactly: number)
@@ -151,7 +151,7 @@ extension Value {
         }
     }
 
-    /// The content of a variant; any other value itself.
+    /// Content of a variant; any other value as it is.
     var unwrapped: Value {
         if case .variant(let content) = self { content } else { self }
     }

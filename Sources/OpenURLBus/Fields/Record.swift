@@ -2,18 +2,18 @@ package import DBus
 
 /// A type that is an `a{sv}` on the bus, described by the list of its fields.
 ///
-/// The reader ignores keys that the list does not contain. A key whose value has another type than the list says is an
-/// error. The writer leaves out the keys that have no value.
+/// The reader ignores keys that are not in the list, but if a known key has a value of another type, that is an error.
+/// The writer leaves out keys that have no value.
 package protocol Record: FieldValue {
-    /// The fields of the type.
+    /// Fields of the type.
     static var fields: FieldList<Self> { get }
 
-    /// Checks a value after all of its fields have been read.
+    /// Checks a value once all of its fields have been read.
     func validate() throws(MessageDecodingError)
 }
 
 extension Record {
-    /// The fields with their values, for output.
+    /// Fields with their values, for output.
     package var members: [(key: String, content: FieldContent?)] { Self.fields.members(of: self) }
 
     package var content: FieldContent { .record(members) }
@@ -39,7 +39,7 @@ extension Record {
 
     /// Reads the entries. Unknown keys are ignored.
     ///
-    /// - Throws: `MessageDecodingError` for a known key whose value has another type, or for a missing required key.
+    /// - Throws: `MessageDecodingError` if a known key has a value of another type, or if a required key is missing.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         self = try Self.fields.read(&reader)
         try validate()
@@ -49,7 +49,7 @@ extension Record {
     public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try writer.appendDictionary(key: .string, value: .variant) { (writer) throws(MessageEncodingError) in
             let fields = Self.fields.all
-            // A loop over the elements would copy each field, with a reference count for each of its properties.
+            // Iterating over the elements would copy each field, with a reference count for each of its properties.
             for index in fields.indices { try fields[index].write(self, &writer) }
         }
     }

@@ -1,32 +1,32 @@
-/// A word that another process reported, from a list that a later version may extend.
+/// A word that another process reported, from a list that may grow in a later version.
 ///
-/// A router that is newer than the caller may report a word that the caller does not know. The word then becomes
+/// If the router is newer than the caller, it may report a word that the caller does not know. This then becomes
 /// ``unknown(_:)`` and keeps its text, so that the caller can still read the rest of the answer and print the word.
 public enum Reported<Known>: Sendable, Hashable
 where Known: RawRepresentable & CaseIterable & Hashable & Sendable, Known.RawValue == String {
     /// A word that this version knows.
     case known(Known)
-    /// Any other text, as it arrived. The empty text stands for no value; see ``absent``.
+    /// Any other text, as it arrived. The empty text means that there is no value; see ``absent``.
     case unknown(String)
 
-    /// The empty text, which stands for no value.
+    /// No value, which is the empty text.
     public static var absent: Reported { .unknown("") }
 
-    /// The value, where this version knows the word.
+    /// The value if this version knows the word, and nil otherwise.
     public var known: Known? {
         if case .known(let value) = self { value } else { nil }
     }
 }
 
 extension Reported: RawRepresentable, CustomStringConvertible {
-    /// Creates a value from a word of the bus.
+    /// Creates a value from a word on the bus.
     ///
-    /// Use this initializer for every text, because ``unknown(_:)`` with a known word is not equal to ``known(_:)``.
+    /// Use this initializer for every text: ``unknown(_:)`` with a known word does not equal ``known(_:)``.
     public init(rawValue: String) {
         self = Known(rawValue: rawValue).map(Self.known) ?? .unknown(rawValue)
     }
 
-    /// The word as it is on the bus.
+    /// This word as it is on the bus.
     public var rawValue: String {
         switch self {
         case .known(let value): value.rawValue
@@ -34,7 +34,7 @@ extension Reported: RawRepresentable, CustomStringConvertible {
         }
     }
 
-    /// The word.
+    /// Same as ``rawValue``.
     public var description: String { rawValue }
 }
 

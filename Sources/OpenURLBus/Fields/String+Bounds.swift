@@ -1,5 +1,5 @@
 extension String {
-    /// The longest beginning of whole Unicode scalars with at most a number of bytes.
+    /// Returns the longest beginning that consists of whole Unicode scalars and has at most this many bytes.
     package func prefix(bytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var end = utf8.index(startIndex, offsetBy: limit)
@@ -7,7 +7,8 @@ extension String {
         return String(self[..<end])
     }
 
-    /// The text with at most a number of bytes. A longer text ends with an ellipsis, which tells ``RedactedURL`` that it was cut.
+    /// Returns the text, cut to at most this many bytes. If it was cut, it ends with an ellipsis, by which
+    /// ``RedactedURL`` recognises that.
     package func cut(toBytes limit: Int) -> String {
         utf8.count > limit ? prefix(bytes: limit - "…".utf8.count) + "…" : self
     }

@@ -2,8 +2,8 @@ package import DBus
 
 /// A value that is one word from a list, such as `launched`.
 package protocol Word: FieldValue, RawRepresentable where RawValue == String {
-    /// Returns the message of the error for a word that is not in the list. ``Reported`` accepts every word and has no
-    /// such error.
+    /// Returns the error's message for a word that is not in the list. ``Reported`` accepts every word and has no such
+    /// error.
     static func problem(with word: String) -> String
 }
 

@@ -1,5 +1,5 @@
 extension HandlerEntry {
-    /// The bytes that an entry takes in a message, at most.
+    /// Most bytes that this entry can take in a message.
     private var size: Int {
         var count = Self.bytesWithoutTexts + launchImage.utf8.count
         for text in [id, name, manifest, bundle, desktopEntry, executable] { count += text?.utf8.count ?? 0 }
@@ -10,12 +10,13 @@ extension HandlerEntry {
         return count
     }
 
-    /// The keys, their types and the words.
+    /// Keys, their types and the words.
     private static let bytesWithoutTexts = 768
-    /// The length of a text, its end and its alignment.
+    /// Length of a text, with its end and its alignment.
     private static let bytesAroundText = 12
 
-    /// The entry, if it takes at most a number of bytes; otherwise what is known without its manifest, and a warning.
+    /// Returns the entry if it takes at most this many bytes. Otherwise returns what is known without its manifest,
+    /// with a warning.
     private func fitting(_ limit: Int) -> HandlerEntry {
         let size = size
         guard size > limit else { return self }
@@ -35,12 +36,13 @@ extension HandlerEntry {
         return entry
     }
 
-    /// The entries of a list for one message: each gets an equal share of the bytes, and a larger entry is cut.
+    /// Returns the entries of a list so that they fit into one message. Each gets an equal share of the bytes, and is
+    /// cut if it is larger.
     package static func fitting(_ entries: [HandlerEntry], into bytes: Int = messageBytes) -> [HandlerEntry] {
         guard entries.lazy.map(\.size).reduce(0, +) > bytes else { return entries }
         return entries.map { $0.fitting(bytes / entries.count) }
     }
 
-    /// The bytes of a list in a message, of which a connection sends 16 MiB.
+    /// Size of a list in a message. A connection sends at most 16 MiB.
     private static let messageBytes = 15 << 20
 }

@@ -1,38 +1,40 @@
 /// A handler or an application, as ``RegistryInterface`` lists it.
 public struct HandlerEntry: Sendable, Hashable {
-    /// The bundle identifier, or the name of the desktop file.
+    /// Bundle identifier, or name of the desktop file.
     public var id: String
-    /// The name for a person.
+    /// Name to show to a person.
     public var name: String
-    /// The path of the manifest; nil for an application.
+    /// Path of the manifest; nil for an application.
     public var manifest: String?
-    /// The path of the bundle that has the manifest; nil for a bare manifest and for an application.
+    /// Path of the bundle that has the manifest; nil for a bare manifest and for an application.
     public var bundle: String?
-    /// The path of the desktop file; nil for a handler.
+    /// Path of the desktop file; nil for a handler.
     public var desktopEntry: String?
-    /// The program, as the manifest names it; empty for an entry that stands for the desktop's default application.
+    /// The program as the manifest names it; empty if the entry stands for the desktop's default application.
     public var executable: String
-    /// The schemes that the handler claims.
+    /// Schemes that the handler claims.
     public var schemes: [String]
-    /// The MIME types of the files that the handler claims, and patterns of names such as `*.todo`; empty for an application.
+    /// MIME types of the files that the handler claims, and patterns of names such as `*.todo`; empty for an
+    /// application.
     public var types: [String] = []
-    /// The names of the schemes in the user's language, by their abstract names (`CFBundleURLName`).
+    /// Names of the schemes in the user's language, by their abstract names (`CFBundleURLName`).
     public var urlNames: [String: String] = [:]
-    /// The path of the image that is shown during a launch; empty where there is none.
+    /// Path of the image to show during a launch; empty if there is none.
     public var launchImage = ""
-    /// The way in which the handler gets URLs.
+    /// Means by which the handler gets URLs.
     public var kind: Reported<HandlerKind>
-    /// The programs that may send URLs; ``Reported/absent`` for an application.
+    /// Programs that may send URLs; ``Reported/absent`` for an application.
     public var reach: Reported<HandlerReach> = .absent
     /// Whether no other handler can take the schemes over.
     public var isFixed: Bool
-    /// The reason for which the handler is there only temporarily; ``Reported/absent`` for any other handler.
+    /// Why the handler is there only temporarily; ``Reported/absent`` for any other handler.
     public var temporary: Reported<TemporaryRegistration> = .absent
-    /// The state of the handler; ``Reported/absent`` for an application.
+    /// State of the handler; ``Reported/absent`` for an application.
     public var state: Reported<HandlerState>
-    /// The notes for a person: claims that another handler wins, manifest keys that were ignored.
+    /// Notes for a person, such as claims that another handler wins, or manifest keys that were ignored.
     public var warnings: [String]
-    /// Whether a list leaves out what the manifest says, because the entry is too large for the list. ``warnings`` says so, too.
+    /// Whether this entry leaves out what the manifest says, because it would be too large for a list. If so,
+    /// ``warnings`` says it too.
     public var isCut = false
 
     /// Creates an entry.

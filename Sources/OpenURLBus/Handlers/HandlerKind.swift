@@ -1,4 +1,4 @@
-/// The way in which a handler or an application gets URLs.
+/// Means by which a handler or an application gets URLs.
 public enum HandlerKind: String, Sendable, Hashable, CaseIterable {
     /// Over ``HandlerInterface``.
     case native

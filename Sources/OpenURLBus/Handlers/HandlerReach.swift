@@ -1,9 +1,9 @@
-/// The programs that may send URLs to a handler, as the handler's manifest says (`OUReach`).
+/// Programs that may send URLs to a handler, according to its manifest (`OUReach`).
 public enum HandlerReach: String, Sendable, Hashable, CaseIterable {
-    /// Every program.
+    /// Any program.
     case everyone
-    /// The user's own programs that are not confined.
+    /// Programs of the user that are not confined.
     case local
-    /// The handlers that the manifest lists.
+    /// Handlers that the manifest lists.
     case listed
 }

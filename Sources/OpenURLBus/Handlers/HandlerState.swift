@@ -1,13 +1,13 @@
-/// The states of a handler (Table 3-1 of the app programming guide).
+/// States of a handler (Table 3-1 of the app programming guide).
 public enum HandlerState: String, Sendable, Hashable, CaseIterable {
-    /// There is no process.
+    /// It has no process.
     case notRunning
-    /// In the foreground without receiving events: during the launch, or on the way to another state.
+    /// In the foreground but not receiving events, during the launch or on the way to another state.
     case inactive
     /// In the foreground and receiving events.
     case active
-    /// Running, and not in the foreground.
+    /// Running, but not in the foreground.
     case background
-    /// In memory, and not executing.
+    /// In memory, but not executing.
     case suspended
 }

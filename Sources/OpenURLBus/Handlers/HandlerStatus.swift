@@ -1,27 +1,26 @@
-/// The state and the process of a handler, as ``LifecycleInterface`` lists it.
+/// State and process of a handler, as ``LifecycleInterface`` lists it.
 public struct HandlerStatus: Sendable, Hashable {
-    /// The bundle identifier.
+    /// Bundle identifier of the handler.
     public var id: String
-    /// The state of the handler.
+    /// State of the handler.
     public var state: Reported<HandlerState>
-    /// The identifier of the process; nil where there is no process.
+    /// Identifier of its process; nil if it is not running.
     public var pid: UInt32?
-    /// The time when the router first saw the process, in seconds since 1970.
+    /// When the router first saw the process, in seconds since 1970.
     public var since: UInt64?
-    /// The resident memory of the process, in bytes.
+    /// Resident memory of the process, in bytes.
     public var residentMemory: UInt64?
-    /// Whether a router has started the process. If not, somebody has started the handler's program by hand, and the process does
-    /// not speak for the handler.
+    /// Whether a router started the process. If not, it was started by hand, and does not speak for the handler.
     public var isVerified = true
-    /// The names of the background tasks that have not ended.
+    /// Names of the background tasks that have not ended.
     public var backgroundTasks: [String] = []
-    /// The time before which the handler is not started, because it crashed too often, in seconds since 1970; nil if the
-    /// handler may be started.
+    /// The time before which the handler is not started because it crashed too often, in seconds since 1970; nil if it
+    /// may be started.
     public var quarantinedUntil: UInt64?
 
-    /// The reason for which the handler is there only temporarily; ``Reported/absent`` for any other handler.
+    /// Why the handler is there only temporarily; ``Reported/absent`` for any other handler.
     public var temporary: Reported<TemporaryRegistration> = .absent
-    /// Whether the handler is registered. If not, its process still runs, and ends as any other does.
+    /// Whether the handler is registered. If not, its process still runs, and will end as any other does.
     public var isRegistered = true
 
     /// Creates a status.

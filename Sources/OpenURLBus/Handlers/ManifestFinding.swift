@@ -1,20 +1,20 @@
-/// A finding about a manifest, as ``RegistryInterface/check`` returns it.
+/// Something that ``RegistryInterface/check`` found in a manifest.
 public struct ManifestFinding: Sendable, Hashable {
-    /// The weight of a finding.
+    /// Severity of a finding.
     public enum Severity: String, Sendable, Hashable, CaseIterable {
         /// The handler cannot be registered.
         case error
-        /// The handler can be registered, and something will not work or is ignored.
+        /// It can be registered, but something will not work or is ignored.
         case warning
     }
 
-    /// The weight of the finding.
+    /// Severity of this finding.
     public var severity: Reported<Severity>
-    /// The path of the file; nil for a finding that is about no file.
+    /// Path of the file; nil if this is not about a file.
     public var file: String?
-    /// The line of the file, counted from 1; nil if it is not known.
+    /// Line of the file, counted from 1; nil if it is not known.
     public var line: UInt32?
-    /// The path of the key, such as `CFBundleURLTypes[0].CFBundleURLSchemes`; nil for the whole file.
+    /// Path of the key, such as `CFBundleURLTypes[0].CFBundleURLSchemes`; nil for the whole file.
     public var key: String?
     /// The finding in words, which follow the key.
     public var message: String

@@ -1,7 +1,7 @@
-/// The reason for which a handler is there only temporarily.
+/// Why a handler is there only temporarily.
 public enum TemporaryRegistration: String, Sendable, Hashable, CaseIterable {
-    /// A caller has registered the handler until the router ends (``RegistryInterface/registerTemporarily``).
+    /// A caller registered the handler until the router exits (``RegistryInterface/registerTemporarily``).
     case registration
-    /// A caller runs the program of the handler, and has claimed schemes for it (``RegistryInterface/claim``).
+    /// A caller runs the handler's program, and has claimed schemes for it (``RegistryInterface/claim``).
     case claim
 }

@@ -3,20 +3,20 @@ package import Reactor
 
 /// A connection to the router without a bus.
 package struct RouterLane: Sendable {
-    /// The connection. The other end has the name of the router.
+    /// The connection, whose other end has the name of the router.
     package let connection: Connection
-    /// The unique name of this program on the lane.
+    /// Unique name of this program on the lane.
     package let name: BusName
-    /// The process that listens.
+    /// Process that listens at the other end.
     package let process: UInt32?
 
-    /// The time limit of the exchange with which a lane begins. Without an answer, the caller uses the bus.
+    /// Time limit of the exchange with which a lane begins. If there is no answer by then, the caller uses the bus.
     package static let connectionTime = Duration.seconds(2)
 
-    /// The bytes of a call over a lane. The router takes no larger arguments over the bus either, and says so there.
+    /// Size of a call over a lane. The router takes no larger arguments over the bus either, and says so there.
     package static let callBytes = ConnectionLimits().bodyBytes + (64 << 10)
 
-    /// The limits of a program's end.
+    /// Limits for a program's end of the lane.
     package static let limits: ConnectionLimits = {
         var limits = ConnectionLimits()
         limits.callBytes = callBytes
@@ -41,11 +41,12 @@ package struct RouterLane: Sendable {
                 timeout: connectionTime
             )
         } catch {
-            // The router does not run, or has too many connections, or another program listens. The bus tells more.
+            // Perhaps the router does not run, or has too many connections, or another program listens. The bus will
+            // show which.
             return nil
         }
         guard let name = connection.givenName, name.isUnique else {
-            // Nobody else has the connection, which would stay open.
+            // Nothing else refers to this connection, so it would stay open.
             await connection.close()
             return nil
         }

@@ -2,11 +2,11 @@ public import DBus
 
 /// One request to the router, as ``MonitorInterface`` shows it.
 public struct MonitorEntry: Sendable, Hashable {
-    /// The kinds of requests.
+    /// Kinds of requests.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// A program opens a URL, now or through the queue.
         case open
-        /// A program opens a URL, and waits for the answer of its handler.
+        /// A program opens a URL, and waits for its handler to answer.
         case call
         /// A URL goes to the program that waits for it.
         case callback
@@ -18,37 +18,37 @@ public struct MonitorEntry: Sendable, Hashable {
         case wake
     }
 
-    /// The time when the router got the request, in microseconds since 1970. No other request has the same time.
+    /// When the router got the request, in microseconds since 1970. No other request has the same time.
     public var time: UInt64
-    /// The kind of request.
+    /// Kind of the request.
     public var kind: Reported<Kind>
-    /// The name of the request.
+    /// Name of the request.
     public var requestID: String?
-    /// The identifier of the program that the request comes from, or else the program's path; nil if neither is known.
+    /// Identifier of the program that the request comes from, or else its path; nil if neither is known.
     public var source: String?
-    /// The kind of program that the request comes from.
+    /// Class of the program that the request comes from.
     public var callerClass = Reported<CallerClass>.absent
-    /// The process that the request comes from.
+    /// Process that the request comes from.
     public var pid: UInt32?
-    /// The URL, with `…` in place of what may be a secret; nil for a request without a URL.
+    /// The URL, with `…` in place of anything that may be a secret; nil for a request without a URL.
     public var url: String?
     /// The handler or application that the request is for.
     public var handler: String?
-    /// The reason why this handler was chosen, in the words of ``Explanation/Candidate/reason``.
+    /// Why this handler was chosen, in the words of ``Explanation/Candidate/reason``.
     public var rule: String?
-    /// The policy's decision.
+    /// Decision of the policy.
     public var decision: Reported<PolicyDecision>?
-    /// The rule of the policy, or the other reason for ``decision``, in words.
+    /// The rule of the policy, or any other reason for ``decision``, in words.
     public var decisionReason: String?
-    /// The number of the queue's attempt.
+    /// Number of the queue's attempt.
     public var attempt: UInt32?
-    /// The way in which the router reached the handler.
+    /// Way in which the router reached the handler.
     public var way: Reported<OpenResult.Way>?
-    /// The steps so far, in order.
+    /// Steps so far, in order.
     public var trace: [TracePhase] = []
-    /// The time from the request to its end, in microseconds; nil as long as the request has no outcome.
+    /// Time from the request to its end, in microseconds; nil until the request has an outcome.
     public var microseconds: UInt64?
-    /// The error of a request that has failed.
+    /// Why the request failed, if it did.
     public var error: RemoteError? {
         get { errorFields.error.map(RemoteError.init) }
         set { errorFields.error = newValue.map(ErrorFields.NamedError.init) }
@@ -56,13 +56,13 @@ public struct MonitorEntry: Sendable, Hashable {
 
     package var errorFields = ErrorFields()
 
-    /// Creates an entry of a request that has just begun.
+    /// Creates an entry for a request that has just begun.
     public init(time: UInt64, kind: Kind) {
         self.time = time
         self.kind = .known(kind)
     }
 
-    /// The scheme of the URL, in lower case.
+    /// The URL's scheme, in lower case.
     public var scheme: String? {
         guard let url, let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
         return url[..<colon].lowercased()

@@ -1,26 +1,26 @@
 /// A selection of entries: the `filter` of ``MonitorInterface/log``.
 public struct MonitorFilter: Sendable, Hashable {
-    /// The scheme of the URL, in any case.
+    /// Scheme of the URL, in any case.
     public var scheme: String?
-    /// The identifier of the handler or application.
+    /// Identifier of the handler or application.
     public var handler: String?
-    /// The source: its identifier, its path, or the name of its program.
+    /// Source of the request: its identifier, its path, or the name of its program.
     public var source: String?
-    /// The name of the request.
+    /// Name of the request.
     public var requestID: String?
-    /// Whether only requests that have failed are selected.
+    /// Whether to select only requests that failed.
     public var isForFailures = false
-    /// The earliest time of an entry, in microseconds since 1970.
+    /// Earliest time of an entry, in microseconds since 1970.
     public var since: UInt64?
-    /// The time that every entry is before, in microseconds since 1970.
+    /// A time that every entry is before, in microseconds since 1970.
     public var before: UInt64?
-    /// The largest number of entries, at most ``MonitorInterface/pageSize``.
+    /// Largest number of entries, at most ``MonitorInterface/pageSize``.
     public var limit: UInt32?
 
     /// Creates a filter that selects every entry.
     public init() {}
 
-    /// Returns whether the filter selects an entry. The ``limit`` does not matter.
+    /// Returns whether the filter selects an entry, regardless of ``limit``.
     public func matches(_ entry: MonitorEntry) -> Bool {
         if isForFailures, entry.errorFields.error == nil { return false }
         if let since, entry.time < since { return false }

@@ -1,12 +1,12 @@
 public import DBus
 
-/// The answer of a handler to ``HandlerInterface/open``.
+/// Answer of a handler to ``HandlerInterface/open``.
 public struct OpenAnswer: MessageBody, Hashable {
     /// Whether the handler took the URL.
     public let isHandled: Bool
-    /// The values that the sender gets with the answer.
+    /// Values that the sender gets with the answer.
     public let reply: [String: Value]
-    /// The steps that the handler took, in order.
+    /// Steps that the handler took, in order.
     public let trace: [TracePhase]
 
     /// Creates an answer.

@@ -1,71 +1,70 @@
 public import DBus
 
-/// The facts that a handler gets with a URL: the `context` of `Open`.
+/// Facts that a handler gets with a URL: the `context` of `Open`.
 public struct OpenContext: Sendable, Hashable {
     /// The program that a URL comes from, as the bus and the kernel describe it.
     ///
-    /// The router looks through the `openurl` command and the desktop's openers, such as `xdg-open` and `gio open`, to the
-    /// program that started them.
+    /// The router looks through the `openurl` command and the desktop's openers, such as `xdg-open` and `gio open`, to
+    /// the program that started them.
     public struct Source: Sendable, Hashable {
-        /// The kind of program.
+        /// Kind of program.
         public var callerClass = Reported<CallerClass>.absent
-        /// The identifier of the application that the program belongs to: the identifier of a handler, or the identifier that
-        /// the sandbox gives. Nil for a program without an identifier.
+        /// Identifier of the application that the program belongs to: that of a handler, or the one that the sandbox
+        /// gives. Nil if there is none.
         public var application: String?
-        /// The identifier of the process at the time when the URL arrived.
+        /// Identifier of the process at the time when the URL arrived.
         public var pid: UInt32?
-        /// The user that the process runs as.
+        /// User that the process runs as.
         public var uid: UInt32?
-        /// The path of the program that the process runs.
+        /// Path of the program that the process runs.
         public var executable: String?
-        /// The systemd unit that the process belongs to.
+        /// Unit of systemd that the process belongs to.
         public var unit: String?
-        /// The unique name of the connection on which the URL arrived.
+        /// Unique name of the connection on which the URL arrived.
         public var uniqueName: String?
-        /// The paths of the programs that passed the URL on, beginning with the program that called the router.
+        /// Paths of the programs that passed the URL on, beginning with the one that called the router.
         public var via: [String] = []
-        /// Whether the program passes URLs on for another program that is not known: a portal, the proxy of a sandbox, or
-        /// an opener whose parent has ended.
+        /// Whether the program passes URLs on for another one that is not known, because it is a portal, the proxy of a
+        /// sandbox, or an opener whose parent has exited.
         public var isIntermediary = false
 
-        /// Creates a source about which nothing is known.
+        /// Creates a source of which nothing is known.
         public init() {}
     }
 
-    /// The sender's bundle identifier, if the sender is a handler that the router knows. The router never uses an
-    /// identifier that the sender gives.
+    /// Bundle identifier of the sender, if it is a handler that the router knows. The router never takes this from the
+    /// sender.
     public var sourceApplication: String?
     /// The program that the URL comes from.
     public var source = Source()
     /// A value from the sender, which the handler gets unchanged.
     public var annotation: Value?
-    /// The token that lets the handler take the focus.
+    /// Activation token, which lets the handler take the focus.
     public var activationToken: String?
-    /// The name of the startup notification.
+    /// Name of the startup notification.
     public var desktopStartupID: String?
-    /// The number of handlers that opened each other, one after the other, up to this URL; 0 if the sender is not a
+    /// Number of handlers that opened each other, one after the other, up to this URL; 0 if the sender is not a
     /// handler.
     public var hops: UInt32 = 0
-    /// The time when the router accepted the request, in microseconds of ``TracePhase/now``. A trace counts from this
-    /// time.
+    /// When the router accepted the request, in microseconds of ``TracePhase/now``. A trace counts from this time.
     public var accepted: UInt64?
 
-    /// The name of the request: from the caller, from the queue, or from the router.
+    /// Name of the request, given by the caller, by the queue, or by the router.
     ///
-    /// After a crash of the handler or of the router, a queued URL arrives again with the same name. A handler that must not act
-    /// twice on a URL therefore remembers the name. No other request has it, unless the caller gives a name twice.
+    /// If the handler or the router crashes, a queued URL arrives again under the same name. So if you must not act
+    /// twice on a URL, remember its name. No other request has it, unless the caller gives a name twice.
     public var requestID: String?
-    /// The place of the request in the sender's trace, unchanged.
+    /// Place of the request in the sender's trace, unchanged.
     public var traceParent: TraceParent?
     /// Whether the reply to the URL goes on to the program that asked for a callback (x-callback-url).
     public var wantsReply = false
-    /// Whether the handler stays in the background, or is launched into the background.
+    /// Whether the handler stays in the background, or is launched into it.
     public var inBackground = false
-    /// The changes that happened while the handler was suspended: the latest value of each kind. The handler gets the
-    /// changes before the URL.
+    /// Changes that happened while the handler was suspended, with the latest value of each kind. The handler gets them
+    /// before the URL.
     public var notifications: [String: Value] = [:]
 
-    /// Creates a context without facts.
+    /// Creates an empty context.
     public init() {}
 }
 

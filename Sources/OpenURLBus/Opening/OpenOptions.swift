@@ -1,62 +1,64 @@
 public import DBus
 
-/// The options of an open: the `options` of `OpenURL`.
+/// Options of an open: the `options` of `OpenURL`.
 public struct OpenOptions: Sendable, Hashable {
-    /// A value that the handler gets unchanged. The value may hold descriptors, at most `Value.maximumDescriptors`, which
-    /// the handler gets as its own. A descriptor cannot wait in the queue.
+    /// A value that the handler gets unchanged. It may hold descriptors, at most `Value.maximumDescriptors`, of which
+    /// the handler gets its own copies. A descriptor cannot wait in the queue.
     public var annotation: Value?
-    /// The bundle identifier of the only handler that may get the URL.
+    /// Bundle identifier of the only handler that may get the URL.
     public var handler: String?
-    /// The caller's time limit for the whole open, rounded up to whole milliseconds. Without a time limit the handler's
-    /// own limit applies: 20 s, unless the handler's manifest says otherwise.
+    /// The caller's time limit for the whole open, rounded up to whole milliseconds. If this is nil, the handler's own
+    /// limit applies: 20 s, unless its manifest says otherwise.
     public var timeout: Duration?
-    /// Whether the foreground stays as it is. The handler is then launched into the background, or stays there.
+    /// Whether to leave the foreground as it is. The handler is then launched into the background, or stays there.
     public var inBackground = false
-    /// Whether the router stores the URL and returns at once. The router delivers the URL when that is possible, also
-    /// after a restart of the router, and tries again after a failure. A time limit then applies to each attempt.
+    /// Whether the router stores the URL and returns at once. It delivers the URL when it can, even after a restart,
+    /// and tries again after a failure. A time limit then applies to each attempt.
     public var isQueued = false
-    /// The token that lets the handler take the focus (`XDG_ACTIVATION_TOKEN`). The handler gets the token unchanged.
+    /// Activation token, which lets the handler take the focus (`XDG_ACTIVATION_TOKEN`). The handler gets it unchanged.
     public var activationToken: String?
-    /// The name of the startup notification (`DESKTOP_STARTUP_ID`). The handler gets the name unchanged.
+    /// Name of the startup notification (`DESKTOP_STARTUP_ID`). The handler gets it unchanged.
     public var desktopStartupID: String?
     /// The desktop entry through which the desktop passes the URL, such as `com.acme.todolist.desktop`.
     ///
-    /// The entry tells the router which application the user picked. Some desktops decode URLs, so the router escapes the
-    /// bytes again that cannot stand in a URL.
+    /// From this, the router knows which application the user picked. Because some desktops decode URLs, it also
+    /// escapes the bytes again that cannot stand in a URL.
     public var desktopEntry: String?
-    /// The MIME type of the file that a `file` URL names, such as `image/png`; nil lets the router find the type.
+    /// MIME type of the file that a `file` URL names, such as `image/png`; nil lets the router find it.
     public var contentType: String?
-    /// The URLs that are tried in turn while the URL before has no handler; at most ``maximumFallbacks``.
+    /// URLs to try in turn, as long as the one before has no handler; at most ``maximumFallbacks``.
     public var fallback: [String] = []
 
-    /// The last element of the path of the request's handle, see ``RequestInterface``; nil for a request without a handle.
+    /// Last element of the path of the request's handle, see ``RequestInterface``; nil for a request without a handle.
     public var handleToken: HandleToken?
-    /// The name of the request, which the handler gets in the context. Without a name the router makes one.
+    /// Name of the request, which the handler gets in the context. If this is nil, the router makes one.
     ///
-    /// A caller that opens a URL again because it does not know the outcome uses the same name, so that the handler can tell.
+    /// If you open a URL again because you do not know the outcome, use the same name, so that the handler notices.
     public var requestID: RequestID?
 
-    /// The place of the request in the caller's trace, which the handler gets unchanged.
+    /// Place of the request in the caller's trace, which the handler gets unchanged.
     public var traceParent: TraceParent?
 
-    /// Whether the steps of the result include those that the router takes for every URL: `routed` when the handler is chosen and the
-    /// sender may open the URL, `delivered` when the URL goes to the process, and `answered` when the answer is there.
+    /// Whether the steps of the result include those that the router takes for every URL: `routed` when the handler is
+    /// chosen and the sender may open the URL, `delivered` when the URL goes to the process, and `answered` when the
+    /// answer has arrived.
     public var includesRouterSteps = false
 
-    /// Whether the caller itself asks the person at its terminal. The router then answers ``OpenURLError/Code/notAllowed`` where it
-    /// would ask, and the caller gets the question from ``PolicyInterface/question``.
+    /// Whether the caller itself asks the person at its terminal. If so, the router answers
+    /// ``OpenURLError/Code/notAllowed`` where it would ask, and the caller gets the question from
+    /// ``PolicyInterface/question``.
     public var asksAtTerminal = false
-    /// The permission of a ``PolicyQuestion`` that the person has answered with yes.
+    /// Permission of a ``PolicyQuestion`` to which the person said yes.
     public var permission: String?
 
-    /// The largest size of ``handler``, and of ``desktopEntry``, in bytes: that of a bus name, and of the name of a file.
+    /// Largest size of ``handler``, and of ``desktopEntry``, in bytes: that of a bus name, and that of a file name.
     private static let maximumNameBytes = 255
-    /// The largest size of all URLs in ``fallback`` together, in bytes.
+    /// Largest size of all URLs in ``fallback`` together, in bytes.
     package static let maximumFallbackBytes = 64 << 10
-    /// The largest number of URLs in ``fallback``.
+    /// Largest number of URLs in ``fallback``.
     public static let maximumFallbacks = 16
 
-    /// Creates options that ask for nothing.
+    /// Creates empty options.
     public init() {}
 
     fileprivate static let deliveryKey = "delivery"
@@ -206,7 +208,7 @@ extension OpenOptions: Record {
 }
 
 extension OpenOptions.Delivery: Word {
-    /// Refuses an unknown word: a caller that asks for more than the router can do must not believe that the router
+    /// Refuses an unknown word: if a caller asks for more than the router can do, it must not believe that the router
     /// does it.
     fileprivate static func problem(with word: String) -> String {
         "'\(OpenOptions.deliveryKey)' must be '\(Self.now.rawValue)' or '\(Self.queued.rawValue)'"

@@ -1,10 +1,10 @@
 public import DBus
 
-/// The outcome for one of several URLs: one of the `results` of `OpenURLs`.
+/// Outcome for one of several URLs: one of the `results` of `OpenURLs`.
 public enum OpenOutcome: DBusType {
     /// The URL was opened.
     case opened(OpenResult)
-    /// The URL was not opened. On the bus, `error` holds the error's name and `message` holds its text.
+    /// The URL was not opened. On the bus, `error` has the error's name and `message` its text.
     case failed(RemoteError)
 
     /// `a{sv}`

@@ -1,47 +1,48 @@
 public import DBus
 
-/// The result of an open: the `result` of `OpenURL`.
+/// Result of an open: the `result` of `OpenURL`.
 public struct OpenResult: Sendable, Hashable {
-    /// The way in which the router reached the handler.
+    /// Ways in which the router reaches a handler.
     public enum Way: String, Sendable, Hashable, CaseIterable {
-        /// The handler was not running, and the router started it. The command of an application still runs.
+        /// The handler was not running, and the router started it. If this is an application's command, it is still
+        /// running.
         case launched
         /// The handler was suspended, and the router woke it.
         case woken
-        /// The handler was in the foreground, or is a program that knows of no background.
+        /// It was in the foreground, or is a program that knows no background.
         case active
-        /// The handler was running in the background.
+        /// It was running in the background.
         case background
-        /// The application's command has ended with status 0. It did all its work, or handed the URL to an instance that was
-        /// running already.
+        /// The application's command exited with status 0. It did all its work, or handed the URL to an instance that
+        /// was already running.
         case completed
-        /// The router stored the URL and delivers it later.
+        /// The router stored the URL and will deliver it later.
         case queued
-        /// The URL had no handler, and one of the fallback URLs was opened.
+        /// The URL had no handler, so one of the fallback URLs was opened.
         case fallback
-        /// A program waited for the URL with ``CallbackInterface/request``, and has it now. For a ``RouterInterface/call``: the
-        /// handler answered by opening `x-success`.
+        /// A program waited for the URL with ``CallbackInterface/request``, and has it now. For a
+        /// ``RouterInterface/call``: the handler answered by opening `x-success`.
         case callback
     }
 
-    /// The bundle identifier of the handler that took the URL. For a queued URL, the handler that would get the URL
+    /// Bundle identifier of the handler that took the URL. If the URL was queued, this is the handler that would get it
     /// now.
     public var handler: String
-    /// The way in which the router reached the handler.
+    /// Way in which the router reached the handler.
     public var way: Way
-    /// The values that the handler answered with. A descriptor among them belongs to this program, and is closed with its last
-    /// reference.
+    /// Values that the handler answered with. If there is a descriptor among them, it belongs to this program, and is
+    /// closed with its last reference.
     public var reply: [String: Value]
-    /// The steps of the open, in order.
+    /// Steps of the open, in order.
     public var trace: [TracePhase]
 
-    /// Whether a router has started the process that took the URL. If not, somebody has started the handler's program by hand.
+    /// Whether a router started the process that took the URL. If not, the handler's program was started by hand.
     public var isVerified = true
 
-    /// The number of a URL that was queued; see ``QueueInterface``.
+    /// Number of a URL that was queued; see ``QueueInterface``.
     public var id: String?
 
-    /// The name of the request, which the handler gets in ``OpenContext/requestID``.
+    /// Name of the request, which the handler gets in ``OpenContext/requestID``.
     public var requestID: String?
 
     /// Creates a result.

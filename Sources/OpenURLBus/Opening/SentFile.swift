@@ -2,7 +2,7 @@ public import DBus
 
 /// A file that a caller hands over with ``RouterInterface/openFiles``: a name, and the open file.
 public struct SentFile: DBusType, Hashable {
-    /// The name that the file gets in the inbox: one element of a path.
+    /// Name of the file in the inbox, which is one element of a path.
     public var name: String
     /// A regular file that is open for reading.
     public var descriptor: UnixFD

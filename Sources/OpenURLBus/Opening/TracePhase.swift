@@ -1,14 +1,14 @@
 public import DBus
 internal import Glibc
 
-/// One step of an open: its name, the time when it was over, and its answer.
+/// One step of an open: its name, when it was over, and its answer.
 public struct TracePhase: DBusType, Hashable {
-    /// The name of the step: a delegate method without its arguments (`willFinishLaunching`), or a step of the router
+    /// Name of the step: a delegate method without its arguments (`willFinishLaunching`), or a step of the router
     /// (`processStarted`, `ready`).
     public private(set) var name: String
-    /// The time when the step was over, in microseconds since the router accepted the request.
+    /// When the step was over, in microseconds since the router accepted the request.
     public private(set) var microseconds: UInt64
-    /// The answer of the delegate method; true for a step without an answer.
+    /// Answer of the delegate method; true for a step without an answer.
     public private(set) var answer: Bool
 
     /// Creates a step.
@@ -20,20 +20,20 @@ public struct TracePhase: DBusType, Hashable {
 
     /// Creates a step that is over now.
     ///
-    /// - Parameter start: the time when the router accepted the request, in microseconds of ``now``.
+    /// - Parameter start: When the router accepted the request, in microseconds of ``now``.
     public init(_ name: String, since start: UInt64, answer: Bool = true) {
         let now = Self.now
         self.init(name, microseconds: now > start ? now - start : 0, answer: answer)
     }
 
-    /// The monotonic clock in microseconds. The clock is the same for all processes of a machine.
+    /// The monotonic clock in microseconds. It is the same for all processes of a machine.
     public static var now: UInt64 {
         var time = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
     }
 
-    /// The names of the router's steps, and of the steps of a handler with the Swift library.
+    /// Names of the router's steps, and of the steps of a handler with the Swift library.
     package static let knownNames: Set<String> = [
         "routed", "processStarted", "processResumed", "ready", "delivered", "answered", "willFinishLaunching",
         "shouldRestoreApplicationState",
@@ -72,7 +72,7 @@ public struct TracePhase: DBusType, Hashable {
 }
 
 extension TracePhase: FieldValue {
-    /// The members of the structure, in order. On the bus they have no names.
+    /// Members of the structure, in order. On the bus they have no names.
     package static let fields = FieldList(
         initial: TracePhase("", microseconds: 0),
         Field(

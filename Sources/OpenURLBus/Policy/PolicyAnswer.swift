@@ -1,20 +1,20 @@
 /// An answer that the router remembers: one of the `answers` of `Answers`.
 public struct PolicyAnswer: Sendable, Hashable {
-    /// The callers: an identifier, a host or a class.
+    /// Callers that the answer is about: an identifier, a host or a class.
     public var source: String
-    /// The scheme.
+    /// Scheme of the URLs.
     public var scheme: String
-    /// The host; nil for a URL without a host.
+    /// Host of the URLs; nil for URLs without a host.
     public var host: String?
-    /// The handler or application that gets the URLs. The answer does not hold for another one.
+    /// The handler or application that gets the URLs. For any other one, the answer does not hold.
     public var handler: String
-    /// ``PolicyDecision/allow`` or ``PolicyDecision/deny``.
+    /// Either ``PolicyDecision/allow`` or ``PolicyDecision/deny``.
     public var decision: PolicyDecision
-    /// The time of the answer, in seconds since 1970.
+    /// When the answer was given, in seconds since 1970.
     public var date: UInt64
-    /// The number of URLs that the answer has decided about.
+    /// Number of URLs that the answer has decided about.
     public var uses: UInt32
-    /// The time of the last use, in seconds since 1970; nil before the first use.
+    /// When the answer was last used, in seconds since 1970; nil if it never was.
     public var lastUse: UInt64?
 
     /// Creates an answer that has not been used.

@@ -1,4 +1,4 @@
-/// The decision of a policy about a URL on its way to a handler.
+/// Decision of a policy about a URL on its way to a handler.
 public enum PolicyDecision: String, Sendable, Hashable, CaseIterable {
     /// The URL is opened.
     case allow

@@ -1,9 +1,9 @@
 public import DBus
 
-/// `org.openurl.Policy1`, at the router's object: the rules that allow, ask about or deny a URL, and the answers that the router
-/// remembers.
+/// `org.openurl.Policy1`, at the router's object: the rules that allow, ask about or deny a URL, and the answers that
+/// the router remembers.
 ///
-/// Only programs of the user that are not confined may call the interface; every other caller gets the error
+/// Only programs of the user that are not confined may call it; every other caller gets the error
 /// ``OpenURLError/Code/notAllowed``.
 ///
 /// A pattern is a source, a scheme and a host:
@@ -13,30 +13,32 @@ public import DBus
 /// - The scheme is a scheme or `*`.
 /// - The host is a host, `*.` with a host, or an empty text, which stands for every host.
 ///
-/// The error for a part of another form is `org.freedesktop.DBus.Error.InvalidArgs`.
+/// If a part has any other form, the error is `org.freedesktop.DBus.Error.InvalidArgs`.
 ///
-/// The administrator's rules are asked first. The most specific of the matching rules decides: the source first, then the scheme,
-/// then the host. Between rules for one pattern, `deny` wins, then `ask`. Without a matching rule a URL is allowed, but the router
-/// asks about URLs from other hosts, and about URLs for a handler whose manifest says so (`OUAsk`).
+/// The administrator's rules come first. Among the rules that match, the most specific one decides: first by its
+/// source, then by its scheme, then by its host. If several have the same pattern, `deny` wins, then `ask`. If no rule
+/// matches, the URL is allowed, but the router asks about URLs from other hosts, and about URLs for a handler whose
+/// manifest says so (`OUAsk`).
 public enum PolicyInterface {
-    /// The interface's name.
+    /// Name of the interface.
     public static let name: InterfaceName = "org.openurl.Policy1"
 
-    /// Returns the rules in the order of their files and lines, the administrator's first, and the problems of the files: a line
-    /// of text for each part of a file that is not used.
+    /// Returns the rules in the order of their files and lines, the administrator's first, and the problems of the
+    /// files: a line of text for each part of a file that is not used.
     public static let rules = Method<Empty, Arguments<[PolicyRule], [String]>>(
         name,
         "Rules",
         outputs: ["rules", "problems"]
     )
-    /// Writes a rule into the user's file, in the place of the user's earlier rule for the pattern. The last argument is a raw
-    /// value of ``PolicyDecision``. The call fails if a rule of the administrator decides about everything in the pattern.
+    /// Writes a rule into the user's file, replacing the user's earlier rule for the pattern. The last argument is a
+    /// raw value of ``PolicyDecision``. This fails if a rule of the administrator decides about everything in the
+    /// pattern.
     public static let set = Method<Arguments<String, String, String, String>, Empty>(
         name,
         "Set",
         inputs: ["source", "scheme", "host", "decision"]
     )
-    /// Removes the user's rule for a pattern from the user's file. The call fails if the file has no such rule.
+    /// Removes the rule for a pattern from the user's file. Fails if the file has no such rule.
     public static let remove = Method<Arguments<String, String, String>, Empty>(
         name,
         "Remove",
@@ -46,18 +48,19 @@ public enum PolicyInterface {
     public static let reset = Method<Empty, Empty>(name, "Reset")
     /// Returns the remembered answers, the latest first.
     public static let answers = Method<Empty, [PolicyAnswer]>(name, "Answers", outputs: ["answers"])
-    /// Forgets the remembered answers for a pattern, or for a part of it: an empty source or scheme stands for every one. Returns
-    /// the number of answers.
+    /// Forgets the remembered answers for a pattern, or for a part of it: an empty source or scheme stands for all.
+    /// Returns how many it forgot.
     public static let forget = Method<Arguments<String, String, String>, UInt32>(
         name,
         "Forget",
         inputs: ["source", "scheme", "host"],
         outputs: ["count"]
     )
-    /// Returns the question that an open of the URL would lead to now, for a caller that asks the person at its own terminal. The
-    /// question has a permission that opens exactly this URL on this connection once, within ``permissionLifetime``.
+    /// Returns the question to which an open of the URL would lead now, for a caller that asks the person at its own
+    /// terminal. With the question comes a permission, which opens exactly this URL on this connection once, within
+    /// ``permissionLifetime``.
     ///
-    /// The error is ``OpenURLError/Code/notAllowed`` if the URL is not asked about.
+    /// If nothing would be asked about the URL, the error is ``OpenURLError/Code/notAllowed``.
     public static let question = Method<Arguments<String, OpenOptions>, PolicyQuestion>(
         name,
         "Question",
@@ -71,6 +74,6 @@ public enum PolicyInterface {
         inputs: ["permission", "is_allowed"]
     )
 
-    /// The time for which a permission can be used.
+    /// Time within which a permission can be used.
     public static let permissionLifetime = Duration.seconds(300)
 }

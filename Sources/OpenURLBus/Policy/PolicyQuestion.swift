@@ -1,12 +1,12 @@
 /// A question to the person who uses the computer: the `question` of `Question`.
 public struct PolicyQuestion: Sendable, Hashable {
-    /// The URL, which may be one of the fallback URLs.
+    /// URL in question, which may be one of the fallback URLs.
     public var url: String
     /// The program that the URL comes from, as the router has verified it, in words.
     public var sender: String
     /// The handler or application that would get the URL, in words.
     public var handler: String
-    /// The key to the open of the URL.
+    /// Permission to open the URL; see ``OpenOptions/permission``.
     public var permission: String
     /// Whether the router can remember the answer.
     public var isMemorable: Bool

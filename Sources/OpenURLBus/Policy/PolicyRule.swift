@@ -1,16 +1,16 @@
 /// A rule of a policy: one of the `rules` of `Rules`.
 public struct PolicyRule: Sendable, Hashable {
-    /// The callers: see ``PolicyInterface``.
+    /// Callers that the rule is about; see ``PolicyInterface``.
     public var source: String
-    /// The scheme; `*` for every scheme.
+    /// Scheme of the URLs; `*` for every scheme.
     public var scheme: String
-    /// The pattern for the host; nil for every host.
+    /// Pattern for the host; nil for every host.
     public var host: String?
-    /// The decision.
+    /// Decision of the rule.
     public var decision: PolicyDecision
-    /// The path of the rule's file.
+    /// Path of the file that has the rule.
     public var file: String
-    /// The number of the rule's line, from 1.
+    /// Line of the rule in its file, counted from 1.
     public var line: UInt32
     /// Whether the file is the user's, so that ``PolicyInterface/set`` and ``PolicyInterface/remove`` change the rule.
     public var isUsers: Bool

@@ -1,27 +1,27 @@
-/// The rule that passes on at most ten reports a second, and always the last one.
+/// Limits reports to ten a second, and always passes on the last one.
 ///
-/// A report that comes too early is held. A later report takes its place.
+/// If a report comes too early, it is held until its time, unless a later one takes its place.
 package struct ReportPace: Sendable {
-    /// The shortest time between two reports, except before the last one.
+    /// Shortest time between two reports, except before the last one.
     package static let interval = Duration.milliseconds(100)
 
-    /// The reaction to a report.
+    /// Reaction to a report.
     package enum Decision: Hashable {
-        /// The report is passed on now.
+        /// Pass it on now.
         case pass
-        /// The report is held, and ``take(at:)`` is to be called at this time.
+        /// Hold it, and call ``take(at:)`` at this time.
         case hold(until: ContinuousClock.Instant)
-        /// The report has taken the place of one that is held.
+        /// Nothing: it has taken the place of a report that is held.
         case replace
     }
 
     private var last: ContinuousClock.Instant?
     private var held: ProgressReport?
 
-    /// Creates the rule for one URL.
+    /// Creates the limit for one URL.
     package init() {}
 
-    /// Takes a report into account.
+    /// Takes a new report, and returns what to do.
     package mutating func add(_ report: ProgressReport, at now: ContinuousClock.Instant) -> Decision {
         if held != nil {
             held = report
@@ -35,7 +35,7 @@ package struct ReportPace: Sendable {
         return .hold(until: last + Self.interval)
     }
 
-    /// Returns the report that is held, which is then passed on: when its time has come, or at the end of the work.
+    /// Returns the report that is held, so that it can be passed on: when its time has come, or at the end of the work.
     package mutating func take(at now: ContinuousClock.Instant) -> ProgressReport? {
         guard let report = held else { return nil }
         held = nil

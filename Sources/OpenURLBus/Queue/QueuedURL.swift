@@ -2,35 +2,35 @@ public import DBus
 
 /// A URL in the queue, as ``QueueInterface`` lists it.
 public struct QueuedURL: Sendable, Hashable {
-    /// The states of a queued URL.
+    /// States of a queued URL.
     public enum State: String, Sendable, Hashable, CaseIterable {
-        /// The URL waits for the time of the next attempt.
+        /// It waits for the time of the next attempt.
         case waiting
-        /// A handler has the URL, or is being started for the URL.
+        /// A handler has it, or is being started for it.
         case delivering
-        /// The URL is a dead letter: the router tries again only when a caller asks for it.
+        /// It is a dead letter, and is tried again only if a caller asks for it.
         case dead
-        /// A handler has taken the URL, and the URL has left the queue.
+        /// A handler has taken it, and it has left the queue.
         case delivered
     }
 
-    /// The number of the URL.
+    /// Number of the URL.
     public var id: String
     /// The URL as it arrived.
     public var url: String
-    /// The handler that would have got the URL at the time when the URL arrived.
+    /// The handler that would have got the URL when it arrived.
     public var handler: String
-    /// The name of the request, from the caller, or else the number.
+    /// Name of the request, given by the caller, or else the number.
     public var requestID: String?
-    /// The state of the URL.
+    /// State of the URL.
     public var state: State
-    /// The number of attempts.
+    /// Number of attempts to deliver it.
     public var attempts: UInt32
-    /// The time when the router accepted the URL, in seconds since 1970.
+    /// When the router accepted the URL, in seconds since 1970.
     public var accepted: UInt64
-    /// The time of the next attempt, in seconds since 1970; nil where no attempt is planned.
+    /// When it is tried next, in seconds since 1970; nil if no attempt is planned.
     public var next: UInt64?
-    /// The error of the last attempt.
+    /// Why the last attempt failed.
     public var error: RemoteError? {
         get { errorFields.error.map(RemoteError.init) }
         set { errorFields.error = newValue.map(ErrorFields.NamedError.init) }

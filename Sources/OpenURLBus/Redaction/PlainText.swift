@@ -1,19 +1,20 @@
 internal import RFC1808
 
-/// A text in the form in which texts are compared that may be written with different escapes.
+/// A text in a form that can be compared, whatever escapes it was written with.
 ///
-/// Escapes of URLs are decoded, also those of escapes. Letters are in lower case, a `+` is a space, and there is no backslash.
+/// Escapes of URLs are decoded, and so are escapes of escapes. Letters are in lower case, a `+` is a space, and there
+/// is no backslash.
 struct PlainText {
-    /// The bytes, which need not be UTF-8.
+    /// Bytes of the text, which need not be UTF-8.
     private(set) var bytes: [UInt8]
     private let origin: Substring
-    /// The position of each byte in ``origin``, and the size of ``origin``.
+    /// Position of each byte in ``origin``, and then the size of ``origin``.
     private var positions: [Int]
 
     /// Whether the text has escapes of escapes that are not decoded.
     private(set) var hasEscapesLeft = true
 
-    /// The number of times that escapes are decoded.
+    /// Number of times that escapes are decoded.
     private static let levels = 4
 
     init(_ text: some StringProtocol) {
@@ -26,7 +27,7 @@ struct PlainText {
         }
     }
 
-    /// - Returns: whether escapes may be left.
+    /// - Returns: Whether escapes may be left.
     private mutating func decode() -> Bool {
         let size = positions[bytes.count]
         var read = 0
@@ -61,14 +62,14 @@ struct PlainText {
         return bytes.indices.contains { bytes[$0...].starts(with: word) }
     }
 
-    /// The original text of a range of bytes.
+    /// Returns the original text of a range of bytes.
     func source(_ range: Range<Int>) -> Substring {
         let start = origin.utf8.index(origin.startIndex, offsetBy: positions[range.lowerBound])
         let end = origin.utf8.index(origin.startIndex, offsetBy: positions[range.upperBound])
         return origin[start..<end]
     }
 
-    /// The original text with a mark in place of each run of bytes that is hidden.
+    /// Returns the original text with a mark in place of each run of hidden bytes.
     func text(without hidden: [Bool], mark: String) -> String {
         let source = Array(origin.utf8)
         var result = Array(source[..<positions[0]])
@@ -84,10 +85,10 @@ struct PlainText {
 
     // MARK: Search
 
-    /// The size of a run, in bytes.
+    /// Size of a run, in bytes.
     static let runBytes = 8
 
-    /// Tells each run of ``runBytes`` bytes, as a number, and its position.
+    /// Calls a closure with each run of ``runBytes`` bytes, as a number, and its position.
     func forEachRun(_ body: (_ start: Int, _ run: UInt64) -> Void) {
         var run: UInt64 = 0
         for (index, byte) in bytes.enumerated() {
@@ -96,7 +97,7 @@ struct PlainText {
         }
     }
 
-    /// The places of the marks of a text that was cut.
+    /// Positions of the marks which show that the text was cut.
     var ellipses: [Range<Int>] {
         var places: [Range<Int>] = []
         for mark in ["…", "..."].map({ Array($0.utf8) }) {
@@ -109,7 +110,7 @@ struct PlainText {
 
     /// Hides each occurrence of a text.
     ///
-    /// - Parameter isWord: whether only whole words count.
+    /// - Parameter isWord: Whether only whole words count.
     func find(_ word: [UInt8], isWord: Bool, in hidden: inout [Bool]) {
         guard let first = word.first, bytes.count >= word.count else { return }
         for start in 0...bytes.count - word.count where bytes[start] == first {
@@ -120,7 +121,7 @@ struct PlainText {
         }
     }
 
-    /// Hides the longest beginning of a text, up to the size of a run, that ends at a position.
+    /// Hides the longest beginning of a text that ends at a position, up to the size of a run.
     func findBeginning(of word: [UInt8], before end: Int, in hidden: inout [Bool]) {
         let last = endWithoutPartOfEscape(end)
         for count in stride(from: min(Self.runBytes, word.count, last), to: 0, by: -1) {
@@ -131,7 +132,7 @@ struct PlainText {
         }
     }
 
-    /// Hides the longest end of a text, up to the size of a run, that begins at a position.
+    /// Hides the longest end of a text that begins at a position, up to the size of a run.
     func findEnd(of word: [UInt8], after start: Int, in hidden: inout [Bool]) {
         for count in stride(from: min(Self.runBytes, word.count, bytes.count - start), to: 0, by: -1) {
             let end = start + count
@@ -141,7 +142,7 @@ struct PlainText {
         }
     }
 
-    /// The position before the first bytes of an escape whose rest was cut off.
+    /// Returns the position before the first bytes of an escape, if the rest of it was cut off.
     private func endWithoutPartOfEscape(_ end: Int) -> Int {
         for count in 1...2 where end >= count && bytes[end - count] == UInt8(ascii: "%") { return end - count }
         return end

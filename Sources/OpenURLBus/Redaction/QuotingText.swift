@@ -4,15 +4,16 @@ package import Reactor
 
 /// A text for a person that keeps its own words apart from what it quotes.
 ///
-/// The words of a literal are the text's own, and so are numbers, names on the bus, and other texts of this type between them.
-/// Everything else that is interpolated is a quotation: it may come from a URL or from another program, so logs leave secrets out of it.
+/// Its own words are those of a literal, and also numbers, names on the bus, and the own words of other texts of this
+/// type. Everything else that is interpolated is a quotation. It may come from a URL or from another program, so logs
+/// leave secrets out of it.
 public struct QuotingText: Sendable, Hashable, CustomStringConvertible {
-    /// The text.
+    /// The whole text, quotations included.
     public private(set) var description: String
-    /// The places of the quotations, in bytes and in order. Texts are equal whatever they quote.
+    /// Ranges of the quotations, in bytes and in order. They do not matter when texts are compared.
     private var quotations: [Range<Int>] = []
 
-    /// Creates a text that is a quotation as a whole.
+    /// Creates a text that is one quotation.
     public init(quoting text: String) {
         description = text
         if !text.isEmpty { quotations = [0..<text.utf8.count] }
@@ -34,21 +35,21 @@ public struct QuotingText: Sendable, Hashable, CustomStringConvertible {
     /// Joins another text to this one.
     public static func += (first: inout Self, second: Self) { first.append(second) }
 
-    /// The text with at most a number of bytes. A longer text ends with an ellipsis.
+    /// Returns the text, cut to at most this many bytes. If it was cut, it ends with an ellipsis.
     package func cut(toBytes limit: Int) -> Self {
         guard description.utf8.count > limit else { return self }
         var text = self
         text.description = description.cut(toBytes: limit)
         let count = text.description.utf8.count
         let kept = count - "…".utf8.count
-        // The ellipsis belongs to a quotation that was cut.
+        // If a quotation was cut, the ellipsis belongs to it.
         text.quotations = quotations.filter { $0.lowerBound < kept }.map {
             $0.lowerBound..<($0.upperBound > kept ? count : $0.upperBound)
         }
         return text
     }
 
-    /// The text with other words in place of its quotations.
+    /// Returns the text with its quotations replaced.
     func replacingQuotations(_ replace: (String) -> String) -> Self {
         var text = QuotingText("")
         var end = description.startIndex
@@ -64,7 +65,7 @@ public struct QuotingText: Sendable, Hashable, CustomStringConvertible {
         return text
     }
 
-    /// Whether two texts have the same characters, whatever they quote.
+    /// Returns whether two texts have the same characters, whatever they quote.
     public static func == (first: Self, second: Self) -> Bool { first.description == second.description }
 
     /// Hashes the characters.
@@ -78,14 +79,14 @@ extension QuotingText: ExpressibleByStringInterpolation {
     /// Creates a text of its own words and quotations.
     public init(stringInterpolation interpolation: StringInterpolation) { self = interpolation.text }
 
-    /// The parts of a text as it is built.
+    /// A text while it is being built.
     public struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var text = QuotingText("")
 
         /// Begins a text.
         public init(literalCapacity: Int, interpolationCount: Int) {}
 
-        /// Appends words of the text.
+        /// Appends own words.
         public mutating func appendLiteral(_ literal: String) { text.description += literal }
 
         /// Appends a quotation.
@@ -93,22 +94,22 @@ extension QuotingText: ExpressibleByStringInterpolation {
             text.append(QuotingText(quoting: String(describing: value)))
         }
 
-        /// Appends a text with its own words and its quotations.
+        /// Appends a text, with its own words and its quotations.
         public mutating func appendInterpolation(_ other: QuotingText) { text.append(other) }
 
-        /// Appends an error with the words and the quotations of its message.
+        /// Appends an error, with the words and the quotations of its message.
         public mutating func appendInterpolation(_ error: OpenURLError) { text.append(error.text) }
 
-        /// Appends a number as words of the text.
+        /// Appends a number as own words.
         public mutating func appendInterpolation(_ number: some BinaryInteger) { appendLiteral("\(number)") }
 
-        /// Appends the name of a handler as words of the text.
+        /// Appends the name of a handler as own words.
         package mutating func appendInterpolation(_ name: BusName) { appendLiteral(name.rawValue) }
 
-        /// Appends the problem of a text that is not a URL, which shows no more than one character of the text.
+        /// Appends why a text is not a URL. This shows at most one character of it.
         package mutating func appendInterpolation(_ error: GenericURL.ParseError) { appendLiteral(error.description) }
 
-        /// Appends the end of a process as words of the text.
+        /// Appends how a process ended, as own words.
         package mutating func appendInterpolation(_ exit: ProcessExit) { appendLiteral(exit.description) }
     }
 }

@@ -1,36 +1,36 @@
 internal import RFC1808
 
-/// A URL as logs and monitors show it: with `…` in place of what may be a secret.
+/// A URL as logs and monitors show it: with `…` in place of anything that may be a secret.
 ///
-/// Tokens stand in queries, fragments and parameters, and passwords before a host. The content of a `data` URL may be anything, and
-/// a URL inside another one has all of these.
+/// Queries, fragments and parameters may have tokens in them, and before a host there may be a password. The content of
+/// a `data` URL may be anything, and a URL inside another one may have all of these.
 package struct RedactedURL: Sendable, Hashable {
-    /// The URL. A long one is cut.
+    /// The URL without these, cut if it is long.
     package let text: String
-    /// The parts that are left out.
+    /// Parts that are left out.
     private let hidden: [HiddenPart]
 
-    /// The mark in place of a text that is left out.
+    /// Stands in place of a text that is left out.
     package static let mark = "…"
-    /// The largest size of a URL, in bytes.
+    /// Largest size of a URL, in bytes.
     private static let textBytes = 2048
 
     /// A part that is left out.
     fileprivate struct HiddenPart: Sendable, Hashable {
         let text: Substring
-        /// The characters between the parameters of the part.
+        /// Characters between the parameters of the part.
         let separators: String
     }
 
     /// Reads a text, which need not be a URL.
     ///
-    /// - Parameter showsQueries: whether the query, the fragment and the parameters stay.
+    /// - Parameter showsQueries: Whether the query, the fragment and the parameters stay.
     package init(_ url: String, showsQueries: Bool = false) {
         var parts = Parts(showsQueries: showsQueries)
         do throws(GenericURL.ParseError) {
             parts.add(try GenericURL(url))
         } catch {
-            // Nobody knows what the parts of a text are that is not a URL.
+            // If a text is not a URL, there is no telling what its parts are.
             parts.hide(url[...])
             parts.text = Self.mark
         }
@@ -38,19 +38,19 @@ package struct RedactedURL: Sendable, Hashable {
         hidden = parts.hidden
     }
 
-    /// The texts to look for in messages. To find them takes much longer than to leave them out of the URL.
+    /// Texts to look for in messages. Finding them takes much longer than leaving them out of the URL.
     package var secrets: URLSecrets { URLSecrets(hidden) }
 
     /// Returns a message without the texts that are left out of the URL.
     ///
-    /// The message may write a text with other escapes than the URL, in another case, or in part: no 8 bytes in a row of the parts
-    /// that are left out stay, and no beginning of a secret in front of an ellipsis.
+    /// A message may write them with other escapes than the URL, in another case, or in part. Therefore no 8 bytes in a
+    /// row of the parts that are left out remain, and no beginning of a secret in front of an ellipsis.
     package func redacting(_ message: String) -> String { hidden.isEmpty ? message : [secrets].redacting(message) }
 
-    /// Returns a text without the texts that are left out of the URL. The text's own words stay.
+    /// Returns a text without the texts that are left out of the URL. Its own words stay.
     package func redacting(_ text: QuotingText) -> QuotingText { hidden.isEmpty ? text : [secrets].redacting(text) }
 
-    /// The URL, as its parts are collected.
+    /// The URL while its parts are being collected.
     private struct Parts {
         let showsQueries: Bool
         var text = ""
@@ -74,13 +74,13 @@ package struct RedactedURL: Sendable, Hashable {
                 return leaveOut(url.resourceSpecifier.dropFirst(type?.count ?? 0))
             default: break
             }
-            // A URL may be all of another one.
+            // This may be one URL that wraps another.
             if let part = url.opaquePart, PlainText(part).contains("//") { return leaveOut(url.resourceSpecifier) }
             if let location = url.networkLocation {
                 text += "//"
                 addVisible(location, isLocation: true)
             }
-            // The name of a file may have any character.
+            // A file name may have any character in it.
             if scheme.lowercased() == "file" {
                 text += url.path
             } else {
@@ -93,7 +93,8 @@ package struct RedactedURL: Sendable, Hashable {
             }
         }
 
-        /// The media type in front of the content of a `data` URL; nil without one, and for a URL that breaks the rules.
+        /// Returns the media type in front of the content of a `data` URL; nil if there is none, or if the URL breaks
+        /// the rules.
         private static func mediaType(ofData content: Substring) -> Substring? {
             guard content.contains(",") else { return nil }
             let type = content.prefix { $0 != "," && $0 != ";" }
@@ -101,10 +102,11 @@ package struct RedactedURL: Sendable, Hashable {
             return isType && (type.isEmpty || type.contains("/")) ? type : nil
         }
 
-        /// Adds a network location, a path or an opaque part. A program may write a user, a password and parameters there, too.
+        /// Adds a network location, a path or an opaque part. Programs may write a user, a password and parameters
+        /// there, too.
         private mutating func addVisible(_ part: Substring, isLocation: Bool) {
             let plain = PlainText(part)
-            // The rest may be anything.
+            // Deeper escapes may hide anything.
             if plain.hasEscapesLeft { return leaveOut(part) }
             var start = 0
             let sign = plain.bytes.lastIndex(of: UInt8(ascii: "@"))
@@ -130,25 +132,25 @@ package struct RedactedURL: Sendable, Hashable {
             text += RedactedURL.mark
         }
 
-        /// Notes a part of a URL that is left out, with its parameters and their values.
+        /// Records a part of a URL to leave out, with its parameters and their values.
         mutating func hide(_ part: Substring, _ separators: String = "&;?#,") {
             hidden.append(HiddenPart(text: part, separators: separators))
         }
     }
 }
 
-/// The texts that are left out of a URL, to be left out of messages, too.
+/// Texts that are left out of a URL, so that they can be left out of messages, too.
 package struct URLSecrets: Sendable {
-    /// The texts, in the form of ``PlainText``.
+    /// These texts, in the form of ``PlainText``.
     private var texts: Set<[UInt8]> = []
     /// Every run of ``PlainText/runBytes`` in the parts that are left out.
     private var runs: Set<UInt64> = []
 
-    /// The largest number of texts to look for in a message.
+    /// Largest number of texts to look for in a message.
     private static let count = 64
-    /// The number of levels of URLs within URLs whose values are looked for.
+    /// For URLs within URLs, how many levels of values to look for.
     private static let nestedLevels = 4
-    /// The size of a text that is too short to be left out within a longer word.
+    /// Texts shorter than this are not left out if they are part of a longer word.
     private static let shortWord = 4
 
     fileprivate init(_ hidden: [RedactedURL.HiddenPart]) {
@@ -159,14 +161,14 @@ package struct URLSecrets: Sendable {
     private mutating func add(_ part: Substring, _ separators: String) {
         add(part)
         for pair in part.split(whereSeparator: { separators.contains($0) }) {
-            // More are not looked for.
+            // Beyond this count, the whole message is hidden.
             if texts.count > Self.count { return }
             add(pair)
             if let equals = pair.firstIndex(of: "=") { addValue(pair[equals...].dropFirst()) }
         }
     }
 
-    /// Adds the value of a parameter, and the values in a URL that it may be.
+    /// Adds the value of a parameter and, if it may be a URL, the values in it.
     private mutating func addValue(_ value: Substring) {
         var values = [value]
         for _ in 0..<Self.nestedLevels {
@@ -198,14 +200,14 @@ package struct URLSecrets: Sendable {
     /// Whether nothing is left out.
     fileprivate var isEmpty: Bool { texts.isEmpty }
 
-    /// Marks the bytes of a message that are left out.
+    /// Marks the bytes of a message that are to be left out.
     fileprivate func hide(in plain: PlainText, _ hidden: inout [Bool]) {
         guard texts.count <= Self.count else {
-            // Nothing of the message is known to be no secret.
+            // There are too many texts to look for, so any part of the message may be a secret.
             for position in hidden.indices { hidden[position] = true }
             return
         }
-        // The runs have all longer texts.
+        // Longer texts are found by their runs.
         for text in texts where text.count < PlainText.runBytes {
             plain.find(text, isWord: text.count < Self.shortWord, in: &hidden)
         }
@@ -223,7 +225,7 @@ package struct URLSecrets: Sendable {
 }
 
 extension [URLSecrets] {
-    /// Returns a text without the texts that are left out of the URLs. The text's own words stay.
+    /// Returns a text without the texts that are left out of the URLs. Its own words stay.
     package func redacting(_ text: QuotingText) -> QuotingText { text.replacingQuotations { redacting($0) } }
 
     /// Returns a message without the texts that are left out of the URLs, as ``RedactedURL/redacting(_:)`` does.

@@ -1,9 +1,9 @@
-/// The last element of the path of a request's handle, which the caller chooses: 1 to 64 letters, digits and underscores of
+/// Last element of the path of a request's handle, which the caller chooses: 1 to 64 letters, digits and underscores of
 /// ASCII.
 ///
-/// A token is in use until the request has its answer. A caller that counts its requests has a new token for each.
+/// A token is in use until the request has its answer. If a caller counts its requests, it has a new token for each.
 public struct HandleToken: RawRepresentable, Sendable, Hashable {
-    /// The token as text.
+    /// This token as text.
     public let rawValue: String
 
     /// Creates a token; nil if the text breaks the rule.

@@ -1,10 +1,10 @@
-/// The name of a request, from the caller's options to the context of the handler: 1 to 64 letters, digits, dots, hyphens and
-/// underscores of ASCII, of which the first is a letter.
+/// Name of a request, from the caller's options to the context of the handler: 1 to 64 letters, digits, dots, hyphens
+/// and underscores of ASCII, beginning with a letter.
 ///
-/// A handler that must not act twice on a URL remembers the names. The router's own names begin with a digit, so a caller
-/// cannot use up the name of another request.
+/// If a handler must not act twice on a URL, it remembers these names. The router's own names begin with a digit, so a
+/// caller cannot use up the name of another request.
 public struct RequestID: RawRepresentable, Sendable, Hashable {
-    /// The name as text.
+    /// This name as text.
     public let rawValue: String
 
     /// Creates a name; nil if the text breaks the rule.
