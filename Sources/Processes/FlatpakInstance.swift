@@ -4,22 +4,22 @@ internal import Glibc
 
 /// A sandbox of Flatpak, as the file `/.flatpak-info` at its root describes it (flatpak-metadata(5)).
 ///
-/// The sandbox of Flatpak gives an application no way to replace the file. The proxy that connects the sandbox with the bus
-/// has the same file at its root, so the connection of a sandbox is recognised by the proxy.
+/// Flatpak's sandbox leaves an application no way to replace this file. The proxy that connects the sandbox with the
+/// bus has the same file at its root, so you can recognise a sandbox's connection by its proxy.
 package struct FlatpakInstance: Hashable {
-    /// The identifier of the application, or of the runtime for a command that runs in a runtime alone.
+    /// Identifier of the application, or of the runtime if a command runs in a runtime only.
     package let application: String
-    /// The number that Flatpak has given the sandbox; nil without one.
+    /// Number that Flatpak gave the sandbox; nil if it has none.
     package let number: UInt64?
 
     private static let limit = 64 << 10
 
-    /// The sandbox that a process is in; nil for any other process.
+    /// Finds the sandbox that a process is in; nil if it is in none.
     package init?(pid: UInt32) {
         let root = open("/proc/\(pid)/root", CInt(OPEN_PATH) | O_DIRECTORY | O_CLOEXEC)
         guard root >= 0 else { return nil }
         defer { close(root) }
-        // A process that makes its own root could put a file system of its own there, which never answers.
+        // If a process makes its own root, it could put a file system of its own there, which never answers.
         guard let mounts = ProcessMounts(pid: pid), mounts.areAnsweredByTheKernel(at: root) else { return nil }
         let place = openat(root, ".flatpak-info", CInt(OPEN_PATH) | O_NOFOLLOW | O_CLOEXEC)
         guard place >= 0 else { return nil }
@@ -30,8 +30,8 @@ package struct FlatpakInstance: Hashable {
         self.init(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// Reads the text of the file: `name` of the group `Application`, or else of the group `Runtime`, and `instance-id` of the
-    /// group `Instance`.
+    /// Reads the text of the file: `name` of the group `Application`, or else of the group `Runtime`, and `instance-id`
+    /// of the group `Instance`.
     init?(_ text: String) {
         guard !text.hasTooManyMarks else { return nil }
         var values: [Substring: Substring] = [:]

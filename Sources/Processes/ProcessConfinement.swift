@@ -1,14 +1,14 @@
 internal import CLinux
 internal import Glibc
 
-/// The confinement of a process by a sandbox, a container, or a security label.
+/// Confinement of a process by a sandbox, a container, or a security label.
 ///
-/// A doubt counts as a confinement: a process that cannot be asked is confined.
+/// If in doubt, a process counts as confined, for example if nothing can be found out about it.
 package struct ProcessConfinement: Hashable {
-    /// The identifier that the sandbox gives its application; nil if the sandbox gives none.
+    /// Identifier that the sandbox gives its application; nil if it gives none.
     package let application: String?
 
-    /// The confinement of a process; nil for a process that has this process's own view of users and files, and no label that
+    /// Finds out how a process is confined; nil if it has this process's own view of users and files, and no label that
     /// confines.
     package init?(pid: UInt32) {
         let label = SecurityLabel(pid: pid)
@@ -19,7 +19,7 @@ package struct ProcessConfinement: Hashable {
         application = label.snap ?? Self.snap(pid: pid) ?? FlatpakInstance(pid: pid)?.application
     }
 
-    /// Whether a process is confined.
+    /// Returns whether a process is confined.
     package static func isConfined(pid: UInt32) -> Bool { ProcessConfinement(pid: pid) != nil }
 
     private static let ownNamespaces = namespaces(of: UInt32(getpid()))
@@ -28,7 +28,8 @@ package struct ProcessConfinement: Hashable {
         ["ns/user", "ns/mnt"].map { ProcessFiles.link($0, pid: pid) }
     }
 
-    /// The snap whose control group a process is in: snapd starts each snap in a scope `snap.NAME.APP-ID.scope`.
+    /// Returns the snap whose control group a process is in: snapd starts each snap in a scope
+    /// `snap.NAME.APP-ID.scope`.
     private static func snap(pid: UInt32) -> String? {
         let group = ProcessFiles.bytes("cgroup", pid: pid).map { String(decoding: $0, as: UTF8.self) }
         let scope = group?.split(whereSeparator: { $0 == "\n" || $0 == "/" }).last { $0.hasPrefix("snap.") }
@@ -36,11 +37,11 @@ package struct ProcessConfinement: Hashable {
     }
 }
 
-/// The label that a security module of the kernel gives a process.
+/// A label that a security module of the kernel gives a process.
 struct SecurityLabel: Hashable {
     /// Whether the label restricts the process more than this process is restricted.
     let confines: Bool
-    /// The name of the snap that the label is for; nil for any other label.
+    /// Name of the snap that the label is for; nil for any other label.
     let snap: String?
 
     private static let own = ProcessFiles.bytes("attr/current", pid: UInt32(getpid())).map(text)
@@ -50,8 +51,8 @@ struct SecurityLabel: Hashable {
     }
 
     /// - Parameters:
-    ///   - label: the content of the process's `attr/current`; nil for a kernel without labels.
-    ///   - own: the same of this process.
+    ///   - label: The content of the process's `attr/current`; nil if the kernel has no labels.
+    ///   - own: The same, but of this process.
     init(_ label: String?, own: String?) {
         snap = label.flatMap {
             $0.hasPrefix("snap.") ? $0.split(separator: ".").dropFirst().first.map(String.init) : nil
@@ -60,13 +61,13 @@ struct SecurityLabel: Hashable {
             confines = label == nil && own != nil
             return
         }
-        // AppArmor: `unconfined`, or the profile and its mode in parentheses. A profile in the modes `complain` and
-        // `unconfined` refuses nothing.
+        // AppArmor: `unconfined`, or the profile and its mode in parentheses. In the modes `complain` and `unconfined`,
+        // a profile refuses nothing.
         if label == "unconfined" || label.hasSuffix("(unconfined)") || label.hasSuffix("(complain)") {
             confines = false
             return
         }
-        // SELinux: user, role, type, level. The types `unconfined_t`, `unconfined_service_t` and the like refuse nothing.
+        // SELinux: user, role, type, level. Types such as `unconfined_t` and `unconfined_service_t` refuse nothing.
         let fields = label.split(separator: ":")
         confines = !(fields.count >= 3 && fields[2].hasPrefix("unconfined_"))
     }

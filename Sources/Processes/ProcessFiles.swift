@@ -1,24 +1,24 @@
 internal import CLinux
 internal import Glibc
 
-/// The files of a process in `/proc`.
+/// Files of a process in `/proc`.
 package enum ProcessFiles {
-    /// The first bytes of a file, such as `stat`; nil if the process is gone or belongs to another user.
+    /// Returns the first bytes of a file, such as `stat`; nil if the process has exited or belongs to another user.
     ///
-    /// - Parameter limit: the number of bytes to read at most.
+    /// - Parameter limit: The largest number of bytes to read.
     package static func bytes(_ name: String, pid: UInt32, limit: Int = 4096) -> [UInt8]? {
         contents(of: "/proc/\(pid)/\(name)", limit: limit)
     }
 
-    /// The first bytes of a file of the system; nil if it is empty or cannot be read.
+    /// Returns the first bytes of a file of the system; nil if it is empty or cannot be read.
     ///
-    /// - Parameter limit: the number of bytes to read at most.
+    /// - Parameter limit: The largest number of bytes to read.
     package static func contents(of path: String, limit: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, initialized in
-            // The kernel gives a long file in parts.
+            // If the file is long, the kernel returns it in parts.
             while initialized < limit {
                 let count = read(descriptor, buffer.baseAddress.map { $0 + initialized }, limit - initialized)
                 guard count > 0 else { return }
@@ -28,12 +28,12 @@ package enum ProcessFiles {
         return bytes.isEmpty ? nil : bytes
     }
 
-    /// The target of a link, such as `exe`; nil if the process is gone or belongs to another user.
+    /// Returns the target of a link, such as `exe`; nil if the process has exited or belongs to another user.
     package static func link(_ name: String, pid: UInt32) -> String? {
         withLink("/proc/\(pid)/\(name)") { String(validating: $0, as: UTF8.self) }
     }
 
-    /// Calls a function with the bytes of a link's target, which may be a path that is no text.
+    /// Calls a function with the bytes of a link's target. They need not be valid text.
     ///
     /// - Returns: The function's result; nil, with the reason in `errno`, if the link cannot be read.
     static func withLink<Result>(_ path: String, _ body: (Slice<UnsafeMutableRawBufferPointer>) -> Result?) -> Result? {
@@ -45,7 +45,7 @@ package enum ProcessFiles {
             error = errno
             return nil
         }
-        // The end of the allocation may have changed it.
+        // Freeing the buffer may have changed it.
         if error != 0 { errno = error }
         return result
     }

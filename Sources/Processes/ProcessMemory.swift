@@ -1,9 +1,9 @@
 internal import CLinux
 internal import Glibc
 
-/// The memory of a process.
+/// Memory of a process.
 package enum ProcessMemory {
-    /// The resident memory in bytes, as `/proc/PID/statm` has it; nil if the process is gone.
+    /// Returns the resident memory in bytes, from `/proc/PID/statm`; nil if the process has exited.
     package static func resident(pid: CInt) -> UInt64? {
         guard let bytes = UInt32(exactly: pid).flatMap({ ProcessFiles.bytes("statm", pid: $0) }) else { return nil }
         let fields = String(decoding: bytes, as: UTF8.self).split(separator: " ")

@@ -1,25 +1,27 @@
 internal import CLinux
 internal import Glibc
 
-/// The mounts that a process sees.
+/// Mounts that a process sees.
 ///
-/// A file system of a program, or of another machine, may never answer, and a router asks about processes on its event loop.
+/// They matter because a file system of a program, or of another machine, may never answer, and a router looks at
+/// processes on its event loop.
 package struct ProcessMounts {
-    /// The size of the beginning of the table that is read. A sandbox of Flatpak has some hundred mounts at most. The mounts of a
-    /// process that makes its own table longer are not known.
+    /// Size of the part of the table that is read. A sandbox of Flatpak has some hundred mounts at most. If a process
+    /// makes its own table longer, its mounts count as unknown.
     private static let limit = 64 << 10
-    /// The file systems of which the kernel itself answers each question.
+    /// File systems for which the kernel itself answers every request.
     private static let fileSystems: Set = ["btrfs", "ext4", "tmpfs", "xfs"]
 
     private let table: [UInt8]
 
-    /// Reads the mounts; nil if the process is gone or belongs to another user.
+    /// Reads the mounts; nil if the process has exited or belongs to another user.
     package init?(pid: UInt32) {
         guard let table = ProcessFiles.bytes("mountinfo", pid: pid, limit: Self.limit) else { return nil }
         self.table = table
     }
 
-    /// Whether a descriptor of this process, in these mounts, is on a file system that the kernel answers for. No file system is asked.
+    /// Returns whether a descriptor of this process, in these mounts, is on a file system that the kernel answers for.
+    /// This does not access any file system.
     package func areAnsweredByTheKernel(at descriptor: CInt) -> Bool {
         guard let info = ProcessFiles.bytes("fdinfo/\(descriptor)", pid: UInt32(getpid())),
             let mount = String(decoding: info, as: UTF8.self).split(separator: "\n").first(where: {
@@ -31,7 +33,8 @@ package struct ProcessMounts {
         guard let line = table.split(separator: UInt8(ascii: "\n")).first(where: { $0.starts(with: beginning) }) else {
             return false
         }
-        // The fields are the mount's number and others, a hyphen, the file system, and others (proc_pid_mountinfo(5)).
+        // Each line has the mount's number and other fields, a hyphen, the file system, and more fields
+        // (proc_pid_mountinfo(5)).
         let fields = String(decoding: line, as: UTF8.self).split(separator: " ")
         guard let hyphen = fields.firstIndex(of: "-"), hyphen + 1 < fields.count else { return false }
         return Self.fileSystems.contains(String(fields[hyphen + 1]))

@@ -5,10 +5,10 @@ internal import Glibc
 package enum ProcessSession {
     /// Kills all processes of a session.
     ///
-    /// The kernel gives the number of a session to no new process as long as the session has a process.
+    /// As long as a session has a process, the kernel gives its number to no new one.
     ///
-    /// - Parameter leader: the number of the process that began the session, which has ended.
-    /// - Returns: the number of processes.
+    /// - Parameter leader: The number of the process that began the session, which has ended.
+    /// - Returns: The number of processes killed.
     package static func end(_ leader: CInt) -> Int {
         guard let directory = opendir("/proc") else { return 0 }
         defer { closedir(directory) }
@@ -21,7 +21,7 @@ package enum ProcessSession {
             let descriptor = pidfd_open(pid, 0)
             guard descriptor >= 0 else { continue }
             defer { close(descriptor) }
-            // The number may have gone to another process before the descriptor was there.
+            // Before the descriptor was there, the number may have gone to another process.
             guard getsid(pid) == leader, pidfd_send_signal(descriptor, SIGKILL, nil, 0) == 0 else { continue }
             count += 1
         }

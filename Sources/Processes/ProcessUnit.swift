@@ -1,6 +1,6 @@
 /// The unit of systemd that a process is in.
 package enum ProcessUnit {
-    /// The last element of the process's control group, if it is a unit's.
+    /// Returns the last element of the process's control group, if it belongs to a unit.
     package static func name(pid: UInt32) -> String? {
         let text = ProcessFiles.bytes("cgroup", pid: pid).flatMap { String(validating: $0, as: UTF8.self) }
         let units = text?.split(separator: "\n").compactMap { $0.split(separator: "/").last }

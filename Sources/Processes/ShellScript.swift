@@ -3,22 +3,22 @@ internal import Glibc
 
 /// A file that a shell has open beside its standard streams, such as the script that it runs.
 ///
-/// A shell keeps its script open, so the kernel tells which file it is, whatever link or argument has led to it. No file system is
-/// asked for that.
+/// Because a shell keeps its script open, the kernel knows which file it is, whatever link or argument led to it.
+/// Finding it does not access any file system.
 package struct ShellScript {
-    /// The path of the file, without links.
+    /// Path of the file, without links.
     package let path: String
     private let descriptor: String
     private let pid: UInt32
 
-    /// The numbers below are those of a script's own redirections; shells keep their script above.
+    /// Lower numbers are those of a script's own redirections; shells keep their script above.
     private static let firstNumber = 10
-    /// The number of descriptors that are looked at.
+    /// Number of descriptors to look at.
     private static let limit = 64
-    /// The size of a script that is read. The largest version of xdg-open has 40 KB.
+    /// Largest script that is read. xdg-open has 40 KB in its largest version.
     private static let sizeLimit = 256 << 10
 
-    /// The files that a shell has open, in no particular order.
+    /// Returns the files that a shell has open, in no particular order.
     package static func files(openIn pid: UInt32) -> [ShellScript] {
         guard let directory = opendir("/proc/\(pid)/fd") else { return [] }
         defer { closedir(directory) }
@@ -37,9 +37,9 @@ package struct ShellScript {
         return files
     }
 
-    /// Whether the file has the content of another one, which belongs to the system.
+    /// Returns whether the file has the same content as another one, which belongs to the system.
     ///
-    /// The answer is false for a file on a file system that might not answer.
+    /// If the file is on a file system that might not answer, this is false.
     package func isCopy(of original: String) -> Bool {
         let place = open("/proc/\(pid)/\(descriptor)", CInt(OPEN_PATH) | O_CLOEXEC)
         guard place >= 0 else { return false }

@@ -2,26 +2,28 @@ internal import Glibc
 internal import OpenURLBus
 internal import Processes
 
-/// The program that owns the router's name, compared with the program that should own it.
+/// Compares the program that owns the router's name with the one that should own it.
 ///
-/// The command, the library and the doctor ask here, so they refuse the same programs. The router is the program of the bus's service
-/// file, the `openurld` beside the program that asks, or the program that ``variable`` names.
+/// The command, the library and the doctor all use this, so they refuse the same programs. Three programs count as the
+/// router: that of the bus's service file, the `openurld` beside the program that asks, and the one that ``variable``
+/// names.
 package struct RouterIdentity: Sendable {
-    /// The variable of the environment with the path of a router that is not the installed one; with `any`, every program is the router.
+    /// Environment variable with the path of a router other than the installed one. If it is `any`, every program
+    /// counts as the router.
     package static let variable = "OPENURL_ROUTER"
 
     private static let fileName = "openurld"
 
-    /// The programs that are the router, whatever the service file says.
+    /// Programs that count as the router, whatever the service file says.
     private let programs: [String]
-    /// The directories of data, in which the bus looks for service files.
+    /// Data directories, in which the bus looks for service files.
     private let directories: [String]
 
-    /// The service file is small.
+    /// Limit for reading the service file, which is small.
     private static let sizeLimit = 4096
 
-    /// Takes the programs from the files that the bus uses; nil if every program is the router, and in a sandbox, which sees other
-    /// processes than the bus.
+    /// Finds the programs in the files that the bus uses. Nil if every program counts as the router, and in a sandbox,
+    /// which sees other processes than the bus.
     package init?(environment: (String) -> String?) {
         let named = environment(Self.variable)
         guard unsafe access("/.flatpak-info", F_OK) != 0, environment("SNAP") == nil, named != "any" else { return nil }
@@ -32,23 +34,23 @@ package struct RouterIdentity: Sendable {
         directories = [home].compactMap { $0 } + rest.split(separator: ":").map(String.init)
     }
 
-    /// The sentence for a person about another program that owns the name, which gets no calls; nil if there is none, or if its process
-    /// is not in this namespace.
+    /// Returns a sentence for a person about another program that owns the name, and that must get no calls. Nil if
+    /// there is none, or if its process is not in this namespace.
     package func refusal(of pid: UInt32) -> String? {
         guard let owner = ProcessProgram.shownPath(pid: pid) else {
-            // A process that has exited, or that this namespace does not have, cannot be compared, and a confined program can compare
-            // no process. But a router never hides its program.
+            // If a process has exited, or is not in this namespace, it cannot be compared, and a confined program can
+            // compare no process. But a router never hides its program.
             guard ProcessProgram.isHidden(pid: pid) else { return nil }
             return "\(RouterService.name) belongs to process \(pid), which hides its program; "
                 + "end that process, or set \(Self.variable) to 'any' if it is a router that you started"
         }
-        // A router runs on after an update.
+        // After an update, the router keeps running.
         let program = ProcessProgram.withoutMark(owner)
         let service = serviceWords()
         guard let expected = service?.first(where: Self.isRouter) ?? service?.first ?? programs.last,
             !programs.contains(program), service?.contains(program) != true
         else { return nil }
-        // The service file starts the router through another program, such as a shell that looks for it.
+        // The service file may start the router through another program, such as a shell that looks for it.
         if let service, !service.contains(where: Self.isRouter), Self.isRouter(program) { return nil }
         return "\(RouterService.name) belongs to \(owner) (process \(pid)), not to \(expected); "
             + "end that program, or set \(Self.variable) to its path if it is a router that you started"
@@ -56,7 +58,8 @@ package struct RouterIdentity: Sendable {
 
     private static func isRouter(_ path: String) -> Bool { path.hasSuffix("/\(fileName)") }
 
-    /// The words of the command in the service file that counts for the bus, with the links of paths resolved; nil without a file.
+    /// Returns the words of the command in the service file that the bus uses, with the links of paths resolved; nil if
+    /// there is no file.
     private func serviceWords() -> [String]? {
         let file = "dbus-1/services/\(RouterService.name).service"
         return directories.lazy.compactMap { Self.words(ofService: "\($0)/\(file)") }.first
@@ -66,7 +69,7 @@ package struct RouterIdentity: Sendable {
         guard let bytes = ProcessFiles.contents(of: path, limit: sizeLimit) else { return nil }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         guard let command = lines.first(where: { $0.hasPrefix("Exec=") })?.dropFirst("Exec=".count) else { return nil }
-        // A word in quotes may have spaces, and may be a command for a shell.
+        // If a word is in quotes, it may have spaces in it, and may be a command for a shell.
         let parts = command.split(separator: "\"", omittingEmptySubsequences: false)
         let words = parts.enumerated().flatMap { index, part in
             let pieces = part.split(whereSeparator: { " \t';&".contains($0) })
