@@ -3,22 +3,22 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// The callbacks that the sender of a URL asks for, while a handler that answers natively has the URL (x-callback-url).
+/// Callbacks that the sender of a URL asks for, while a handler that answers natively has the URL (x-callback-url).
 final class AskedCallbacks {
-    /// The session of the handler that has the URL.
+    /// Session of the handler that has the URL.
     let session: HandlerSession
-    /// The verified sender.
+    /// Verified sender.
     let source: OpenContext.Source
-    /// The sender's connection; nil without a bus.
+    /// The sender's connection; nil if there is no bus.
     let connection: BusName?
-    /// The number of openings that led to the URL.
+    /// Number of openings that led to the URL.
     let hops: UInt32
-    /// The callbacks that the sender may ask for.
+    /// Callbacks that the sender may ask for.
     private let urls: [CallAnswer.Kind: GenericURL]
 
     /// Returns nil if the URL asks for no callback that its sender may have.
     ///
-    /// - Parameter isAllowed: whether the sender may have a callback.
+    /// - Parameter isAllowed: Whether the sender may have a callback.
     init?(
         in url: GenericURL,
         _ session: HandlerSession,
@@ -36,7 +36,7 @@ final class AskedCallbacks {
                 let callback = try GenericURL(text)
                 if isAllowed(callback) { urls[kind] = callback }
             } catch {
-                // A callback that is not a URL cannot be opened.
+                // If it is not a URL, it cannot be opened.
             }
         }
         guard !urls.isEmpty else { return nil }
@@ -47,7 +47,7 @@ final class AskedCallbacks {
         self.urls = urls
     }
 
-    /// The handler, as the sender of the callbacks.
+    /// The handler, in its role as the sender of the callbacks.
     var answerer: Caller {
         var source = OpenContext.Source()
         source.callerClass = .known(.handler)
@@ -55,7 +55,7 @@ final class AskedCallbacks {
         return Caller(source, session)
     }
 
-    /// The callback for an outcome, with its parameters; nil if the sender asks for none.
+    /// Returns the callback for an outcome, with its parameters; nil if the sender asks for none.
     func callback(for outcome: Result<OpenResult, OpenURLError>) -> GenericURL? {
         do throws(OpenURLError) {
             switch outcome {
@@ -74,7 +74,7 @@ final class AskedCallbacks {
                 ])
             }
         } catch {
-            // The reply does not fit into a URL.
+            // This reply does not fit into a URL.
             guard case .success = outcome else { return nil }
             return callback(for: .failure(error))
         }
@@ -82,7 +82,7 @@ final class AskedCallbacks {
 }
 
 extension Value {
-    /// A text, a number or a truth value as the value of a parameter; nil for every other value.
+    /// This text, number or truth value as the value of a parameter; nil for any other value.
     fileprivate var parameterText: String? {
         switch self {
         case .string(let text): text

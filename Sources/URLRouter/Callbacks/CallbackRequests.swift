@@ -2,9 +2,9 @@ internal import DBus
 internal import OpenURLBus
 internal import RFC1808
 
-/// The calls of programs that wait for a URL to come back.
+/// Handles the calls of programs that wait for a URL to come back.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class CallbackRequests {
     private let opener: Opener
     private let callbacks: Callbacks
@@ -46,7 +46,7 @@ final class CallbackRequests {
         let path = try await callbacks.add(expected, state: state, options, of: caller, sender.source)
         if let asked {
             tasks.start { [self] in
-                // The program gets the handle first.
+                // The program must get the handle before anything else.
                 await Task.yield()
                 var opening = OpenOptions()
                 opening.activationToken = options.activationToken

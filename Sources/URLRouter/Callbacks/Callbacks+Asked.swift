@@ -4,17 +4,17 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// The callbacks that the router opens for handlers that answer natively (`OUAnswersCallbacks`).
+/// Callbacks that the router opens for handlers that answer natively (`OUAnswersCallbacks`).
 extension Callbacks {
-    /// The place that a callback goes to.
+    /// Destination of a callback.
     enum Place {
         /// The sender's own handler or application.
         case claimant(String)
-        /// A program that waits for it, which is the sender itself unless another one has a narrower claim.
+        /// A program that waits for it. This is the sender itself, unless another program has a narrower claim.
         case claims([CallbackClaim])
     }
 
-    /// Returns the callbacks that a URL asks for; nil without one that the sender may have.
+    /// Returns the callbacks that a URL asks for; nil if its sender may have none of them.
     func asked(by request: OpenRequest, of connection: BusName?, _ session: HandlerSession) -> AskedCallbacks? {
         guard let url = request.destination?.url, let sender = request.sender else { return nil }
         return AskedCallbacks(in: url, session, sender.source, connection, request.context.hops) {
@@ -22,9 +22,9 @@ extension Callbacks {
         }
     }
 
-    /// Finds the place that a callback goes to; nil if the sender may not have it.
+    /// Finds out where a callback goes; nil if the sender may not have it.
     ///
-    /// A callback goes back to the sender only. Otherwise a URL could lead a handler's reply to any handler.
+    /// It goes back only to the sender. Otherwise a URL could lead a handler's reply to any handler.
     func place(of callback: GenericURL, _ source: OpenContext.Source, _ connection: BusName?) -> Place? {
         guard let scheme = Scheme(of: callback) else { return nil }
         let candidates = handlers.registry.candidates(for: scheme, host: callback.host.map(String.init))

@@ -5,12 +5,12 @@ internal import RFC1808
 internal import Reactor
 internal import SchemeRegistry
 
-/// The claims on callbacks, with the timer and the watch of each, and the entry through which the desktop reaches them.
+/// Claims on callbacks, each with its timer and its watch, and the entry through which the desktop reaches them.
 ///
-/// The object belongs to the router's actor.
+/// This belongs to the router's actor.
 final class Callbacks {
-    /// Makes the desktop reach the router for some schemes: all that are claimed. A lower number is of an earlier call, whose schemes
-    /// no longer count.
+    /// Makes the desktop reach the router for these schemes, which are all that are claimed. If a call has a lower
+    /// number than another, it is older, and its schemes no longer count.
     typealias Publisher = @Sendable (_ schemes: Set<String>, _ number: Int) async -> Void
 
     private let bus: any BusNames & RouterSignals
@@ -23,12 +23,12 @@ final class Callbacks {
     private var ends: [ObjectPath: End] = [:]
     private var publications = 0
     private var lastToken: UInt64 = 0
-    /// Whether the desktop reaches the router for the answers to calls, from the first call on.
+    /// Whether the desktop reaches the router for the answers to calls. This is true from the first call on.
     private var takesReplies = false
-    /// Nil if the desktop is not to be told.
+    /// Nil if nothing is published to the desktop.
     var publisher: Publisher?
 
-    /// The things that end with a claim.
+    /// Everything that ends together with a claim.
     private struct End {
         let handle: RequestHandle
         let timer: RestartableTimer
@@ -54,9 +54,9 @@ final class Callbacks {
         claims = CallbackClaims(limits)
     }
 
-    /// Makes a claim; returns its handle when the desktop reaches the router.
+    /// Makes a claim. Returns its handle as soon as the desktop reaches the router.
     ///
-    /// - Throws: `alreadyClaimed`, `limitsExceeded`, and `InvalidArgs` for a token that is in use.
+    /// - Throws: `alreadyClaimed`, `limitsExceeded`, and `InvalidArgs` if the token is in use.
     func add(
         _ pattern: CallbackPattern,
         state: String?,
@@ -82,7 +82,7 @@ final class Callbacks {
         )
         let timer = RestartableTimer(on: loop)
         let timeout = options.timeout ?? CallbackOptions.usualTimeout
-        // The timer may outlive the router.
+        // This timer may outlive the router.
         timer.start(at: .now + timeout) { [weak self] in
             self?.fail(path, .failed, OpenURLError(.timedOut, "no callback arrived within \(timeout.inWords)"))
         }
@@ -106,12 +106,12 @@ final class Callbacks {
         return token
     }
 
-    /// The claims on a URL, for programs that may get it now.
+    /// Returns the claims on a URL whose programs may get it now.
     func claims(on url: GenericURL) -> [CallbackClaim] {
         claims.claims(on: url).filter { mayGet(url, $0) }
     }
 
-    /// Hands a URL over to the owner of a claim, which ends.
+    /// Hands a URL over to the owner of a claim, and ends the claim.
     func deliver(_ url: GenericURL, _ request: OpenRequest, to claim: CallbackClaim) -> OpenResult {
         var details = CallbackDetails()
         if let sender = request.sender { details.source = sender.source }
@@ -121,19 +121,19 @@ final class Callbacks {
         return OpenResult(handler: CallbackInterface.handler, way: .callback, reply: [:], trace: [])
     }
 
-    /// Ends a claim without a callback. Does nothing for a claim that has ended.
+    /// Ends a claim without a callback. If it has already ended, nothing happens.
     func fail(_ path: ObjectPath, _ code: CallbackEnd, _ error: OpenURLError) {
         var details = CallbackDetails()
         details.error = error.dbusError
         end(path, code, "", details)
     }
 
-    /// Reports to the programs that wait for a URL that the URL was refused; to each claim once.
+    /// Reports to the programs that wait for a URL that it was refused, but only once to each claim.
     func tellRefusal(of url: GenericURL, _ error: OpenURLError) {
         for claim in claims(on: url) where ends[claim.path]?.isRefusalTold == false {
             ends[claim.path]?.isRefusalTold = true
             var details = CallbackDetails()
-            // The reason may quote a rule of the policy, which a confined program must not learn.
+            // It may quote a rule of the policy, which a confined program must not see.
             let isConfined = claim.receiver.callerClass.known?.isConfined ?? true
             details.error = (isConfined ? OpenURLError(error.code, "a callback was refused") : error).dbusError
             bus.refuse(details, from: claim.path, to: claim.owner)
@@ -149,7 +149,7 @@ final class Callbacks {
         await publish()
     }
 
-    /// Makes the desktop reach the router for the answers to calls; returns when it does.
+    /// Makes the desktop reach the router for the answers to calls, and returns when it does.
     func publishReplies() async {
         takesReplies = true
         await publish()
@@ -172,7 +172,8 @@ final class Callbacks {
         return claim
     }
 
-    /// Tells the desktop the schemes that lead to the router now. The call returns after all earlier ones, also if nothing has changed.
+    /// Publishes the schemes that now lead to the router. Returns only after all earlier calls, even if nothing has
+    /// changed.
     private func publish() async {
         guard let publisher else { return }
         publications += 1

@@ -4,9 +4,9 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// Calls: a program opens a URL, and gets the answer of the handler (x-callback-url).
+/// Handles calls: a program opens a URL, and gets the handler's answer (x-callback-url).
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class Calls {
     private let opener: Opener
     private let waiting: WaitingCalls
@@ -52,11 +52,11 @@ final class Calls {
         let handle = try options.handleToken.map { token in try handles.make(token, for: caller) }
         defer { if let handle { handles.remove(handle) } }
         let call = try waiting.add(of: await callers.caller(caller))
-        // A call that is not begun has no answer.
+        // If the call does not begin, there will be no answer.
         defer { waiting.end(call, .failure(.withdrawn)) }
         if let caller { try await waiting.follow(caller, call) }
         await callbacks.publishReplies()
-        // The router alone stops requests, on the event loop.
+        // Only the router stops requests, and it does so on the event loop.
         nonisolated(unsafe) let opened = call
         let stop = handle.map { Stop($0) { opened.opening?.cancel() } }
         call.opening = tasks.start { [options] in
@@ -78,7 +78,7 @@ final class Calls {
         return try await call.result()
     }
 
-    /// The URL of a call, without the callbacks of another program.
+    /// Returns the URL of a call, without the callbacks of another program.
     private func called(_ text: String) throws(OpenURLError) -> String {
         let url = try GenericURL(ofCaller: text)
         guard Scheme(of: url) != .file else {
@@ -87,9 +87,9 @@ final class Calls {
         return try url.removingXParameters().description
     }
 
-    /// Whether a handler's answer to the URL itself ends a call.
+    /// Returns whether a call ends when the handler answers the URL itself.
     private func isAnswered(_ call: WaitingCall, by result: OpenResult) -> Bool {
-        // A program that waited for the URL as its own callback cannot answer.
+        // If a program waited for the URL as its own callback, it cannot answer.
         !result.reply.isEmpty || result.way == .callback
             || call.claimant?.handler?.answersCallbacks == true
     }

@@ -3,22 +3,22 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// A call that waits for the answer of its handler.
+/// A call that waits for its handler to answer.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class WaitingCall {
-    /// 128 random bits as text: the secret that an answer has to bring.
+    /// The secret that an answer has to bring: 128 random bits as text.
     let token: String
-    /// The application that the call is counted to.
+    /// Application that the call counts towards.
     let account: String
-    /// The verified sender, for `x-source`; nil if the sender is not known.
+    /// Verified sender, for `x-source`; nil if it is not known.
     private let source: String?
-    /// The handler or application that gets the URL, and that alone may answer; nil until it is known.
+    /// The handler or application that gets the URL; only this one may answer. Nil until it is known.
     private(set) var claimant: Claimant?
-    /// The name of the request; nil until the URL is on its way.
+    /// Name of the request; nil until the URL is on its way.
     var requestID: String?
 
-    /// The task that opens the URL. It goes on if the callback comes before the handler's reply.
+    /// Task that opens the URL. If the callback comes before the handler's reply, it continues.
     var opening: Task<Void, Never>?
 
     private var outcome: Result<OpenResult, OpenURLError>?
@@ -36,9 +36,9 @@ final class WaitingCall {
     /// Whether the call has its outcome.
     var hasEnded: Bool { outcome != nil }
 
-    /// Notes the destination of the URL, and adds the callbacks to the URL.
+    /// Records the destination of the URL, and adds the callbacks to the URL.
     ///
-    /// - Throws: `limitsExceeded` if the URL becomes too long.
+    /// - Throws: `limitsExceeded` if this makes the URL too long.
     func take(_ destination: inout Destination) throws(OpenURLError) {
         claimant = destination.claimant
         let callbacks = CallAnswer.Kind.allCases.map { (name: "x-\($0.rawValue)", value: CallAnswer($0, token).text) }
@@ -47,17 +47,17 @@ final class WaitingCall {
         )
     }
 
-    /// Ends the call. Does nothing for a call that has its outcome.
+    /// Ends the call. If it already has its outcome, nothing happens.
     func end(_ outcome: Result<OpenResult, OpenURLError>) {
         guard self.outcome == nil else { return }
         self.outcome = outcome
         continuation?.resume()
     }
 
-    /// Waits for the outcome. Call it once.
+    /// Waits for the outcome. Call it only once.
     func result() async throws(OpenURLError) -> OpenResult {
         await withCheckedContinuation { continuation in
-            // The outcome may have come on the way to here, which can lead through the loop's jobs.
+            // The way to this closure can lead through the loop's jobs, so the outcome may already be there.
             if hasEnded { continuation.resume() } else { self.continuation = continuation }
         }
         guard let outcome else { throw .withdrawn }

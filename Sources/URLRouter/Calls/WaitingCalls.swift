@@ -5,10 +5,10 @@ internal import RFC1808
 internal import Reactor
 internal import SchemeRegistry
 
-/// The calls that wait for their answers, by token.
+/// Calls that wait for their answers, by token.
 ///
-/// A call is in the table until its outcome: the answer, the failure of the URL, a cancel, the time limit, or the end of its
-/// caller's connection. The object belongs to the router's actor.
+/// A call is in the table until its outcome: the answer, the failure of the URL, a cancel, the time limit, or the end
+/// of its caller's connection. This belongs to the router's actor.
 final class WaitingCalls {
     private let bus: any BusNames
     private let sessions: HandlerSessions
@@ -18,7 +18,7 @@ final class WaitingCalls {
     private var waiting: [String: Entry] = [:]
     private var shares: Shares<String>
 
-    /// A call, and the things that end with it.
+    /// A call, and everything that ends with it.
     private struct Entry {
         let call: WaitingCall
         let timer: RestartableTimer
@@ -45,7 +45,7 @@ final class WaitingCalls {
 
     /// Adds a call.
     ///
-    /// - Throws: `limitsExceeded` if too many calls of the sender's application wait.
+    /// - Throws: `limitsExceeded` if too many calls of the sender's application are waiting.
     func add(of sender: Caller) throws(OpenURLError) -> WaitingCall {
         guard shares.refusal(of: sender.account, 1) == nil else {
             throw OpenURLError(
@@ -60,14 +60,14 @@ final class WaitingCalls {
         return call
     }
 
-    /// Ends a call with the connection of its caller.
+    /// Ends a call when its caller's connection ends.
     func follow(_ caller: BusName, _ call: WaitingCall) async throws(OpenURLError) {
         try await waiting[call.token]?.watch.begin(caller, tasks)
     }
 
-    /// Ends a call at its time. The URL has arrived.
+    /// Ends a call at this time. By then, the URL has arrived.
     func limit(_ call: WaitingCall, to end: ContinuousClock.Instant, of timeout: Duration) {
-        // The timer may outlive the router.
+        // This timer may outlive the router.
         waiting[call.token]?.timer.start(at: end) { [weak self] in
             let answerer = call.claimant?.id ?? "the handler"
             let error = OpenURLError(.timedOut, "\(answerer) got the URL, but did not answer within \(timeout.inWords)")
@@ -82,7 +82,7 @@ final class WaitingCalls {
         }
     }
 
-    /// Ends a call. Does nothing for a call that has its outcome.
+    /// Ends a call. If it already has its outcome, nothing happens.
     func end(_ call: WaitingCall, _ outcome: Result<OpenResult, OpenURLError>) {
         guard let entry = waiting.removeValue(forKey: call.token) else { return }
         shares.remove(1, from: call.account)
@@ -93,7 +93,7 @@ final class WaitingCalls {
 
     // MARK: Answers
 
-    /// The call that a URL answers, and its handler or application; nil if no call waits for the answer.
+    /// Returns the call that a URL answers, and its handler or application; nil if no call waits for the answer.
     private func answered(by url: GenericURL) -> (answer: CallAnswer, call: WaitingCall, claimant: Claimant)? {
         guard let answer = CallAnswer(url), let call = waiting[answer.token]?.call, let claimant = call.claimant else {
             return nil
@@ -101,7 +101,8 @@ final class WaitingCalls {
         return (answer, call, claimant)
     }
 
-    /// Decides about a URL that answers a call (``XCallbackURL/isReply(_:)``). A call whose answer is refused waits on.
+    /// Decides about a URL that answers a call (``XCallbackURL/isReply(_:)``). If the answer is refused, the call keeps
+    /// waiting.
     func decision(on url: GenericURL, from sender: Caller) -> Decision {
         guard let (_, _, claimant) = answered(by: url) else { return .refuse(Self.noCall) }
         guard isAnswerer(sender, claimant) else {
@@ -145,17 +146,17 @@ final class WaitingCalls {
         }
     }
 
-    /// Whether a program may answer for the handler or application that has the URL of a call.
+    /// Returns whether a program may answer for the handler or application that has the URL of a call.
     ///
-    /// A handler's process is known, and so are the processes that descend from it. An application may hand the URL to another
-    /// process of its own, so only a program with another identity is refused. A portal, and an opener whose parent is not known,
-    /// prove their right by the token.
+    /// The router knows a handler's process, and the processes that descend from it. But an application may hand the
+    /// URL to another process of its own, so only a program with another identity is refused. A portal, or an opener
+    /// whose parent is not known, proves its right by the token.
     private func isAnswerer(_ sender: Caller, _ claimant: Claimant) -> Bool {
         switch claimant {
         case .handler(let handler):
             if let application = sender.source.application { return application == handler.id.rawValue }
             if sender.callerClass == .user, sender.source.isIntermediary { return true }
-            // A handler that was started by hand has no identity.
+            // If a handler was started by hand, it has no identity.
             let process = sessions[handler.id]?.process.running.flatMap { UInt32(exactly: $0.pid) }
             return process != nil && [sender.pid, sender.source.pid].contains(process)
         case .application(let application):

@@ -1,10 +1,10 @@
 internal import DequeModule
 
-/// The order of arrival of requests that wait for different things before they go on.
+/// The order in which requests arrived, for requests that wait for different things before they go on.
 ///
-/// An order belongs to the router's actor.
+/// It belongs to the router's actor.
 final class ArrivalOrder {
-    /// The place of one request.
+    /// Place of one request in the order.
     final class Place {
         fileprivate var continuation: CheckedContinuation<Void, Never>?
     }
@@ -22,13 +22,13 @@ final class ArrivalOrder {
     func turn(of place: Place) async {
         guard places.first !== place else { return }
         await withCheckedContinuation { continuation in
-            // The turn may have come on the way to here, which can lead through the loop's jobs.
+            // On the way to this closure, which can lead through the loop's jobs, the turn may have come.
             if places.first === place { return continuation.resume() }
             place.continuation = continuation
         }
     }
 
-    /// Gives a place up, and lets the next request go on after the caller's next suspension.
+    /// Gives up a place, and lets the next request go on after the caller's next suspension.
     func leave(_ place: Place) {
         if places.first === place { places.removeFirst() } else { places.removeAll { $0 === place } }
         places.first?.continuation?.resume()

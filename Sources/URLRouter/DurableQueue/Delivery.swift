@@ -7,11 +7,11 @@ struct Delivery: Sendable, Hashable {
     let url: String
     /// The handler or application that would have got the URL when it arrived.
     let handler: String
-    /// The sender's options.
+    /// Options of the sender.
     let options: OpenOptions
     /// The sender, as it was known when the URL arrived.
     let context: OpenContext
 
-    /// The application whose share of the queue the delivery uses.
+    /// Application whose share of the queue the delivery uses.
     var caller: String { context.source.account }
 }

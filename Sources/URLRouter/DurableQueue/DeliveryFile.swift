@@ -3,18 +3,18 @@ internal import Glibc
 internal import SQLite
 internal import UserFiles
 
-/// The file of a ``DeliveryStore``. Only its user may read it, and a change is on the disk when the call returns.
+/// The file of a ``DeliveryStore``. Only its user may read it, and when a call returns, its change is on the disk.
 struct DeliveryFile: Sendable {
     let path: String
 
-    /// The version of the tables.
+    /// Version of the tables.
     private static let schemaVersion: Int64 = 3
 
-    /// The first number of a delivery: the current time. Handlers recognise a repeated delivery by its number, so a new file
-    /// must not reuse the numbers of a file that was lost.
+    /// Number of the first delivery, which is the current time. Because handlers recognise a repeated delivery by its
+    /// number, a new file must not reuse the numbers of a file that was lost.
     private static var firstNumber: Int64 { WallClock.milliseconds }
 
-    /// Whether the file exists. A link in its place is an error.
+    /// Returns whether the file exists. If there is a link in its place, that is an error.
     func isThere() throws(DeliveryStoreError) -> Bool {
         if isLink(path) { throw failure("it is a link, which is not followed; remove it") }
         if access(path, F_OK) == 0 { return true }
@@ -22,9 +22,9 @@ struct DeliveryFile: Sendable {
         return false
     }
 
-    /// Opens the file, and creates it with its directories if it is missing.
+    /// Opens the file. If it is missing, creates it with its directories.
     ///
-    /// - Returns: nil for the file of a later version of the program.
+    /// - Returns: Nil if a later version of the program made the file.
     func open() throws(SQLiteError) -> Database? {
         makeDirectory()
         // SQLite gives its auxiliary files the mode of this file, so no other user can read them either.
@@ -34,13 +34,14 @@ struct DeliveryFile: Sendable {
             close(descriptor)
         }
         let database = try Database(path: path, .created)
-        // Each change is one write to the disk, before the call returns. The timeout is for a router that is still ending.
+        // Each change is one write to the disk, before the call returns. The timeout is for a router that is still
+        // exiting.
         try database.execute(
             "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -256"
         )
         var isKnown = false
         try database.transaction { () throws(SQLiteError) in
-            // Another process may be making or changing the tables at the same time.
+            // At the same time, another process may be making or changing the tables.
             let version = try database.pragma("user_version")
             isKnown = version <= Self.schemaVersion
             if version == 0 { try create(in: database) }
@@ -56,7 +57,7 @@ struct DeliveryFile: Sendable {
         return isKnown ? database : nil
     }
 
-    /// The table of the replies to deliveries, which have the numbers of the deliveries.
+    /// Table of the replies to deliveries. Each has the number of its delivery.
     private static let replies =
         "CREATE TABLE replies (id INTEGER PRIMARY KEY, caller TEXT NOT NULL, ended INTEGER NOT NULL, reply BLOB NOT NULL)"
 
@@ -82,21 +83,21 @@ struct DeliveryFile: Sendable {
         )
     }
 
-    /// Renames a damaged file, so that a new file can take its place.
+    /// Renames a damaged file, so that a new one can take its place.
     ///
-    /// - Returns: the new name.
+    /// - Returns: The new name.
     func setAside() throws(DeliveryStoreError) -> String {
         let kept = "\(path).damaged-\(Self.firstNumber)"
-        // The last changes are in the file with the suffix `-wal`.
+        // With the suffix `-wal`, this file has the last changes.
         for suffix in ["-wal", "-shm", ""] where rename(path + suffix, kept + suffix) != 0 && errno != ENOENT {
             throw failure("\(FileError(code: errno))")
         }
         return kept
     }
 
-    /// Takes the right to deliver from the file. One process has the right, until it releases the right or ends.
+    /// Takes the right to deliver from the file. Only one process has it, until it gives it back or exits.
     ///
-    /// - Returns: the descriptor that holds the right; nil while another process holds it.
+    /// - Returns: The descriptor that holds the right; nil while another process holds it.
     func lock() throws(DeliveryStoreError) -> CInt? {
         makeDirectory()
         let descriptor = Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -108,12 +109,12 @@ struct DeliveryFile: Sendable {
         return nil
     }
 
-    /// Makes the directory of the file. A failure shows when the file is opened.
+    /// Makes the directory of the file. If this fails, opening the file will show it.
     private func makeDirectory() {
         do throws(DirectoryError) {
             try makePrivateDirectories(parentDirectory(of: path))
         } catch {
-            // Opening the file fails next, and gives the reason.
+            // Opening the file will fail next, and give the reason.
         }
     }
 

@@ -5,7 +5,7 @@ internal import Reactor
 
 /// Stores URLs that are to be delivered later, and tries each delivery when its time has come.
 ///
-/// A scheduler belongs to the router's actor.
+/// It belongs to the router's actor.
 final class DeliveryScheduler {
     private let store: DeliveryStore
     private let bus: any BusNames & RouterSignals
@@ -13,57 +13,57 @@ final class DeliveryScheduler {
     private let tasks: RouterTasks
     /// Tries to deliver a URL to its handler or application.
     private let open: (Delivery, _ id: Int64, _ attempt: Int) async -> AttemptResult
-    /// The time for which a handler is not started because it crashes too often; nil if it may be started.
+    /// Returns how long a handler is not started because it crashes too often; nil if it may be started.
     private let quarantine: (_ handler: String) -> Duration?
 
     private var state = State.new
     private var waiting: WaitingDeliveries
-    /// The URLs that have arrived and have not been handed to the store.
+    /// URLs that have arrived and have not been handed to the store.
     let arrivals = ArrivalOrder()
-    /// The number of deliveries that are being stored.
+    /// Number of deliveries that are being stored.
     private var storing = 0
     private let timer: RestartableTimer
     private let loop: EventLoop
     private let waiters: OutcomeWaiters
-    /// The outcomes of attempts that the store does not know yet.
+    /// Outcomes of attempts that the store does not know yet.
     private var outcomes: [Int64: Outcome] = [:]
-    /// The deliveries whose attempt has begun, and whose outcome the store does not know yet.
+    /// Deliveries whose attempt has begun, and whose outcome the store does not know yet.
     private var attempted: Set<Int64> = []
     private var idleWaiter: CheckedContinuation<Void, Never>?
 
-    /// The time for which the store is left alone when it cannot be used.
+    /// Time until the store is tried again when it cannot be used.
     private static let pause = Duration.seconds(60)
 
-    /// The result of trying to deliver a URL.
+    /// Result of trying to deliver a URL.
     enum AttemptResult: Sendable {
         case delivered(OpenResult)
-        /// The URL was not delivered. A process that has got the URL may have acted on it.
+        /// It was not delivered. If a process got the URL, it may have acted on it.
         case failed(OpenURLError, wasHandedOver: Bool)
     }
 
     private enum State {
-        /// The router does not own its name yet.
+        /// This router does not own its name yet.
         case new
         case running
-        /// No attempt begins any longer.
+        /// No new attempt begins.
         case stopping
-        /// The next router may have read the store already, so nothing is stored any longer.
+        /// Nothing is stored any longer, because the next router may have read the store already.
         case closed
     }
 
     private enum Outcome {
         case delivered(OpenResult)
-        /// The attempt failed. Without a delay there is no next attempt. An attempt that does not count leaves the number of
-        /// attempts as it is.
+        /// It failed. If there is no delay, there is no next attempt. If the attempt does not count, the number of
+        /// attempts stays as it is.
         case failed(OpenURLError, delay: Duration?, counts: Bool)
     }
 
-    /// The state of a delivery after an attempt.
+    /// State of a delivery after an attempt.
     private enum Disposition {
         case delivered
         case again(Duration)
         case dead
-        /// The delivery is no longer in the store.
+        /// It is no longer in the store.
         case gone
 
         var state: QueuedURL.State? {
@@ -100,10 +100,10 @@ final class DeliveryScheduler {
 
     // MARK: Start and end
 
-    /// Begins to deliver: the deliveries that an earlier router left, and every new one.
+    /// Begins to deliver, both what an earlier router left and every new delivery.
     ///
-    /// Another router of the same user, on another bus, may deliver from the same store. This router then waits until the
-    /// other has ended.
+    /// If another router of the same user, on another bus, delivers from the same store, this one waits until the other
+    /// has exited.
     func run() async {
         guard state == .new || state == .running else { return }
         do throws(DeliveryStoreError) {
@@ -120,12 +120,12 @@ final class DeliveryScheduler {
         } catch {
             log.error("\(error)")
         }
-        // The scheduler may have been stopped meanwhile.
+        // Meanwhile, the scheduler may have been stopped.
         guard state == .new else { return }
         timer.start(in: Self.pause) { self.tasks.start { await self.run() } }
     }
 
-    /// Begins no attempt any longer, and returns when the deliveries in progress have ended and every accepted URL is stored.
+    /// Begins no new attempt, and returns when the deliveries in progress have ended and every accepted URL is stored.
     func stop() async {
         guard state == .new || state == .running else { return }
         state = .stopping
@@ -137,7 +137,7 @@ final class DeliveryScheduler {
         await store.giveBack()
     }
 
-    /// Ends the work at once, because the bus has ended. The attempts in progress do not count.
+    /// Ends the work at once, because the bus has ended. Attempts in progress do not count.
     func abandon() async {
         guard state != .closed else { return }
         state = .closed
@@ -149,7 +149,7 @@ final class DeliveryScheduler {
 
     private func abandon(_ id: Int64) async {
         do throws(DeliveryStoreError) {
-            // The store may have failed when the handler had taken the URL.
+            // The store may have failed after the handler took the URL.
             if case .delivered(let result) = outcomes[id] {
                 try await store.succeed(id, result, at: WallClock.milliseconds)
             } else {
@@ -160,9 +160,9 @@ final class DeliveryScheduler {
         }
     }
 
-    /// Returns when the work has ended that the state still allows.
+    /// Returns when all work has ended that this state still allows.
     private func idle() async {
-        // The check belongs into the closure: the task may be suspended on its way to there.
+        // This check must be inside the closure, because the task may be suspended on its way there.
         await withCheckedContinuation { continuation in
             idleWaiter = continuation
             resumeIfIdle()
@@ -177,7 +177,7 @@ final class DeliveryScheduler {
 
     // MARK: Accepting
 
-    /// Stores a delivery whose turn it is (``arrivals``); returns its number when it is on the disk.
+    /// Stores a delivery whose turn it is (``arrivals``). Returns its number when it is on the disk.
     ///
     /// - Throws: `notQueued` and `limitsExceeded`.
     func accept(_ delivery: Delivery) async throws(OpenURLError) -> Int64 {
@@ -229,7 +229,7 @@ final class DeliveryScheduler {
         do throws(DeliveryStoreError) {
             if outcomes[id] == nil {
                 guard let (delivery, attempt) = try await store.begin(id) else { return .gone }
-                // The bus may have ended while the store began.
+                // While the store began, the bus may have ended.
                 guard state != .closed else {
                     try await store.takeBack(id)
                     return .gone
@@ -238,7 +238,7 @@ final class DeliveryScheduler {
                 bus.announce(.delivering, ofQueued: id)
                 outcomes[id] = await outcome(of: delivery, id, attempt)
             }
-            // The outcome stays until the store has it, so a full disk does not lead to a second delivery.
+            // Keep the outcome until the store has it, so that a full disk does not lead to a second delivery.
             guard let outcome = outcomes[id] else { return .gone }
             switch outcome {
             case .delivered(let result):
@@ -254,13 +254,13 @@ final class DeliveryScheduler {
                 return isThere ? delay.map(Disposition.again) ?? .dead : .gone
             }
         } catch {
-            // The delivery is still in the file, if there is one.
+            // If there is a file, the delivery is still in it.
             log.error("queued URL \(id): \(error)")
             return .again(Self.pause)
         }
     }
 
-    /// The store knows the outcome.
+    /// Forgets an outcome that the store now knows.
     private func forget(_ id: Int64) {
         outcomes[id] = nil
         attempted.remove(id)
@@ -273,11 +273,11 @@ final class DeliveryScheduler {
         case .delivered(let result): return .delivered(result)
         case .failed(let cause, let isHandedOver): (error, wasHandedOver) = (cause, isHandedOver)
         }
-        // The attempt has no outcome. `abandon` follows.
+        // There is no outcome. `abandon` follows.
         guard bus.isOpen else { return nil }
-        // A handler in quarantine is not started, so the attempt was none.
+        // While a handler is in quarantine it is not started, so this was no attempt.
         let quarantine = error.code == .launchFailed ? quarantine(delivery.handler) : nil
-        // A handler that has taken too long may still have acted on the URL.
+        // It took too long, but may still have acted on the URL.
         let isLate = error.code == .timedOut && wasHandedOver
         let delay = quarantine ?? (isLate ? nil : RetryDelay.after(attempt, error.code))
         let next = delay.map { "in \($0.inWords)" } ?? "never"
@@ -294,9 +294,10 @@ final class DeliveryScheduler {
 
     // MARK: Requests of a person
 
-    // The queue shows a caller that is limited to an account nothing of other accounts, not even that a number exists.
+    // If a caller is limited to an account, the queue shows it nothing of other accounts, not even that a number
+    // exists.
 
-    /// The stored URLs after the one with a number, a page of them; after an empty text the first ones.
+    /// Returns a page of the stored URLs that follow a number, or the first page if the text is empty.
     func list(after text: String, of account: String?) async throws(RemoteError) -> [QueuedURL] {
         guard let id = text.isEmpty ? .min : Int64(text) else { throw .noSuchDelivery(text) }
         var urls = try await asking { () async throws(DeliveryStoreError) in
@@ -312,7 +313,7 @@ final class DeliveryScheduler {
     /// Tries a delivery now, with all of its attempts.
     func retry(_ text: String, of account: String?) async throws(RemoteError) {
         let id = try await number(text, of: account)
-        // A delivery in progress is being tried already.
+        // It is being tried already.
         if waiting.isInProgress(id) { return }
         let delivery = try await asking { () async throws(DeliveryStoreError) in
             try await store.retry(id, at: WallClock.milliseconds)
@@ -322,7 +323,7 @@ final class DeliveryScheduler {
         deliverDue()
     }
 
-    /// Tries the waiting deliveries of a handler now.
+    /// Tries all deliveries now that wait for a handler.
     func tryWaiting(for handler: String) {
         waiting.makeDue(handler)
         deliverDue()
@@ -341,9 +342,9 @@ final class DeliveryScheduler {
     /// Returns the outcome of a delivery, and waits for it if necessary.
     ///
     /// - Parameters:
-    ///   - account: the only account whose deliveries count; nil for all.
-    ///   - caller: the connection that waits; nil without a bus.
-    ///   - waiter: the application that the wait is counted to.
+    ///   - account: The only account whose deliveries count; nil for all.
+    ///   - caller: The connection that waits; nil if there is no bus.
+    ///   - waiter: The application that the wait counts towards.
     func outcome(
         of number: UInt64,
         _ account: String?,
@@ -352,7 +353,7 @@ final class DeliveryScheduler {
     ) async throws -> OpenResult {
         let id = try await self.number("\(number)", of: account)
         return try await waiters.waiting(for: id, waiter) { waiter in
-            // The outcome may come while the store is asked.
+            // While the store is asked, the outcome may arrive.
             let stored = try await asking { () async throws(DeliveryStoreError) in
                 try await store.outcome(of: id, at: WallClock.milliseconds)
             }
@@ -377,12 +378,12 @@ final class DeliveryScheduler {
         }
     }
 
-    /// The number of calls that wait for outcomes.
+    /// Number of calls that wait for outcomes.
     var waitsForReplies: Int { waiters.count }
 
     private static let ending = OpenURLError(.timedOut, "the router is exiting; the URL stays in the queue")
 
-    /// The number of a delivery that belongs to an account.
+    /// Returns the number of a delivery that belongs to an account.
     private func number(_ text: String, of account: String?) async throws(RemoteError) -> Int64 {
         guard let id = Int64(text) else { throw .noSuchDelivery(text) }
         guard let account else { return id }

@@ -2,13 +2,13 @@ internal import DBus
 internal import OpenURLBus
 internal import SQLite
 
-/// The requests of a person: the list of the queue, and changes of single deliveries.
+/// Requests of a person: the list of the queue, and changes of single deliveries.
 extension DeliveryStore {
-    /// The deliveries after the one with a number, in the order of their numbers. The store does not know which of them are in
-    /// progress. The page ends early when its texts are large, and a text that is longer than any that the router stores is
-    /// cut.
+    /// Returns the deliveries that follow a number, in the order of their numbers. It does not know which of them are
+    /// in progress. If its texts are large, the page ends early, and if a text is longer than any that the router
+    /// stores, it is cut.
     ///
-    /// - Parameter account: the only account whose deliveries count; nil for all.
+    /// - Parameter account: The only account whose deliveries count; nil for all.
     func list(after id: Int64, of account: String? = nil, limit: Int) throws(DeliveryStoreError) -> [QueuedURL] {
         try reading([]) { database throws(SQLiteError) in
             let rows = try database.prepare(
@@ -43,16 +43,16 @@ extension DeliveryStore {
         }
     }
 
-    /// The size of the texts above which a page of the list ends. Each page has at least one delivery.
+    /// A page of the list ends when its texts are larger than this. But each page has at least one delivery.
     private static let pageBytes = 4 << 20
 
-    /// A text of the list, in SQL. No other text than that of a damaged file has a NUL, which a message cannot carry, or is
-    /// longer than a message.
+    /// Returns a text of the list, in SQL. Only the text of a damaged file can have a NUL, which a message cannot
+    /// carry, or be longer than a message.
     static func listed(_ column: String) -> String {
         "substr(replace(CAST(\(column) AS TEXT), char(0), ''), 1, \(1 << 20))"
     }
 
-    /// The account that a delivery or the reply to it is counted to; nil if there is neither.
+    /// Returns the account that a delivery, or the reply to it, counts towards; nil if there is neither.
     func caller(of id: Int64) throws(DeliveryStoreError) -> String? {
         try reading(nil) { database throws(SQLiteError) in
             let rows = try database.prepare(
@@ -65,7 +65,7 @@ extension DeliveryStore {
 
     /// Gives a delivery all of its attempts again, from now on.
     ///
-    /// - Returns: the delivery's handler, and the account of its sender; nil if there is no such delivery.
+    /// - Returns: The delivery's handler, and the account of its sender; nil if there is no such delivery.
     func retry(_ id: Int64, at now: Int64) throws(DeliveryStoreError) -> (handler: String, sender: String)? {
         try change { database throws(SQLiteError) in
             let update = try database.prepare(
@@ -79,13 +79,13 @@ extension DeliveryStore {
 
     /// Forgets a delivery.
     ///
-    /// - Returns: whether the delivery existed.
+    /// - Returns: Whether the delivery existed.
     func drop(_ id: Int64) throws(DeliveryStoreError) -> Bool {
         guard try isThere() else { return false }
         return try delete(where: "id = ?", id) > 0
     }
 
-    /// - Returns: the handler and the sender that the statement returns; nil if the statement found no row.
+    /// - Returns: The handler and the sender that the statement returns; nil if it found no row.
     func change(
         _ statement: (Database) throws(SQLiteError) -> Statement
     ) throws(DeliveryStoreError) -> (handler: String, sender: String)? {

@@ -7,43 +7,45 @@ public import Reactor
 internal import SQLite
 internal import UserFiles
 
-/// The reason for which the store cannot do something.
+/// Why the store cannot do something.
 struct DeliveryStoreError: Error, Hashable, CustomStringConvertible {
     let path: String
     let reason: String
-    /// Whether the store holds as much as it may.
+    /// Whether the store is as full as it may be.
     var isFull = false
 
     var description: String { "the queue \(printable(path)) cannot be used: \(reason)" }
 }
 
-/// The amount that a ``DeliveryStore`` holds.
+/// Limits of a ``DeliveryStore``.
 struct DeliveryStoreLimits: Sendable {
-    /// The number of deliveries, dead letters included. ``QueueShares`` divides the number and ``bytes`` among the callers.
+    /// Number of deliveries, including dead letters. ``QueueShares`` divides this number and ``bytes`` among the
+    /// callers.
     var deliveries = QueueInterface.capacity
-    /// The size of all deliveries, in bytes.
+    /// Size of all deliveries, in bytes.
     var bytes = 256 << 20
-    /// The number of dead letters. One sender gets at most half of what the others leave; its oldest give way to its new ones.
+    /// Number of dead letters. One sender gets at most half of what the others leave; its oldest ones give way to its
+    /// new ones.
     var deadLetters = 1000
-    /// The number of replies, which ``QueueShares`` divides as it divides the deliveries.
+    /// Number of replies, which ``QueueShares`` divides as it does the deliveries.
     var replies = QueueInterface.keptReplies
-    /// The size of all replies, in bytes.
+    /// Size of all replies, in bytes.
     var replyBytes = 64 << 20
-    /// The length of a stored error message, in Unicode scalars.
+    /// Length of a stored error message, in Unicode scalars.
     var messageLength = 1024
 }
 
-/// The deliveries on disk. An accepted delivery stays until a handler has taken it or a caller drops it, also when the router
-/// crashes.
+/// Deliveries on disk. Once accepted, a delivery stays until a handler has taken it or a caller drops it, even if the
+/// router crashes.
 ///
-/// Reading and writing block, so the store has a thread of its own. Deliveries that arrive during a write are written
-/// together next. All times are in milliseconds since 1970.
+/// Because reading and writing block, the store has a thread of its own. Deliveries that arrive during a write are all
+/// written by the next one. All times are in milliseconds since 1970.
 public actor DeliveryStore {
     /// A waiting delivery.
     struct Waiting: Sendable, Hashable {
         let id: Int64
         let handler: String
-        /// The account of the sender.
+        /// Account of the sender.
         let sender: String
         var due: Int64
     }
@@ -54,7 +56,7 @@ public actor DeliveryStore {
     private let log: Logger
     private var database: Database?
     private var lock: CInt?
-    /// The contents of the file, as far as this process knows; nil before the first count.
+    /// Contents of the file, as far as this process knows; nil before the first count.
     private var held: QueueShares?
     private var replies: KeptReplies
     private var accepting: [Accepting] = []
@@ -66,14 +68,14 @@ public actor DeliveryStore {
         let continuation: CheckedContinuation<Result<Int64, DeliveryStoreError>, Never>
     }
 
-    /// The store's own thread as the actor's executor.
+    /// This store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// The store of this user: `$XDG_STATE_HOME/openurl/queue.sqlite`, or below `$HOME/.local/state`. The first delivery
-    /// creates the file.
+    /// Finds the store of this user: `$XDG_STATE_HOME/openurl/queue.sqlite`, or below `$HOME/.local/state`. The first
+    /// delivery creates the file.
     ///
-    /// - Parameter loop: a loop whose thread may block, because nothing else uses it.
-    /// - Returns: nil if the environment has neither variable.
+    /// - Parameter loop: A loop whose thread may block, because nothing else uses it.
+    /// - Returns: Nil if the environment has neither variable.
     public init?(environment: [String: String], on loop: EventLoop, log: Logger) {
         guard let directory = BaseDirectories(environment: environment).stateHome else { return nil }
         self.init(path: "\(directory)/openurl/queue.sqlite", on: loop, log: log)
@@ -93,7 +95,8 @@ public actor DeliveryStore {
 
     // MARK: Calls of the scheduler
 
-    /// The waiting deliveries, in no order. Only one process at a time may deliver; the result is nil for any other.
+    /// Returns the waiting deliveries, in no particular order. Only one process at a time may deliver; for any other,
+    /// the result is nil.
     func waiting() throws(DeliveryStoreError) -> [Waiting]? {
         if lock == nil { lock = try file.lock() }
         guard lock != nil else { return nil }
@@ -115,9 +118,9 @@ public actor DeliveryStore {
         lock = nil
     }
 
-    /// Stores a delivery; returns its number when it is on the disk.
+    /// Stores a delivery. Returns its number when it is on the disk.
     func accept(_ delivery: Delivery, at now: Int64) async throws(DeliveryStoreError) -> Int64 {
-        // A delivery that cannot be encoded must not keep the others off the disk.
+        // If one delivery cannot be encoded, the others must still get to the disk.
         let request: [UInt8]
         do throws(MessageEncodingError) {
             let arguments = Arguments(delivery.options, delivery.context)
@@ -129,7 +132,7 @@ public actor DeliveryStore {
             accepting.append(
                 Accepting(delivery: delivery, request: request, time: now, continuation: continuation)
             )
-            // Deliveries that arrive until then go to the disk together with this one.
+            // Other deliveries that arrive before then go to the disk together with this one.
             if accepting.count == 1 { loop.execute { self.assumeIsolated { $0.writeAccepted() } } }
         }
         return try result.get()
@@ -185,14 +188,14 @@ public actor DeliveryStore {
         return shares
     }
 
-    /// The bytes of a row, in SQL.
+    /// Size of a row in bytes, in SQL.
     private static let size = "length(CAST(url AS BLOB)) + length(request)"
 
     private typealias Rows = [(caller: String, bytes: Int)]
 
     /// Deletes rows.
     ///
-    /// - Returns: the number of rows that were deleted.
+    /// - Returns: The number of rows that were deleted.
     func delete(
         where condition: String,
         _ value: Int64
@@ -214,7 +217,7 @@ public actor DeliveryStore {
         return rows
     }
 
-    /// Performs a transaction, and gives back what the deleted rows held.
+    /// Performs a transaction, and gives back the room of the deleted rows.
     private func deleted(_ body: (Database) throws(SQLiteError) -> Rows) throws(DeliveryStoreError) -> Rows {
         var rows: Rows = []
         try writing { database throws(SQLiteError) in rows = try body(database) }
@@ -222,13 +225,13 @@ public actor DeliveryStore {
         return rows
     }
 
-    /// The size of a message, and some more for the context that the router adds.
+    /// Size of a message, with some room for the context that the router adds.
     private static let requestLimit = 2 << 20
 
-    /// Takes a delivery for an attempt. The attempt counts from now on, also when the router crashes.
+    /// Takes a delivery for an attempt. From now on the attempt counts, even if the router crashes.
     ///
-    /// - Returns: the delivery and the number of the attempt; nil if the delivery was dropped or is a dead letter. A delivery
-    ///   that cannot be read becomes a dead letter.
+    /// - Returns: The delivery and the number of the attempt; nil if the delivery was dropped or is a dead letter. If
+    ///   it cannot be read, it becomes a dead letter.
     func begin(_ id: Int64) throws(DeliveryStoreError) -> (delivery: Delivery, attempt: Int)? {
         var found: (url: String, handler: String, request: [UInt8], attempt: Int)?
         try writing { database throws(SQLiteError) in
@@ -245,7 +248,7 @@ public actor DeliveryStore {
         }
         guard let found else { return nil }
         guard found.attempt <= RetryDelay.attempts else {
-            // No attempt has ended, so this URL may be the reason why routers crash.
+            // Because no attempt has ended, this URL may be the reason why routers crash.
             let problem = OpenURLError(
                 .handlerCrashed,
                 "the router exited during each of \(RetryDelay.attempts) attempts"
@@ -266,7 +269,7 @@ public actor DeliveryStore {
         }
     }
 
-    /// Notes that an attempt does not count, because the bus ended before the attempt did.
+    /// Takes back an attempt, because the bus ended before it did. The attempt then does not count.
     func takeBack(_ id: Int64) throws(DeliveryStoreError) {
         try writing { database throws(SQLiteError) in
             let update = try database.prepare("UPDATE deliveries SET attempts = attempts - 1 WHERE id = ?")
@@ -295,15 +298,15 @@ public actor DeliveryStore {
         if !deleted.isEmpty { self.replies = replies }
     }
 
-    /// The outcome of a delivery as the store knows it.
+    /// Outcome of a delivery, as far as the store knows it.
     enum StoredOutcome: Sendable {
-        /// The delivery waits, or is in progress.
+        /// It is waiting or in progress.
         case none
         case delivered(OpenResult)
         case dead(OpenURLError)
     }
 
-    /// The outcome of a delivery; nil if there is neither a delivery nor a reply.
+    /// Returns the outcome of a delivery; nil if there is neither a delivery nor a reply.
     func outcome(of id: Int64, at now: Int64) throws(DeliveryStoreError) -> StoredOutcome? {
         var reply: [UInt8]?
         let outcome: StoredOutcome? = try reading(nil) { database throws(SQLiteError) in
@@ -327,12 +330,12 @@ public actor DeliveryStore {
         }
     }
 
-    /// Notes the reason for which an attempt failed.
+    /// Records why an attempt failed.
     ///
     /// - Parameters:
-    ///   - due: the time of the next attempt; nil if there is none.
-    ///   - counts: whether the attempt counts.
-    /// - Returns: whether the delivery still exists.
+    ///   - due: The time of the next attempt; nil if there is none.
+    ///   - counts: Whether the attempt counts.
+    /// - Returns: Whether the delivery still exists.
     func fail(_ id: Int64, _ error: OpenURLError, due: Int64?, counts: Bool = true) throws(DeliveryStoreError) -> Bool {
         let changed = try change { database throws(SQLiteError) in
             let update = try database.prepare(
@@ -355,7 +358,7 @@ public actor DeliveryStore {
         return changed != nil
     }
 
-    /// Removes the oldest dead letters of the sender of a new one, if the sender has more than half of those that the others leave.
+    /// When a sender has a new dead letter, removes its oldest ones if it has more than half of what the others leave.
     /// The newest one stays.
     private func forgetDeadLetters(besides id: Int64) throws(DeliveryStoreError) {
         let count = try delete(
@@ -381,7 +384,7 @@ public actor DeliveryStore {
         return try file.isThere()
     }
 
-    /// Reads from the file, if the file exists; creates nothing.
+    /// Reads from the file if it exists; creates nothing.
     func reading<Result>(
         _ none: Result,
         _ body: (Database) throws(SQLiteError) -> Result
@@ -397,7 +400,7 @@ public actor DeliveryStore {
     }
 
     private func using<Result>(_ body: (Database) throws(SQLiteError) -> Result) throws(DeliveryStoreError) -> Result {
-        // A link that stands in the place of the file is an error before SQLite follows it.
+        // If there is a link in place of the file, this is an error before SQLite follows it.
         _ = try isThere()
         do throws(SQLiteError) {
             if database == nil { database = try file.open() }
@@ -407,7 +410,7 @@ public actor DeliveryStore {
             held = nil
             replies.forgetCount()
             guard error.isDamage else { throw DeliveryStoreError(path: file.path, reason: error.message) }
-            // The damaged file is kept for a person to look at. The queue continues with a new file.
+            // Keep the damaged file, so that a person can look at it. The queue continues with a new one.
             let kept = try file.setAside()
             let failure = DeliveryStoreError(path: file.path, reason: "\(error); it is kept as \(printable(kept))")
             log.error("\(failure)")
@@ -417,15 +420,15 @@ public actor DeliveryStore {
     }
 }
 
-/// Releases the lock that ``DeliveryFile/lock()`` took. Closing the descriptor would not be enough: a child that has not begun
-/// its own program yet has the descriptor too.
+/// Releases the lock that ``DeliveryFile/lock()`` took. It would not be enough to close the descriptor: a child that
+/// has not begun its own program yet has the descriptor too.
 private func unlock(_ descriptor: CInt) {
     flock(descriptor, LOCK_UN)
     close(descriptor)
 }
 
 extension Statement {
-    /// The time in a column, from 1970 to the year 9999. The file may hold any number.
+    /// Returns the time in a column, limited to the years from 1970 to 9999. There may be any number in the file.
     func time(_ column: Int) -> Int64 {
         min(max(integer(column), 0), 253_402_300_799_999)
     }

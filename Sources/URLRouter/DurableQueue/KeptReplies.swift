@@ -1,13 +1,13 @@
 internal import OpenURLBus
 internal import SQLite
 
-/// The replies to deliveries, in the table `replies` of a ``DeliveryStore``.
+/// Replies to deliveries, in the table `replies` of a ``DeliveryStore``.
 ///
-/// A reply is kept for `QueueInterface.keptTime`. One caller gets at most half of the room that is left. The oldest replies of a
-/// caller give way to newer ones.
+/// Each is kept for `QueueInterface.keptTime`. One caller gets at most half of the room that is left, and its oldest
+/// replies give way to newer ones.
 struct KeptReplies {
     private let limits: DeliveryStoreLimits
-    /// The contents of the table; nil before the first count.
+    /// Contents of the table; nil before the first count.
     private var held: QueueShares?
 
     init(_ limits: DeliveryStoreLimits) {
@@ -19,11 +19,11 @@ struct KeptReplies {
         held = nil
     }
 
-    /// Keeps a reply. A reply for which there is no room is not kept.
+    /// Keeps a reply, if there is room for it.
     ///
     /// - Parameters:
-    ///   - id: the number of the delivery.
-    ///   - now: the time in milliseconds since 1970.
+    ///   - id: The number of the delivery.
+    ///   - now: The time in milliseconds since 1970.
     mutating func keep(
         _ reply: [UInt8],
         to id: Int64,
@@ -57,7 +57,7 @@ struct KeptReplies {
         held = shares
     }
 
-    /// The reply to a delivery; nil if none is kept.
+    /// Returns the reply to a delivery; nil if none is kept.
     static func reply(to id: Int64, at now: Int64, in database: Database) throws(SQLiteError) -> [UInt8]? {
         let rows = try database.prepare("SELECT reply FROM replies WHERE id = ? AND ended >= ?")
         try rows.bind(1, id)
@@ -74,7 +74,7 @@ struct KeptReplies {
         return shares
     }
 
-    /// The earliest end of a delivery whose reply is kept.
+    /// Returns the earliest time at which a delivery can have ended if its reply is still kept.
     private static func oldest(at now: Int64) -> Int64 {
         now - Int64(QueueInterface.keptTime / .milliseconds(1))
     }

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 
 extension OpenResult {
-    /// The result without the values of the reply that hold descriptors: a descriptor means nothing in a file.
+    /// This result without the values of its reply that hold descriptors, which mean nothing in a file.
     var withoutDescriptors: OpenResult {
         var result = self
         result.reply = reply.filter { $0.value.descriptorCount == 0 }

@@ -1,10 +1,10 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The callers that wait for the outcomes of queued URLs.
+/// Callers that wait for the outcomes of queued URLs.
 ///
-/// Each waiter is counted to the application of its caller, and one application gets at most half of what is left. The object belongs
-/// to the router's actor.
+/// Each one counts towards its application, and one application gets at most half of what is left. This belongs to the
+/// router's actor.
 final class OutcomeWaiters {
     /// One caller that waits for one URL.
     final class Waiter {
@@ -16,7 +16,7 @@ final class OutcomeWaiters {
             self.id = id
         }
 
-        /// Ends the wait. Does nothing the second time.
+        /// Ends the wait. A second call does nothing.
         func end(_ outcome: Result<OpenResult, OpenURLError>) {
             guard self.outcome == nil else { return }
             self.outcome = outcome
@@ -27,7 +27,7 @@ final class OutcomeWaiters {
         /// Returns when the wait has ended.
         func value() async throws(OpenURLError) -> OpenResult {
             try await withCheckedContinuation { continuation in
-                // The outcome may have come before.
+                // The outcome may already have arrived.
                 if let outcome { return continuation.resume(returning: outcome) }
                 self.continuation = continuation
             }.get()
@@ -44,7 +44,7 @@ final class OutcomeWaiters {
     /// The number of waiters.
     var count: Int { shares.total }
 
-    /// Performs `body` with a waiter for a URL, which is counted meanwhile.
+    /// Performs `body` with a waiter for a URL, which counts meanwhile.
     ///
     /// - Throws: `limitsExceeded`, and the errors of `body`.
     func waiting<Result>(

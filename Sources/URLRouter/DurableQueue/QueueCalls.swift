@@ -1,11 +1,12 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The calls about the URLs in the queue. A program of the user may know of all, and any other program of its own.
+/// Handles the calls about URLs in the queue. A program of the user may see all of them, and any other program only its
+/// own.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class QueueCalls {
-    /// Nil without a place to store URLs.
+    /// Nil if there is no place to store URLs.
     private let deliveries: DeliveryScheduler?
     private let callers: Callers
 
@@ -14,7 +15,7 @@ final class QueueCalls {
         self.callers = callers
     }
 
-    /// A page of the queued URLs.
+    /// Returns a page of the queued URLs.
     func list(after id: String, caller: BusName?) async throws(RemoteError) -> [QueuedURL] {
         try await deliveries?.list(after: id, of: await ownAccount(of: caller)) ?? []
     }
@@ -29,18 +30,19 @@ final class QueueCalls {
         try await deliveries.drop(id, of: await ownAccount(of: caller))
     }
 
-    /// The outcome of a queued URL. Waits for the outcome if necessary.
+    /// Returns the outcome of a queued URL. Waits for it if necessary.
     func outcome(of number: UInt64, caller: BusName?) async throws -> OpenResult {
         guard let deliveries else { throw RemoteError.noSuchDelivery("\(number)") }
         let account = await callers.caller(caller).account
         return try await deliveries.outcome(of: number, await ownAccount(of: caller), for: caller, countedTo: account)
     }
 
-    /// The account that a caller's rights to the queue are limited to; nil without a limit.
+    /// Returns the account to which a caller's rights to the queue are limited; nil if they are not limited.
     private func ownAccount(of caller: BusName?) async -> String? {
         let caller = await callers.caller(caller)
         if caller.callerClass == .user { return nil }
-        // Sandboxes without an identifier share an account and cannot be told apart, so none of them owns a URL.
+        // All sandboxes without an identifier share an account. Because they cannot be told apart, none of them owns a
+        // URL.
         return caller.source.application == nil ? "" : caller.account
     }
 }

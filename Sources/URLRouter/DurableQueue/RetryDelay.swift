@@ -1,15 +1,15 @@
 internal import OpenURLBus
 
-/// The time between the attempts of a delivery.
+/// Time between the attempts of a delivery.
 enum RetryDelay {
-    /// The number of attempts, until a caller asks for more.
+    /// Number of attempts before a caller has to ask for more.
     static let attempts = 8
 
-    /// The time between a failed attempt and the next: 1, 2, 4 … 60 s; nil if there is no next attempt.
+    /// Returns the time between a failed attempt and the next: 1, 2, 4 … 60 s; nil if there is no next attempt.
     ///
     /// - Parameters:
-    ///   - attempt: the number of the attempt that failed, from 1.
-    ///   - code: the cause. A delivery that a handler or a rule has refused is not tried again.
+    ///   - attempt: The number of the attempt that failed, from 1.
+    ///   - code: The cause. If a handler or a rule has refused a delivery, it is not tried again.
     static func after(_ attempt: Int, _ code: OpenURLError.Code) -> Duration? {
         switch code {
         case .declined, .launchVetoed, .notAllowed, .loopDetected, .malformedURL, .notQueued, .invalidReply, .cancelled,

@@ -1,11 +1,11 @@
 internal import HeapModule
 internal import OpenURLBus
 
-/// The deliveries that wait for their time, and the deliveries in progress: at most one for each handler.
+/// Deliveries that wait for their time, and those in progress: at most one for each handler.
 ///
-/// Deliveries to one handler run one at a time, so a URL that crashes the handler affects no other. Handlers do not wait for
-/// each other. The order is that of the times; only a sender with many deliveries at a handler lets one of another sender pass before
-/// each of its own.
+/// Because deliveries to one handler run one at a time, a URL that crashes the handler affects no other. Handlers do
+/// not wait for each other. Deliveries go in the order of their times, except that a sender with many deliveries at a
+/// handler lets one of another sender pass before each of its own.
 struct WaitingDeliveries {
     /// A place in the order.
     private struct Entry: Comparable {
@@ -15,13 +15,13 @@ struct WaitingDeliveries {
         static func < (a: Entry, b: Entry) -> Bool { (a.time, a.id) < (b.time, b.id) }
     }
 
-    /// The deliveries of one sender to one handler.
+    /// All deliveries of one sender to one handler.
     private struct Line {
-        /// The waiting deliveries; an entry with another time than that of the delivery is out of date.
+        /// Waiting deliveries. If an entry has another time than its delivery, it is out of date.
         var entries = Heap<Entry>()
-        /// The number of waiting deliveries.
+        /// Number of waiting deliveries.
         var count = 0
-        /// The number of the last turn that the sender had as one of those with many deliveries.
+        /// When the sender last had a turn as one of those with many deliveries, as the number of that turn.
         var lastTurn: UInt64 = 0
     }
 
@@ -31,37 +31,38 @@ struct WaitingDeliveries {
         let sender: String
     }
 
-    /// The next delivery to try.
+    /// Next delivery to try.
     enum Next {
         case due(id: Int64, handler: String, sender: String)
         case notBefore(ContinuousClock.Instant)
         case none
     }
 
-    /// The waiting deliveries.
+    /// Waiting deliveries by number.
     private var deliveries: [Int64: Delivery] = [:]
-    /// The lines of each handler, by the senders' accounts.
+    /// Lines of each handler, by the senders' accounts.
     private var lines: [String: [String: Line]] = [:]
-    /// The delivery in progress of each handler.
+    /// Delivery in progress of each handler.
     private var inProgress: [String: Int64] = [:]
-    /// The handlers whose last delivery was one of many.
+    /// Handlers whose last delivery was one of many.
     private var hadOneOfMany: Set<String> = []
     private var turns: UInt64 = 0
-    /// The number of deliveries at one handler above which a sender has many.
+    /// If a sender has more deliveries than this at one handler, it has many.
     private let many: Int
 
     init(_ limits: RouterLimits) {
         many = limits.manyRequests
     }
 
-    /// The longest time that a delivery waits: the longest retry delay. The store keeps times of the wall clock, and a jump
-    /// of that clock can therefore not delay a delivery for longer.
+    /// Longest time that a delivery waits, which is the longest retry delay. Because the store keeps times of the wall
+    /// clock, this prevents a jump of that clock from delaying a delivery for longer.
     private static let longestWait = Duration.seconds(60)
 
     /// Whether no delivery is in progress.
     var isIdle: Bool { inProgress.isEmpty }
 
-    /// Makes a delivery wait for a time. A waiting delivery gets the new time; a delivery in progress is left alone.
+    /// Makes a delivery wait for some time. If it already waits, it gets the new time; if it is in progress, nothing
+    /// changes.
     mutating func add(_ id: Int64, for handler: String, of sender: String, in time: Duration = .zero) {
         guard !isInProgress(id) else { return }
         remove(id)
@@ -71,7 +72,7 @@ struct WaitingDeliveries {
         lines[handler]?[sender]?.entries.insert(Entry(time: time, id: id))
     }
 
-    /// Ends the waiting of all deliveries of a handler.
+    /// Makes all waiting deliveries of a handler due now.
     mutating func makeDue(_ handler: String) {
         let now = ContinuousClock.now
         for (sender, line) in lines[handler, default: [:]] {
@@ -81,7 +82,7 @@ struct WaitingDeliveries {
         }
     }
 
-    /// Removes a delivery, if it waits.
+    /// Removes a delivery if it is waiting.
     mutating func remove(_ id: Int64) {
         guard let delivery = deliveries.removeValue(forKey: id) else { return }
         lines[delivery.handler]?[delivery.sender]?.count -= 1
@@ -92,7 +93,7 @@ struct WaitingDeliveries {
         hadOneOfMany.remove(delivery.handler)
     }
 
-    /// Whether a handler has the delivery, or is being started for it.
+    /// Returns whether a handler has the delivery, or is being started for it.
     func isInProgress(_ id: Int64) -> Bool { inProgress.values.contains(id) }
 
     /// Takes the next delivery that is due and whose handler has none in progress.
@@ -130,14 +131,14 @@ struct WaitingDeliveries {
         }
     }
 
-    /// The first delivery of a handler that is due.
+    /// Returns the first due delivery of a handler.
     private func firstDue(of handler: String, at now: ContinuousClock.Instant) -> (entry: Entry, sender: String)? {
         var one: (entry: Entry, sender: String)?
         var oneOfMany: (entry: Entry, sender: String, lastTurn: UInt64)?
         for (sender, line) in lines[handler, default: [:]] {
             guard let entry = line.entries.min, entry.time <= now else { continue }
             if hasMany(sender, handler) {
-                // The senders with many take turns.
+                // Senders with many deliveries take turns.
                 if oneOfMany.map({ (line.lastTurn, entry) < ($0.lastTurn, $0.entry) }) ?? true {
                     oneOfMany = (entry, sender, line.lastTurn)
                 }

@@ -7,15 +7,15 @@ internal import SchemeRegistry
 internal import SystemPackage
 internal import UserFiles
 
-/// The kinds of the files that callers open.
+/// Finds out the kinds of the files that callers open.
 ///
-/// A look at a file may wait for its file system without end, so each look has a thread of its own and a time limit. The object
-/// belongs to the router's actor.
+/// Looking at a file may block forever if its file system does not answer, so each look has a thread of its own and a
+/// time limit. This belongs to the router's actor.
 final class FileKinds {
     private var types: LocalFileTypes
     private let loop: EventLoop
     private let limits: RouterLimits
-    /// The threads that look at files, by the applications of the callers.
+    /// Threads that look at files, by the applications of the callers.
     private(set) var looks: Shares<String>
 
     init(_ directories: DesktopDirectories, _ limits: RouterLimits, on loop: EventLoop) {
@@ -25,12 +25,13 @@ final class FileKinds {
         looks = Shares(limit: limits.fileLooks)
     }
 
-    /// Returns the kind of the file that a URL names; nil for a URL that names no file of this machine.
+    /// Returns the kind of the file that a URL names; nil if it names no file of this machine.
     ///
-    /// The router has the rights of the user. It looks at a file only for a caller that has these rights too. For any other
-    /// caller, and for a file that is not there, the name alone decides: the handler of an inbox may replace a copy by a link.
+    /// The router has the rights of the user, so it looks at a file only for a caller that has these rights too. For
+    /// any other caller, and if the file is not there, only the name counts, because the handler of an inbox may
+    /// replace a copy by a link.
     ///
-    /// - Throws: `limitsExceeded` for too many looks of one application, and `timedOut`.
+    /// - Throws: `timedOut`, and `limitsExceeded` if one application has too many looks.
     func kind(
         of url: GenericURL,
         _ options: OpenOptions,
@@ -83,7 +84,7 @@ final class FileKinds {
             looks.remove(1, from: account)
             throw OpenURLError(.limitsExceeded, "cannot start a thread to examine \(url): \(error)")
         }
-        // A look that is late stays counted until its thread ends.
+        // It is late, but stays counted until its thread ends.
         guard let (types, guess) = result else {
             throw OpenURLError(.timedOut, "the file system of \(url) did not report the file's type in time")
         }
@@ -94,6 +95,6 @@ final class FileKinds {
 }
 
 extension GenericURL {
-    /// The path of the file of this machine that the URL names; nil for any other URL. A fragment is a place in the file.
+    /// Path of the file of this machine that the URL names; nil for any other URL. A fragment is a place in the file.
     var localFilePath: [UInt8]? { Desktop.localFilePath(ofURL: String(description.prefix { $0 != "#" })) }
 }

@@ -3,22 +3,22 @@ internal import Glibc
 internal import Reactor
 internal import UserFiles
 
-/// The reason for which a file did not get into an inbox.
+/// Why a file did not get into an inbox.
 struct InboxError: Error, Hashable {
     /// Whether the inbox or the file system is full.
     var isFull = false
-    /// The reason, worded to follow the name of the file.
+    /// Reason, worded to follow the name of the file.
     let reason: String
 }
 
-/// The inboxes of the handlers: `$XDG_DATA_HOME/ID/Inbox`.
+/// The handlers' inboxes: `$XDG_DATA_HOME/ID/Inbox`.
 ///
-/// A file gets its name when it is complete and on the disk, so an inbox never has half a file, also after a crash. Every method
-/// blocks, and any thread may call it.
+/// A file gets its name only when it is complete and on the disk, so an inbox never has half a file, even after a
+/// crash. Every method blocks, and you may call it in any thread.
 final class InboxFiles: Sendable {
     private let dataHome: String
     private let limits: InboxLimits
-    /// The files that are being copied, by handler.
+    /// Files that are being copied, by handler.
     private let copies = Lock<[String: (files: Int, bytes: Int)]>([:])
 
     init(dataHome: String, limits: InboxLimits = InboxLimits()) {
@@ -26,10 +26,10 @@ final class InboxFiles: Sendable {
         self.limits = limits
     }
 
-    /// The path of a handler's inbox.
+    /// Returns the path of a handler's inbox.
     func path(of id: String) -> String { "\(dataHome)/\(id)/Inbox" }
 
-    /// Returns whether a path is that of a file in a handler's inbox. The file need not exist.
+    /// Returns whether a path leads to a file in a handler's inbox. This file need not exist.
     func holds(_ path: [UInt8], of id: String) -> Bool {
         let directory = Array("\(self.path(of: id))/".utf8)
         guard path.starts(with: directory), let name = String(validating: path[directory.count...], as: UTF8.self)
@@ -47,10 +47,11 @@ final class InboxFiles: Sendable {
     /// Copies an open file into the inbox of a handler.
     ///
     /// - Parameters:
-    ///   - source: the descriptor of a regular file that is open for reading. Its position does not matter and stays.
-    ///   - name: the name that the sender gives to the file.
-    ///   - id: the identifier of a registered handler.
-    /// - Returns: the path of the copy. Only the user may read it.
+    ///   - source: The descriptor of a regular file that is open for reading. Its position does not matter, and does
+    ///     not change.
+    ///   - name: The name that the sender gives to the file.
+    ///   - id: The identifier of a registered handler.
+    /// - Returns: The path of the copy. Only the user may read it.
     func receive(_ source: CInt, named name: InboxName, for id: String) throws(InboxError) -> String {
         var status = stat()
         guard fstat(source, &status) == 0 else { throw InboxError(errno) }
@@ -80,16 +81,17 @@ final class InboxFiles: Sendable {
         }
     }
 
-    /// Removes a file that no handler has learnt of. A missing file is not an error.
+    /// Removes a file that no handler has heard of. It is not an error if the file is missing.
     ///
-    /// The name is looked up in the checked directory: the handler may have put a link in the place of its inbox meanwhile.
+    /// Meanwhile the handler may have put a link in place of its inbox, so the name is looked up in the directory that
+    /// was checked.
     func remove(_ path: String) {
         guard let name = names(onPath: path).last else { return }
         do throws(FileError) {
             let directory = try PrivateDirectory(parentDirectory(of: path), depth: 2)
             _ = unlinkat(directory.descriptor, name, 0)
         } catch {
-            // The directory is not the inbox any more, so the copy is out of reach.
+            // This directory is no longer the inbox, so the copy is out of reach.
             return
         }
     }
@@ -105,7 +107,7 @@ final class InboxFiles: Sendable {
 
     /// Counts a copy before it begins, together with the files in the inbox.
     ///
-    /// - Returns: the limit that the copy would exceed, in words; nil if the copy is counted.
+    /// - Returns: The limit that the copy would exceed, in words; nil if the copy is counted.
     private func reserve(
         _ size: Int,
         for id: String,
@@ -140,10 +142,10 @@ final class InboxFiles: Sendable {
         var (files, bytes) = (0, 0)
         for name in try directory.names() {
             var status = stat()
-            // The handler may have deleted the file meanwhile.
+            // Meanwhile, the handler may have deleted the file.
             guard fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
             files += 1
-            // The holes of a file take no room.
+            // Holes in a file take no room.
             let sum = bytes.addingReportingOverflow(min(Int(status.st_size), Int(status.st_blocks) * 512))
             bytes = sum.overflow ? .max : sum.partialValue
         }
@@ -158,12 +160,13 @@ final class InboxFiles: Sendable {
         return file
     }
 
-    /// The parts of a file that are no holes, in order. If they have more bytes than a limit, the last ones are left out.
+    /// Returns the parts of a file that are not holes, in order. If they have more bytes than the limit, the last ones
+    /// are left out.
     private static func data(of source: CInt, _ status: stat, limit: Int) throws(FileError) -> [Range<Int>] {
         let size = Int(status.st_size)
-        // The search moves the position of the file, and the sender shares the position of its descriptor.
+        // Searching moves the position of the file, which the sender shares if it has the same descriptor.
         let file = open("/proc/self/fd/\(source)", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        // The sender may hand over a file that only the sender could open.
+        // This may be a file that only the sender could open.
         guard file >= 0 else { return size > 0 ? [0..<size] : [] }
         defer { close(file) }
         var parts: [Range<Int>] = []
@@ -174,7 +177,7 @@ final class InboxFiles: Sendable {
                 break
             }
             guard part.lowerBound < size else { break }
-            // A part that has become a hole in between is empty, and more data may follow.
+            // If a part has become a hole meanwhile, it is empty, and more data may follow.
             place = max(part.upperBound, part.lowerBound + 1)
             let within = part.clamped(to: 0..<size)
             if within.isEmpty { continue }
@@ -184,7 +187,7 @@ final class InboxFiles: Sendable {
         return parts
     }
 
-    /// Copies a part of a file to the same place. File systems that can share the blocks of two files do so.
+    /// Copies a part of a file to the same place. If the file system can share the blocks of two files, it does.
     private static func copy(_ source: CInt, to file: CInt, _ part: Range<Int>) throws(FileError) {
         var place = part.lowerBound
         while place < part.upperBound {
@@ -192,7 +195,7 @@ final class InboxFiles: Sendable {
             place += max(count, 0)
             if count > 0 || count < 0 && errno == EINTR { continue }
             guard count < 0 else { break }
-            // Some pairs of file systems cannot copy in the kernel.
+            // Between some file systems, the kernel cannot copy.
             guard [EXDEV, EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw FileError(code: errno) }
             place = try copyBytes(source, to: file, place..<part.upperBound)
             break
@@ -222,7 +225,7 @@ final class InboxFiles: Sendable {
         return place
     }
 
-    /// Gives a copy the size of its original, which may end with a hole, if the original still has it.
+    /// Gives a copy the size of its original, if the original still has it. It may end with a hole.
     private static func setSize(of file: CInt, to size: off_t, as source: CInt) throws(FileError) {
         while ftruncate(file, size) != 0 {
             guard errno == EINTR else { throw FileError(code: errno) }
@@ -239,11 +242,11 @@ final class InboxFiles: Sendable {
         _ name: InboxName,
         _ taken: Set<String>
     ) throws(FileError) -> String {
-        // A handler may make files in its inbox too, so some names more than the limit may be taken.
+        // Because a handler may also make files in its inbox, more names than the limit may be taken.
         for number in 0...(limits.files + taken.count) {
             let chosen = name.alternative(number)
             if taken.contains(chosen) { continue }
-            // With O_TMPFILE, only this way to a name needs no privilege (open(2)).
+            // With O_TMPFILE, no other way to a name works without a privilege (open(2)).
             if linkat(AT_FDCWD, "/proc/self/fd/\(file)", directory, chosen, AT_SYMLINK_FOLLOW) == 0 { return chosen }
             guard errno == EEXIST else { throw FileError(code: errno) }
         }

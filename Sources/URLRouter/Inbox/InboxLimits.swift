@@ -1,9 +1,9 @@
-/// The limits of one handler's inbox.
+/// Limits of one handler's inbox.
 struct InboxLimits: Sendable, Hashable {
-    /// The number of files in the inbox.
+    /// Number of files in the inbox.
     var files = 10_000
-    /// The size of all files in the inbox, in bytes.
+    /// Size of all files in the inbox, in bytes.
     var bytes = 1 << 30
-    /// The free space that a copy leaves on the file system, in bytes.
+    /// Free space that a copy leaves on the file system, in bytes.
     var spare = 64 << 20
 }

@@ -1,18 +1,18 @@
 internal import UserFiles
 
-/// The name that a file gets in the inbox of a handler: one element of a path that a person can read.
+/// Name of a file in the inbox of a handler: one element of a path that a person can read.
 struct InboxName: Hashable, CustomStringConvertible {
-    /// The longest name that Linux file systems have, in bytes.
+    /// Longest name that Linux file systems have, in bytes.
     static let maximumLength = 255
 
-    /// The error of a text that is not a name for an inbox.
+    /// Why a text is not a name for an inbox.
     enum ParseError: Error, Hashable, CustomStringConvertible {
         case empty
         case tooLong(Int)
         case hidden
         case forbiddenCharacter(Unicode.Scalar)
 
-        /// The error as text that follows the name.
+        /// This error as text that follows the name.
         var description: String {
             switch self {
             case .empty: "is empty"
@@ -29,7 +29,7 @@ struct InboxName: Hashable, CustomStringConvertible {
     init(_ text: String) throws(ParseError) {
         guard !text.isEmpty else { throw .empty }
         guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }
-        // The names of the directory itself and of the one above begin with a dot too.
+        // This includes `.` and `..`.
         guard text.utf8.first != UInt8(ascii: ".") else { throw .hidden }
         for scalar in text.unicodeScalars where scalar == "/" || isControl(scalar) || Self.hidesItself(scalar) {
             throw .forbiddenCharacter(scalar)
@@ -37,7 +37,7 @@ struct InboxName: Hashable, CustomStringConvertible {
         self.text = text
     }
 
-    /// Whether a scalar changes the direction of a text, so that a name looks like another one.
+    /// Returns whether a scalar changes the direction of a text, and so makes a name look like another one.
     private static func hidesItself(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isBidiControl || scalar.properties.generalCategory == .lineSeparator
             || scalar.properties.generalCategory == .paragraphSeparator
@@ -45,7 +45,7 @@ struct InboxName: Hashable, CustomStringConvertible {
 
     /// Returns the name to try after a number of names that were taken: `a.png`, `a-1.png`, `a-2.png`.
     ///
-    /// The end of the name stays, because it tells the type of the file. A long name is shortened before its number.
+    /// It ends as before, because the end shows the type of the file. If it is long, it is shortened before its number.
     func alternative(_ number: Int) -> String {
         guard number > 0 else { return text }
         let dot = text.utf8.dropFirst().lastIndex(of: UInt8(ascii: ".")) ?? text.endIndex
@@ -56,6 +56,6 @@ struct InboxName: Hashable, CustomStringConvertible {
         return stem + suffix
     }
 
-    /// The name itself.
+    /// This name as text.
     var description: String { text }
 }

@@ -5,9 +5,9 @@ internal import RFC1808
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The way of a file from its sender into the inbox of a handler.
+/// Takes a file from its sender into the inbox of a handler.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class InboxOpener {
     private let opener: Opener
     private let inboxes: Inboxes
@@ -34,9 +34,9 @@ final class InboxOpener {
 
     /// Copies files into a handler's inbox, and opens the copies as a URL is opened.
     ///
-    /// - Parameter bytes: the size of the call's arguments.
-    /// - Returns: the outcome of each file.
-    /// - Throws: an error that concerns all files.
+    /// - Parameter bytes: The size of the call's arguments.
+    /// - Returns: The outcome for each file.
+    /// - Throws: An error that concerns all files.
     func openFiles(
         _ files: [SentFile],
         _ options: OpenOptions,
@@ -53,7 +53,7 @@ final class InboxOpener {
         options.contentType = nil
         options.fallback = []
         let target = options
-        // The call may take long, and the descriptors of a call are closed when its caller leaves.
+        // This may take long, and when a caller leaves, the descriptors of its call are closed.
         let taken = files.map { SentFile(name: $0.name, descriptor: UnixFD(owning: $0.descriptor.take() ?? -1)) }
         var load = RequestLoad(bytes: bytes, descriptors: files.count)
         try callers.count(&load, of: caller)
@@ -61,7 +61,7 @@ final class InboxOpener {
         let sender = await callers.caller(caller)
         try callers.move(&load, to: sender.account)
         var outcomes: [OpenOutcome] = []
-        // The rules and the person decide about all files of a call alike, so a no is asked for once.
+        // For the rules and the person, all files of a call are alike. So after the first no, nothing more is asked.
         var refusal: RemoteError?
         for file in taken {
             if let refusal {
@@ -73,7 +73,7 @@ final class InboxOpener {
             do throws(InboxName.ParseError) {
                 name = try InboxName(file.name)
             } catch {
-                // No inbox has such a file, whoever sends it.
+                // An inbox never has such a file, whoever sends it.
                 let reason = "'\(printable(file.name))' cannot be sent: its name \(error)"
                 outcomes.append(.failed(RemoteError(.fileNotFound, reason)))
                 continue
@@ -89,7 +89,7 @@ final class InboxOpener {
         return outcomes
     }
 
-    /// Copies one file, and opens the copy. A copy whose URL the handler does not get is removed.
+    /// Copies one file, and opens the copy. If the handler does not get its URL, the copy is removed.
     private func open(
         _ file: SentFile,
         _ name: InboxName,
@@ -98,7 +98,8 @@ final class InboxOpener {
         _ sender: Caller,
         _ caller: BusName?
     ) async throws(OpenURLError) -> OpenResult {
-        // Nothing is copied for a handler that the caller does not reach. The error is that of a handler which does not exist.
+        // Nothing is copied if the caller cannot reach the handler. The error is the same as if the handler did not
+        // exist.
         guard let handler = handlers.registry.handler(named: id), !handler.fileClaims.isEmpty else {
             throw OpenURLError(.noHandler, "\(id) takes no files; 'openurl list' shows the handlers that do")
         }
@@ -109,13 +110,14 @@ final class InboxOpener {
         do throws(OpenURLError) {
             return try await opener.open(request)
         } catch {
-            // A handler that has had the URL may still read the file.
+            // If a handler has had the URL, it may still read the file.
             if !request.wasHandedOver { await inboxes.remove(path) }
             throw error
         }
     }
 
-    /// Decides about a file before the file is copied: a copy is visible to its handler at once. Asks the person if necessary.
+    /// Decides about a file, and asks the person if necessary. This comes before the copying, because the handler sees
+    /// a copy at once.
     private func checkPermission(
         for name: InboxName,
         _ handler: Handler,

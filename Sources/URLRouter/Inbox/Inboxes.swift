@@ -7,16 +7,16 @@ internal import Reactor
 internal import SystemPackage
 internal import UserFiles
 
-/// The copies of files into inboxes.
+/// Copies files into inboxes.
 ///
-/// A copy may wait for a file system without end, so each copy has a thread of its own and a time limit. The object belongs to the
-/// router's actor.
+/// Copying may block forever if a file system does not answer, so each copy has a thread of its own and a time limit.
+/// This belongs to the router's actor.
 final class Inboxes {
-    /// The inboxes; nil without a directory for them.
+    /// The inboxes; nil if there is no directory for them.
     private let files: InboxFiles?
     private let loop: EventLoop
     private let limits: RouterLimits
-    /// The threads that copy, by the applications of the callers.
+    /// Threads that copy, by the applications of the callers.
     private(set) var copies: Shares<String>
 
     init(dataHome: String?, _ limits: RouterLimits, on loop: EventLoop) {
@@ -26,10 +26,12 @@ final class Inboxes {
         copies = Shares(limit: limits.inboxCopies)
     }
 
-    /// The path that a file of a name gets in the inbox of a handler, if no other file has the name; nil without a directory.
+    /// Returns the path that a file gets in the inbox of a handler if its name is free there; nil if there is no
+    /// directory.
     func path(of name: InboxName, for id: String) -> String? { files.map { "\($0.path(of: id))/\(name)" } }
 
-    /// Returns whether a URL names a file in the inbox of a handler. The queue opens such a URL only if it was accepted as a copy.
+    /// Returns whether a URL names a file in the inbox of a handler. The queue opens such a URL only if it was accepted
+    /// as a copy.
     func holds(_ url: GenericURL, of id: String?) -> Bool {
         guard let files, let id, let path = url.localFilePath else { return false }
         return files.holds(path, of: id)
@@ -37,8 +39,9 @@ final class Inboxes {
 
     /// Copies a file.
     ///
-    /// - Returns: the path of the copy.
-    /// - Throws: `declined` with the reason why there is no copy, `limitsExceeded`, `timedOut`, and `launchFailed` without a directory.
+    /// - Returns: The path of the copy.
+    /// - Throws: `declined` with the reason why there is no copy, `limitsExceeded`, `timedOut`, and `launchFailed` if
+    ///   there is no directory.
     func receive(
         _ name: InboxName,
         _ source: UnixFD,
@@ -51,7 +54,7 @@ final class Inboxes {
         guard copies.refusal(of: account, 1) == nil else {
             throw OpenURLError(.limitsExceeded, "\(copies[account]) copies are already being made for \(account)")
         }
-        // The thread owns the descriptor: the caller may leave the bus meanwhile.
+        // This thread owns the descriptor, because the caller may leave the bus meanwhile.
         guard let descriptor = source.take() else {
             throw OpenURLError(.declined, "'\(printable(name.description))' no longer has an open file")
         }
@@ -63,7 +66,7 @@ final class Inboxes {
                 return Result { () throws(InboxError) in try files.receive(descriptor, named: name, for: id) }
             } late: { [self] result in
                 copies.remove(1, from: account)
-                // The caller has got its answer, so nobody will open this copy.
+                // As the caller already has its answer, this copy will never be opened.
                 if case .success(let path) = result { startThread(removing: path, in: files) }
             }
         } catch {
@@ -71,7 +74,7 @@ final class Inboxes {
             copies.remove(1, from: account)
             throw OpenURLError(.limitsExceeded, "cannot start a thread to copy the file: \(error)")
         }
-        // A copy that is late stays counted until its thread ends.
+        // It is late, but stays counted until its thread ends.
         guard let result else { throw OpenURLError(.timedOut, "the file was not copied in time") }
         copies.remove(1, from: account)
         do throws(InboxError) {
@@ -82,18 +85,18 @@ final class Inboxes {
         }
     }
 
-    /// Removes a copy that no handler has learnt of. If the file system is slow, the removal ends after this method.
+    /// Removes a copy that no handler has heard of. If the file system is slow, the removal may end after this method.
     func remove(_ path: String) async {
         guard let files else { return }
         do throws(Errno) {
             _ = try await HelperThread.run(for: limits.fileTime, on: loop, { files.remove(path) }, late: { _ in })
         } catch {
-            // Without a thread the copy stays, and its handler finds it in the inbox.
+            // If there is no thread, the copy stays, and its handler finds it in the inbox.
             return
         }
     }
 
-    /// Removes a copy without keeping the loop. A copy that cannot be removed stays, and its handler finds it in the inbox.
+    /// Removes a copy without blocking the loop. If this fails, the copy stays, and its handler finds it in the inbox.
     private func startThread(removing path: String, in files: InboxFiles) {
         _ = Reactor.startThread("inbox") { files.remove(path) }
     }

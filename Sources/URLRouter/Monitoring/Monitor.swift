@@ -2,10 +2,10 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The programs that watch the router's requests, and the way of the requests to them and to the log.
+/// Shows the router's requests to the programs that watch, and writes them into the log.
 ///
-/// Nothing happens on the way of a request but notes: the subscribers get what has changed in one signal after
-/// ``reportDelay``, and the log gets what has ended after ``logDelay``. The object belongs to the router's actor.
+/// While a request is on its way, it is only noted: subscribers get what has changed in one signal after
+/// ``reportDelay``, and the log gets what has ended after ``logDelay``. This belongs to the router's actor.
 final class Monitor {
     private let bus: any BusNames & RouterSignals
     private let callers: Callers
@@ -25,19 +25,19 @@ final class Monitor {
     private var lastTime: UInt64 = 0
     private var changes: [Observation] = []
     private var ends: [ObservedRequest] = []
-    /// The bytes of the URLs in ``ends``.
+    /// Size of the URLs in ``ends``, in bytes.
     private var endBytes = 0
-    /// The requests that are missing in the log, because the disk is too slow for them.
+    /// Number of requests that are missing in the log, because the disk is too slow for them.
     private(set) var lost = 0
     private var isStoring = false
     private let reportTimer: RestartableTimer
     private let logTimer: RestartableTimer
 
-    /// The time between a change and the signal about it, which a person does not notice.
+    /// Time between a change and the signal about it, too short for a person to notice.
     private static let reportDelay = Duration.milliseconds(50)
-    /// The time between the end of a request and its writing.
+    /// Time between the end of a request and its writing.
     static let logDelay = Duration.seconds(2)
-    /// The number of requests that wait for their writing, and the bytes of their URLs.
+    /// Limits for requests that wait to be written: their number, and the bytes of their URLs.
     private static let waitingEnds = 1024
     private static let waitingBytes = 4 << 20
 
@@ -60,7 +60,7 @@ final class Monitor {
 
     // MARK: Requests
 
-    /// Begins to note the facts about a request; nil if nobody wants to know.
+    /// Begins to collect the facts about a request; nil if nobody wants to know them.
     func observe(
         _ kind: MonitorEntry.Kind,
         _ url: String?,
@@ -74,7 +74,7 @@ final class Monitor {
         return Observation(request, self)
     }
 
-    /// Shows a request to the subscribers, soon.
+    /// Shows a request to the subscribers soon.
     func changed(_ observation: Observation) {
         guard !options.isEmpty, !observation.isChanged else { return }
         observation.isChanged = true
@@ -83,7 +83,7 @@ final class Monitor {
         if !reportTimer.isRunning { reportTimer.start(at: .now + Self.reportDelay) { self.report() } }
     }
 
-    /// Writes a request into the log, soon.
+    /// Writes a request into the log soon.
     func ended(_ request: consuming ObservedRequest) {
         guard log != nil else { return }
         let isFull = ends.count >= Self.waitingEnds || endBytes >= Self.waitingBytes
@@ -120,7 +120,7 @@ final class Monitor {
         }
     }
 
-    /// Writes what has ended during a writing that took long.
+    /// Writes what ended while a slow write was going on.
     private func storeRest() {
         if !ends.isEmpty, !logTimer.isRunning { logTimer.start(at: .now + Self.logDelay) { self.store() } }
     }
@@ -135,7 +135,7 @@ final class Monitor {
         if !ended.isEmpty { await log?.add(ended, missing: missing) }
     }
 
-    /// The entries of the log that a filter selects, the latest first.
+    /// Returns the entries of the log that a filter selects, the latest first.
     func entries(_ filter: MonitorFilter) async throws(RemoteError) -> [MonitorEntry] {
         guard let log else {
             throw RemoteError(.failed, "the log is off (see \(RequestLog.variable)), or there is no directory for it")
@@ -146,7 +146,7 @@ final class Monitor {
 
     // MARK: Subscribers
 
-    /// Adds a subscriber, or changes its wishes; returns when its end will be noticed.
+    /// Adds a subscriber, or changes its options. Returns when the end of its connection will be noticed.
     ///
     /// - Throws: `limitsExceeded`.
     func subscribe(_ caller: BusName?, _ wishes: MonitorOptions) async throws(OpenURLError) {
@@ -176,7 +176,7 @@ final class Monitor {
 
     // MARK: Handlers
 
-    /// Performs a request about a handler itself, and shows the request to those who watch.
+    /// Performs a request about a handler itself, and shows it to the programs that watch.
     func observing(
         _ kind: MonitorEntry.Kind,
         _ id: String,

@@ -1,12 +1,12 @@
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// A request on its way, for the log and for those who watch.
+/// A request on its way, for the log and for the programs that watch.
 ///
-/// An observation belongs to the router's actor. There is none while nobody looks and the log is off.
+/// It belongs to the router's actor. While nobody watches and the log is off, there is none.
 final class Observation {
     private(set) var request: ObservedRequest
-    /// Whether the request waits to be shown.
+    /// Whether this request waits to be shown.
     var isChanged = false
     private let monitor: Monitor
     private let begin = TracePhase.now
@@ -16,13 +16,13 @@ final class Observation {
         self.monitor = monitor
     }
 
-    /// Notes facts about the request.
+    /// Changes the facts about the request.
     func note(_ change: (inout ObservedRequest) -> Void) {
         change(&request)
         monitor.changed(self)
     }
 
-    /// Notes the handler or application that was chosen, the sender, and the decision of the policy.
+    /// Records the handler or application that was chosen, the sender, and the decision of the policy.
     func choose(
         _ destination: Destination,
         _ snapshot: RegistrySnapshot,
@@ -44,12 +44,12 @@ final class Observation {
         }
     }
 
-    /// Notes a step of the router.
+    /// Records a step of the router.
     func reach(_ phase: TracePhase) {
         note { $0.trace.append(phase) }
     }
 
-    /// Notes the outcome, once.
+    /// Records the outcome, but only once.
     func end(_ outcome: Result<OpenResult, OpenURLError>) {
         guard request.outcome == nil else { return }
         let now = TracePhase.now
@@ -59,14 +59,14 @@ final class Observation {
             end.way = result.way
             request.handler = result.handler
             request.requestID = result.requestID ?? request.requestID
-            // The handler's steps come with its answer.
+            // Steps of the handler come with its answer.
             if !result.trace.isEmpty { request.trace = result.trace }
         case .failure(let error): end.error = error
         }
         finish(end)
     }
 
-    /// Notes the end of a request that has no result.
+    /// Records the end of a request that has no result.
     func end(_ error: OpenURLError?) {
         let now = TracePhase.now
         finish(ObservedRequest.Outcome(microseconds: now > begin ? now - begin : 0, error: error))

@@ -9,9 +9,10 @@ internal import UserFiles
 
 /// The log of the requests that have ended: a ring in a file that only its user may read.
 ///
-/// Writing and reading block, so the log has a thread of its own. A crash of the system may lose the last entries.
+/// Because writing and reading block, the log has a thread of its own. If the system crashes, the last entries may be
+/// lost.
 public actor RequestLog {
-    /// The environment variable that turns the log off with the value `off`.
+    /// Environment variable that turns the log off if its value is `off`.
     public static let variable = "OPENURL_LOG"
 
     private let path: String
@@ -19,18 +20,19 @@ public actor RequestLog {
     private let loop: EventLoop
     private let log: Logger
     private var database: Database?
-    /// The number of entries in the file, as far as this router knows: a router on another bus adds to the file too. So the entries
-    /// are counted again after as many additions as the log holds. To count them each time would read the whole file.
+    /// Number of entries in the file, as far as this router knows. A router on another bus adds to the file too, so the
+    /// entries are counted again after as many additions as the log holds. To count them each time would read the whole
+    /// file.
     private var known: (entries: Int, additions: Int)?
 
-    /// The log's own thread as the actor's executor.
+    /// This log's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// The log of this user: `$XDG_STATE_HOME/openurl/log.sqlite`, or below `$HOME/.local/state`. The first entry creates the
-    /// file.
+    /// Finds the log of this user: `$XDG_STATE_HOME/openurl/log.sqlite`, or below `$HOME/.local/state`. The first entry
+    /// creates the file.
     ///
-    /// - Parameter loop: a loop whose thread may block.
-    /// - Returns: nil if the environment has neither variable, or turns the log off.
+    /// - Parameter loop: A loop whose thread may block.
+    /// - Returns: Nil if the environment has neither variable, or turns the log off.
     public init?(environment: [String: String], on loop: EventLoop, log: Logger) {
         guard environment[Self.variable] != "off",
             let directory = BaseDirectories(environment: environment).stateHome
@@ -45,9 +47,9 @@ public actor RequestLog {
         self.log = log
     }
 
-    /// Adds requests that have ended. The first entries give way to them, and so do old entries.
+    /// Adds requests that have ended. Old entries make room for them and, if there are too many, the first ones do.
     ///
-    /// - Parameter missing: the number of requests that there was no room for.
+    /// - Parameter missing: The number of requests that there was no room for.
     func add(_ requests: [ObservedRequest], missing: Int) {
         if missing > 0 { log.warning("\(missing) requests are missing from the log, because the disk is slow") }
         add(requests.map { $0.entry() }, at: WallClock.microseconds)
@@ -96,11 +98,11 @@ public actor RequestLog {
         known = count
     }
 
-    /// The entries that a filter selects, the latest first.
+    /// Returns the entries that a filter selects, the latest first.
     func entries(_ filter: MonitorFilter, at now: UInt64 = WallClock.microseconds) -> [MonitorEntry] {
         let limit = min(filter.limit.map { Int($0) } ?? .max, MonitorInterface.pageSize)
         let kept = UInt64(MonitorInterface.keptTime / .microseconds(1))
-        // Nothing has been written since, which would have removed the old entries.
+        // If nothing has been written lately, old entries are still there.
         let earliest = max(filter.since ?? 0, now > kept ? now - kept : 0)
         var entries: [MonitorEntry] = []
         using { database throws(SQLiteError) in
@@ -133,12 +135,12 @@ public actor RequestLog {
         do throws(MessageDecodingError) {
             return try MessageArchive.body(from: bytes)
         } catch {
-            // A later version has written the entry.
+            // This entry was written by a later version.
             return nil
         }
     }
 
-    /// Uses the file. A file that is damaged, or of a later version, gives way to a new one: it is only a log.
+    /// Uses the file. If it is damaged, or of a later version, a new one takes its place, because it is only a log.
     private func using(_ body: (Database) throws(SQLiteError) -> Void) {
         guard !isLink(path) else {
             return log.error("the log \(printable(path)) is a link, which is not followed; remove it")
@@ -163,7 +165,7 @@ public actor RequestLog {
         do throws(DirectoryError) {
             try makePrivateDirectories(parentDirectory(of: path))
         } catch {
-            // Opening the file fails next, and gives the reason.
+            // Opening the file will fail next, and give the reason.
         }
         // SQLite gives its auxiliary files the mode of this file, so no other user can read them either.
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -172,7 +174,7 @@ public actor RequestLog {
             close(descriptor)
         }
         let database = try Database(path: path, .created)
-        // Nothing waits for the disk.
+        // This does not wait for the disk.
         try database.execute(
             """
             PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -256;
