@@ -3,9 +3,11 @@ internal import Logging
 internal import OpenURLBus
 internal import Reactor
 
-/// The person at the desktop of the session: asked by the desktop's own dialog, by a program with a dialog, or by a notification.
+/// Asks the person at the desktop of the session: by the desktop's own dialog, by a program with a dialog, or by a
+/// notification.
 ///
-/// The first way that works is used. Without a display, only a notification service that runs already is used.
+/// This uses the first way that works. If there is no display, it uses only a notification service that is already
+/// running.
 struct DesktopPerson: PersonAsking {
     let connection: Connection
     let launcher: HandlerLauncher

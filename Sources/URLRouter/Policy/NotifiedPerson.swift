@@ -1,7 +1,7 @@
 internal import DBus
 internal import Reactor
 
-/// The person who is asked by a notification with actions: `org.freedesktop.Notifications`.
+/// Asks the person by a notification with actions: `org.freedesktop.Notifications`.
 struct NotifiedPerson: PersonAsking {
     let connection: Connection
     /// Whether the bus may start the service.
@@ -17,7 +17,7 @@ struct NotifiedPerson: PersonAsking {
     private static let close = Method<UInt32, Empty>(interface, "CloseNotification")
     private static let invoked = Signal<Arguments<UInt32, String>>(interface, "ActionInvoked")
     private static let closed = Signal<Arguments<UInt32, UInt32>>(interface, "NotificationClosed")
-    /// The time for each call of the service.
+    /// Time limit for each call of the service.
     private static let callTimeout = Duration.seconds(5)
 
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
@@ -41,7 +41,7 @@ struct NotifiedPerson: PersonAsking {
         hasMarkup: Bool,
         within time: Duration
     ) async throws(CallError) -> PersonReply {
-        // The signals may come before the answer of the call that makes the notification.
+        // These signals may come before the answer to the call that makes the notification.
         let rule = MatchRule(sender: Self.name)
         let invoked = try await connection.signals(Self.invoked, matching: rule)
         let closed = try await connection.signals(Self.closed, matching: rule)
@@ -75,7 +75,7 @@ struct NotifiedPerson: PersonAsking {
             },
         ]
         let timer = connection.loop.schedule(at: .now + time) { continuation.yield(.late) }
-        // The stream ends without an element if the task is cancelled.
+        // If the task is cancelled, the stream ends without an element.
         let reply = await replies.first { _ in true } ?? (Task.isCancelled ? .late : .no)
         connection.loop.cancelTimer(timer)
         for task in waiting { task.cancel() }

@@ -1,25 +1,25 @@
-/// The reply of the person who uses the computer.
+/// Reply of the person who uses the computer.
 enum PersonReply: String, Sendable, Hashable, CaseIterable {
-    /// The URL is opened.
+    /// Open the URL.
     case once
-    /// The URL is opened, and so are later ones like it.
+    /// Open the URL, and later ones like it.
     case always
-    /// The URL is not opened.
+    /// Do not open the URL.
     case no
-    /// The URL is not opened, and neither are later ones like it.
+    /// Do not open the URL, nor later ones like it.
     case never
-    /// There was no reply within the time, or the question was withdrawn.
+    /// No reply came in time, or the question was withdrawn.
     case late
 
     var isYes: Bool { self == .once || self == .always }
     var isForLater: Bool { self == .always || self == .never }
 
-    /// The replies that a person can choose from.
+    /// Returns the replies that a person can choose from.
     static func choices(isMemorable: Bool) -> [PersonReply] {
         isMemorable ? [.once, .always, .no, .never] : [.once, .no]
     }
 
-    /// The text of the button.
+    /// Text of the button.
     var label: String {
         switch self {
         case .once: "Open"
@@ -32,13 +32,13 @@ enum PersonReply: String, Sendable, Hashable, CaseIterable {
 
 /// A way to ask the person who uses the computer.
 protocol PersonAsking: Sendable {
-    /// Asks a question, and returns the reply within the time. If the task is cancelled, the dialog is closed.
+    /// Asks a question, and returns the reply if it comes in time. If the task is cancelled, the dialog is closed.
     ///
-    /// - Returns: nil if nobody can be asked in this way.
+    /// - Returns: Nil if there is nobody to ask in this way.
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply?
 }
 
-/// Nobody, as for a router without a session.
+/// Asks nobody, as in a router without a session.
 struct Nobody: PersonAsking {
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? { nil }
 }

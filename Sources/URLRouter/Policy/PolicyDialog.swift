@@ -11,22 +11,22 @@ struct PolicyDialog: Sendable {
     let url: String
     /// The URL for display: in printable ASCII, and shortened if it is long.
     let shownURL: String
-    /// The callers and URLs that an answer may hold for later, and the handler.
+    /// Callers and URLs that the answer can be remembered for, and the handler.
     let key: RememberedAnswer.Key
-    /// The application that the question is counted to.
+    /// Application that the question counts towards.
     let account: String
-    /// Whether the answer may hold for later URLs.
+    /// Whether the answer can be remembered for later URLs.
     let isMemorable: Bool
-    /// The verified sender, in printable ASCII.
+    /// Verified sender, in printable ASCII.
     let sender: String
-    /// The name and the identifier of the handler, in printable ASCII.
+    /// Name and identifier of the handler, in printable ASCII.
     let handler: String
 
     init(_ destination: Destination, from source: OpenContext.Source) {
         let caller = PolicyCaller(source)
         url = destination.url.description
         shownURL = destination.url.shownText
-        // A destination has a URL with a scheme.
+        // By now, the URL has a scheme.
         let parts = Scheme(of: destination.url).map { PolicyURL(destination.url, scheme: $0) }
         key = RememberedAnswer.Key(
             pattern: parts?.pattern(from: caller.source)
@@ -34,43 +34,44 @@ struct PolicyDialog: Sendable {
             handler: destination.claimant.id
         )
         account = source.account
-        // The pattern of a copy in an inbox would be that of all files.
+        // For a copy in an inbox, the pattern would be that of all files.
         isMemorable = source.isMemorable && parts?.hasExactPattern == true && !destination.isInInbox
         sender = source.words
         handler = destination.claimant.words
     }
 
-    /// Whether one answer serves both questions: the same program asks to open the same URL with the same handler. A person has
-    /// seen no other URL.
+    /// Returns whether one answer serves both questions: the same program asks to open the same URL with the same
+    /// handler. Thus an answer never covers a URL that the person has not seen.
     func isSame(as other: PolicyDialog) -> Bool {
         key == other.key && account == other.account && url == other.url
     }
 
-    /// The title of the question.
+    /// Title of the question.
     var title: String { "Open this address?" }
 
     /// The question in words, without the URL.
     ///
-    /// Programs of the user cannot be told apart safely, so an answer for later holds for all of them.
+    /// Programs of the user cannot be told apart safely, so if an answer is remembered, it holds for all of them.
     var text: String {
         let question = "\(sender) wants to open this address with \(handler):"
         let isForAll = isMemorable && key.pattern.source == .callers(.user)
         return isForAll ? "An answer for later covers all your programs outside of sandboxes. \(question)" : question
     }
 
-    /// The error for a URL that was not opened, with the command that allows it.
+    /// Returns the error for a URL that was not opened, with the command that allows it.
     func refusal(_ reason: String) -> OpenURLError {
         OpenURLError(.notAllowed, "\(reason); \(key.pattern.adviceToAllow)")
     }
 }
 
-/// Returns a text in printable ASCII and without angle brackets, which some dialogs take for markup and some do not.
+/// Returns a text in printable ASCII and without angle brackets, because some dialogs take these for markup and some do
+/// not.
 private func shown(_ text: String) -> String {
     String(printable(text).map { $0 == "<" ? "(" : $0 == ">" ? ")" : $0 })
 }
 
 extension OpenContext.Source {
-    /// The program that a URL comes from, for a person.
+    /// Describes the program that a URL comes from, for a person.
     fileprivate var words: String {
         let name = application.map(shown)
         switch callerClass.known {
@@ -84,7 +85,7 @@ extension OpenContext.Source {
 }
 
 extension Claimant {
-    /// The handler or application, for a person.
+    /// Describes the handler or application, for a person.
     fileprivate var words: String {
         let name =
             switch self {
@@ -96,16 +97,16 @@ extension Claimant {
 }
 
 extension GenericURL {
-    /// The longest text of a URL that is shown in full.
+    /// Longest text of a URL that is shown in full.
     private static let shownLength = 400
 
-    /// The URL in printable ASCII. A long URL is shortened in the middle; its scheme and host stay, and the user in front of the
-    /// host, which could be taken for the host, does not.
+    /// The URL in printable ASCII. If it is long, it is shortened in the middle; its scheme and host stay, but not the
+    /// user in front of the host, because this could be taken for the host.
     fileprivate var shownText: String {
         let text = printable(String(description.prefix(8 * Self.shownLength)))
         guard description.utf8.count > Self.shownLength else { return text }
         let origin = host.map { "\(scheme ?? "")://\(user == nil ? "" : "...@")\($0)" } ?? "\(scheme ?? ""):"
-        // The end of a host says whose it is.
+        // Keep the end of the host, because it says whose host this is.
         let start = printable(origin.count > 300 ? "\(origin.prefix(100))[...]\(origin.suffix(195))" : origin)
         let rest = opaquePart ?? path
         return "\(start)\(printable(String(rest.prefix(60))))[...]\(printable(String(description.suffix(60))))"

@@ -6,34 +6,34 @@ internal import UserFiles
 
 /// The rules as they were read.
 struct PolicySnapshot: Sendable {
-    /// The number of the reading. A snapshot with a smaller number is stale.
+    /// Number of this reading. If another snapshot has a greater one, this is stale.
     let number: Int
     let rules: PolicyRules
-    /// The problems of the files, a line of text each.
+    /// Problems of the files, a line of text each.
     let problems: [String]
 }
 
-/// The files of the policy and of the remembered answers: reads and writes them.
+/// Reads and writes the files of the policy and of the remembered answers.
 ///
-/// Reading and writing files blocks, so the store has a thread of its own.
+/// Because this blocks, the store has a thread of its own.
 public actor PolicyStore {
     private static let answersName = "answers"
 
     private let files: PolicyFiles
-    /// The directory of the file of answers; nil if the environment gives none.
+    /// Directory of the file of answers; nil if the environment gives none.
     private let answersDirectory: String?
     private let loop: EventLoop
     private let log: Logger
     private var number = 0
     private var problems: Set<String> = []
 
-    /// The store's own thread as the actor's executor.
+    /// This store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// The store of this user: the rules in `/etc/openurl/policy.d` and `$XDG_CONFIG_HOME/openurl/policy.conf`, and the answers in
-    /// `$XDG_STATE_HOME/openurl/answers`.
+    /// Finds the files of this user: the rules in `/etc/openurl/policy.d` and `$XDG_CONFIG_HOME/openurl/policy.conf`,
+    /// and the answers in `$XDG_STATE_HOME/openurl/answers`.
     ///
-    /// - Parameter loop: a loop whose thread may block.
+    /// - Parameter loop: A loop whose thread may block.
     public init(environment: [String: String], on loop: EventLoop, log: Logger) {
         self.init(
             PolicyFiles(environment: environment),
@@ -52,7 +52,7 @@ public actor PolicyStore {
 
     // MARK: Rules
 
-    /// The paths whose changes change the rules.
+    /// Paths that the rules come from. When they change, the rules may change.
     nonisolated var paths: Set<String> { files.paths }
 
     /// Reads the rules.
@@ -73,7 +73,7 @@ public actor PolicyStore {
 
     // MARK: Answers
 
-    /// Reads the remembered answers. Answers that cannot be read are forgotten.
+    /// Reads the remembered answers. If they cannot be read, they are forgotten.
     func answers() -> RememberedAnswers {
         guard let answersDirectory else { return RememberedAnswers() }
         do throws(FileError) {

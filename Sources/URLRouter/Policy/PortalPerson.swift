@@ -1,6 +1,6 @@
 internal import DBus
 
-/// The person who is asked by the dialog of the desktop's portal: `org.freedesktop.impl.portal.Access`.
+/// Asks the person by the dialog of the desktop's portal: `org.freedesktop.impl.portal.Access`.
 struct PortalPerson: PersonAsking {
     let connection: Connection
     let environment: [String: String]
@@ -14,7 +14,7 @@ struct PortalPerson: PersonAsking {
     private static let close = Method<Empty, Empty>("org.freedesktop.impl.portal.Request", "Close")
     private static let choice = "remember"
 
-    /// The names of the desktop's own portal and of the one that most desktops have.
+    /// Names of the desktop's own portal and of the one that most desktops have.
     private var names: [BusName] {
         let desktops = (environment["XDG_CURRENT_DESKTOP"] ?? "").split(separator: ":").prefix(4).map {
             $0.lowercased()
@@ -29,7 +29,7 @@ struct PortalPerson: PersonAsking {
                 guard try await connection.canReach(name, starting: true) else { continue }
                 return try await ask(dialog, RemoteObject(name, Self.path), within: max(end - .now, .zero))
             } catch {
-                // This portal has no such dialog, or cannot be started.
+                // Either this portal has no such dialog, or it cannot be started.
                 continue
             }
         }
@@ -54,13 +54,13 @@ struct PortalPerson: PersonAsking {
             if response == 0 { return isForLater ? .always : .once }
             return isForLater && response == 1 ? .never : .no
         } catch let error where error == .timedOut || error == .cancelled {
-            // A dialog without a listener must not stay on the screen.
+            // Nothing listens to this dialog any longer, so it must not stay on the screen.
             try await connection.send(Self.close, on: RemoteObject(portal.destination, handle), Empty())
             return .late
         }
     }
 
-    /// A box to tick: an identifier, a label, no options, and the initial value.
+    /// One box to tick: an identifier, a label, no options, and the initial value.
     private static let choices = Value.array(
         [.structure([.string(choice), "Remember the answer", .array([], of: "(ss)"), "false"])],
         of: "(ssa(ss)s)"

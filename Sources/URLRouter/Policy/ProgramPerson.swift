@@ -3,12 +3,12 @@ internal import Glibc
 internal import Reactor
 internal import SystemPackage
 
-/// The person who is asked by a program with a dialog: `zenity` or `kdialog`.
+/// Asks the person by a program with a dialog: `zenity` or `kdialog`.
 struct ProgramPerson: PersonAsking {
     let launcher: HandlerLauncher
     let environment: [String: String]
 
-    /// The most that is read of a program's output, in bytes.
+    /// Largest part of a program's output that is read, in bytes.
     private static let outputLimit = 1 << 16
 
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
@@ -19,14 +19,14 @@ struct ProgramPerson: PersonAsking {
                 guard let (exit, output) = try await run(path, arguments, within: time) else { return .late }
                 if let reply = program.reply(exit, output) { return reply }
             } catch {
-                // The program is not installed, or cannot be started.
+                // It is not installed, or cannot be started.
                 continue
             }
         }
         return nil
     }
 
-    /// The time in which the file systems of `PATH` have to say where a program is.
+    /// Time within which the file systems of `PATH` have to say where a program is.
     private static let lookupTime = Duration.seconds(1)
 
     private func path(ofName name: String) async throws(Errno) -> String? {
@@ -41,7 +41,7 @@ struct ProgramPerson: PersonAsking {
         return try found?.get()
     }
 
-    /// Runs a program; returns its end and the lines of its output, or nil if the time ran out.
+    /// Runs a program. Returns how it ended and the lines of its output, or nil if the time ran out.
     private func run(
         _ path: String,
         _ arguments: [String],
@@ -50,7 +50,7 @@ struct ProgramPerson: PersonAsking {
         var ends: [CInt] = [-1, -1]
         guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Errno(rawValue: errno) }
         defer { close(ends[0]) }
-        // A descendant of the program may keep the pipe open.
+        // If the program has descendants, one of them may keep the pipe open.
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
         let ending = Ending()
         let process = try start(path, arguments, output: ends[1]) { ending.end($0) }
@@ -58,7 +58,7 @@ struct ProgramPerson: PersonAsking {
             process.kill()
             ending.end(nil)
         }
-        // The closure runs on the loop, to which both objects belong.
+        // This closure runs on the loop, to which both objects belong.
         nonisolated(unsafe) let stop = {
             process.kill()
             ending.end(nil)
@@ -104,7 +104,7 @@ struct ProgramPerson: PersonAsking {
     }
 }
 
-/// The end of a program, for one waiting task. The object belongs to the loop.
+/// The end of a program, for one waiting task. This belongs to the loop.
 private final class Ending {
     private var exit: ProcessExit??
     private var continuation: CheckedContinuation<ProcessExit?, Never>?
@@ -125,19 +125,20 @@ private final class Ending {
 struct DialogProgram: Sendable {
     let name: String
     let arguments: @Sendable (PolicyDialog, Duration) -> [String]
-    /// The reply that an end and the lines of the output stand for; nil if the program could not ask.
+    /// Returns the reply for an exit and the lines of the output; nil if the program could not ask.
     let reply: @Sendable (ProcessExit, [String]) -> PersonReply?
 
     static let all = [zenity, kdialog]
 
-    /// The dialog of GNOME. A further button ends the program with status 1, and its label is a line of the output.
+    /// GNOME's dialog. If the person chooses an extra button, the program exits with status 1, and a line of the output
+    /// is the button's label.
     static let zenity = DialogProgram(
         name: "zenity",
         arguments: { dialog, time in
             let further = PersonReply.choices(isMemorable: dialog.isMemorable).filter(\.isForLater)
             return [
                 "--question", "--title", dialog.title,
-                // zenity reads escapes with a backslash, as C does.
+                // As in C, a backslash begins an escape in zenity.
                 "--text", "\(markup(dialog.text))\n\n\(markup(dialog.shownURL))".replacing("\\", with: "\\\\"),
                 "--ok-label", PersonReply.once.label, "--cancel-label", PersonReply.no.label, "--default-cancel",
                 "--timeout", "\(max(1, time.components.seconds))",
@@ -153,7 +154,7 @@ struct DialogProgram: Sendable {
         }
     )
 
-    /// The dialog of KDE: a list, whose choice is a line of the output.
+    /// KDE's dialog: a list, whose choice is a line of the output.
     static let kdialog = DialogProgram(
         name: "kdialog",
         arguments: { dialog, _ in
@@ -170,12 +171,13 @@ struct DialogProgram: Sendable {
         }
     )
 
-    /// A program that cannot reach the display ends with the same status as one whose window was closed, and says why.
+    /// Returns no, or nil if the program could not reach the display. It then exits with the same status as if its
+    /// window had been closed, but says why.
     private static func refusal(_ lines: [String]) -> PersonReply? {
         lines.contains { $0.lowercased().contains("display") } ? nil : .no
     }
 
-    /// The text without characters that Pango, Qt or a notification take for markup.
+    /// Returns the text without characters that Pango, Qt or a notification take for markup.
     static func markup(_ text: String) -> String {
         text.reduce(into: "") { result, character in
             switch character {

@@ -3,13 +3,13 @@ internal import OpenURLBus
 internal import Policy
 internal import Reactor
 
-/// The questions to the person who uses the computer, one at a time.
+/// Questions to the person who uses the computer, one at a time.
 ///
-/// Requests with the same question wait for one reply. The object belongs to the router's actor.
+/// If several requests have the same question, they wait for one reply. This belongs to the router's actor.
 final class Questions {
     private final class Waiting {
         let dialog: PolicyDialog
-        /// The requests that wait for the reply, in order.
+        /// Requests that wait for the reply, in order.
         var places: [Place] = []
         /// Whether the dialog is being closed, because no request waits for the reply any longer.
         var isWithdrawn = false
@@ -37,7 +37,7 @@ final class Questions {
     private let limits: RouterLimits
     private let tasks: RouterTasks
     private var current: Waiting?
-    /// The task that asks the current question.
+    /// Task that asks the current question.
     private var asking: Task<Void, Never>?
     private var waiting: Deque<Waiting> = []
     private var hasEnded = false
@@ -49,17 +49,17 @@ final class Questions {
         self.tasks = tasks
     }
 
-    /// The number of questions that have no reply yet.
+    /// Number of questions that have no reply yet.
     var count: Int { waiting.count + (current == nil ? 0 : 1) }
 
-    /// The number of requests that wait for a reply.
+    /// Number of requests that wait for a reply.
     var waitingRequests: Int { waiting.reduce(current?.places.count ?? 0) { $0 + $1.places.count } }
 
-    /// Asks a question, and returns when the answer is yes.
+    /// Asks a question, and returns if the answer is yes.
     ///
-    /// - Parameter place: the request that asks, for ``giveUp(_:)``.
-    /// - Throws: `notAllowed` if the answer is no, or if there is none; `limitsExceeded` if too many questions wait; `cancelled`
-    ///   after ``giveUp(_:)``.
+    /// - Parameter place: The request that asks, for ``giveUp(_:)``.
+    /// - Throws: `notAllowed` if the answer is no, or if there is none; `limitsExceeded` if too many questions wait;
+    ///   `cancelled` after ``giveUp(_:)``.
     func ask(_ dialog: PolicyDialog, _ place: Place) async throws(OpenURLError) {
         let same = try question(dialog)
         let outcome: Outcome = await withCheckedContinuation { continuation in
@@ -67,7 +67,7 @@ final class Questions {
             if place.isWithdrawn { return continuation.resume(returning: .withdrawn) }
             place.continuation = continuation
             same.places.append(place)
-            // The question may have got its reply on the way to here, and is asked again then.
+            // On the way to this closure, the question may have got its reply. It is then asked again.
             if same !== current, !waiting.contains(where: { $0 === same }) { waiting.append(same) }
             askNext()
         }
@@ -88,10 +88,10 @@ final class Questions {
         }
     }
 
-    /// The question with the same answer that waits already, or a new one.
+    /// Returns a waiting question with the same answer, or else a new one.
     private func question(_ dialog: PolicyDialog) throws(OpenURLError) -> Waiting {
         let all = (current.map { [$0] } ?? []) + waiting
-        // The URLs that wait for one answer are counted to their callers, as all requests are.
+        // URLs that wait for one answer count towards their callers, as all requests do.
         if let same = all.first(where: { !$0.isWithdrawn && $0.dialog.isSame(as: dialog) }) { return same }
         let count = all.count { $0.dialog.account == dialog.account }
         guard count < limits.questionsPerAccount, all.count < limits.questions else {
@@ -107,7 +107,7 @@ final class Questions {
         guard current == nil, let next = waiting.popFirst() else { return }
         current = next
         asking = tasks.start {
-            // An answer may have come meanwhile that holds for this question, too.
+            // Meanwhile, an answer may have come that holds for this question, too.
             let remembered = next.dialog.isMemorable ? self.permissions.answers[next.dialog.key] : nil
             if let remembered {
                 self.end(next, .reply(remembered.isAllowed ? .once : .no))
@@ -128,7 +128,8 @@ final class Questions {
         for place in places { place.end(outcome) }
     }
 
-    /// Ends the wait of a request for the reply. A question that no request waits for is not asked, and its dialog is closed.
+    /// Makes a request stop waiting for the reply. If no other request waits for it, the question is not asked, and its
+    /// dialog is closed.
     func giveUp(_ place: Place) {
         place.isWithdrawn = true
         for question in [current].compactMap(\.self) + waiting { question.places.removeAll { $0 === place } }
@@ -140,7 +141,7 @@ final class Questions {
         place.end(.withdrawn)
     }
 
-    /// Refuses every question, because the router ends.
+    /// Refuses every question, because the router is exiting.
     func stop() {
         hasEnded = true
         if let current { end(current, .ended) }

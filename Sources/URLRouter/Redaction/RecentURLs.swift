@@ -2,19 +2,20 @@ internal import DequeModule
 internal import OpenURLBus
 internal import Reactor
 
-/// The URLs that processes got lately. Their secrets are left out of what the processes write.
+/// URLs that processes got lately. Their secrets are left out of anything that the processes write.
 ///
-/// The object keeps few URLs: a process that writes about an older one reveals it.
+/// There are only a few of them, so if a process writes about an older one, this reveals it.
 actor RecentURLs {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let loop: EventLoop
-    /// The URLs by the names of the processes' files.
+    /// URLs by the names of the processes' files.
     private var urls: [String: [Entry]] = [:]
-    /// The names in ``urls``, the longest unused one first.
+    /// Names in ``urls``, with the longest unused one first.
     private var names: Deque<String> = []
 
-    /// The number of names, of URLs for each name, and of bytes of the URLs for each name except the latest one.
+    /// Limits: the number of names, the number of URLs for each name, and the bytes of these URLs without the latest
+    /// one.
     private static let nameCount = 128
     private static let count = 16
     private static let bytes = 16 << 10
@@ -54,7 +55,7 @@ actor RecentURLs {
 }
 
 extension [RecentURLs.Entry] {
-    /// Adds an entry as the latest one, and removes the first ones above the limits.
+    /// Adds an entry as the latest one, and removes the first ones that exceed the limits.
     fileprivate mutating func add(_ entry: Element, count limit: Int, bytes: Int) {
         removeAll { $0.url == entry.url }
         append(entry)

@@ -1,9 +1,9 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The calls that open URLs, each with the handle that its caller may have asked for.
+/// Handles the calls that open URLs, each with the handle that its caller may have asked for.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class OpenCalls {
     private let opener: Opener
     private let handles: RequestHandles
@@ -18,8 +18,8 @@ final class OpenCalls {
     /// Performs `OpenURL`.
     ///
     /// - Parameters:
-    ///   - bytes: the size of the call's arguments; nil for the URL alone.
-    ///   - abandon: makes the calls fail that the request waits for, once a cancelled request need not wait any longer.
+    ///   - bytes: The size of the call's arguments; nil if only the URL counts.
+    ///   - abandon: Makes the calls fail that the request waits for, once a cancelled request need not wait any longer.
     /// - Throws: `OpenURLError`, and `InvalidArgs` if the token is in use.
     func openURL(
         _ url: String,
@@ -35,10 +35,10 @@ final class OpenCalls {
         return try await opener.open(opener.request(url, options, of: caller, bytes: bytes, stop: stop))
     }
 
-    /// Performs `OpenURLs`: opens the URLs in order. A failure does not stop the rest, but a cancel does.
+    /// Performs `OpenURLs`: opens the URLs in order. If one fails, the rest are still opened, but a cancel stops them.
     ///
-    /// - Throws: `InvalidArgs` if the token is in use, or if several URLs would have one name; `limitsExceeded` if the caller's
-    ///   application has too many URLs in such calls.
+    /// - Throws: `InvalidArgs` if the token is in use, or if several URLs would have one name; `limitsExceeded` if the
+    ///   caller's application has too many URLs in such calls.
     func openURLs(
         _ urls: [String],
         _ options: OpenOptions,
@@ -56,7 +56,7 @@ final class OpenCalls {
         return try await callers.batching(urls.count * (1 + options.fallback.count), caller) {
             var outcomes: [OpenOutcome] = []
             for url in urls {
-                // Each URL may be long and have long fallbacks, so others have their turn in between.
+                // Since each URL may be long and have long fallbacks, let others have their turn in between.
                 await Task.yield()
                 do throws(OpenURLError) {
                     let request = opener.request(url, options, of: caller, bytes: bytes, stop: stop)

@@ -4,9 +4,10 @@ internal import OpenURLBus
 extension OpenOptions {
     /// Takes the descriptors out of the options of a call.
     ///
-    /// A request continues when its caller has left the bus, and the descriptors of the call are closed then.
+    /// This is because a request continues after its caller has left the bus, but the descriptors of the call are
+    /// closed then.
     ///
-    /// - Throws: `cancelled` if they are closed already.
+    /// - Throws: `cancelled` if they are already closed.
     func takingDescriptors() throws(OpenURLError) -> OpenOptions {
         guard let annotation else { return self }
         guard let taken = annotation.takingDescriptors() else {

@@ -2,9 +2,9 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The reports of a handler about one request, on their way to the caller.
+/// Passes a handler's reports about one request on to the caller.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class PassedReports {
     private let handle: RequestHandle
     private let bus: any RouterSignals
@@ -17,7 +17,7 @@ final class PassedReports {
         timer = RestartableTimer(on: loop)
     }
 
-    /// Passes a report on, now or when its time has come.
+    /// Passes a report on, either now or when its time has come.
     func add(_ report: ProgressReport) {
         switch pace.add(report, at: .now) {
         case .pass: send(report)

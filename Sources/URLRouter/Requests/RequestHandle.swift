@@ -1,17 +1,17 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The object through which a caller follows and cancels something that it has asked for: the handle at one path.
+/// An object through which a caller follows and cancels something that it has asked for: the handle at one path.
 ///
-/// A handle belongs to the router's actor.
+/// It belongs to the router's actor.
 final class RequestHandle {
     let path: ObjectPath
-    /// The only connection that may use the handle.
+    /// The only connection that may use this handle.
     let owner: BusName
-    /// Whether the owner has cancelled. A handle stays cancelled.
+    /// Whether the owner has cancelled. This stays true.
     private(set) var isCancelled = false
-    /// Withdraws what the owner has asked for, at the stage that it has reached. The stage sets the closure and removes it; a
-    /// stage that begins looks at ``isCancelled`` first.
+    /// Withdraws what the owner has asked for, at the stage that it has reached. Each stage sets this closure and
+    /// removes it; when it begins, it looks at ``isCancelled`` first.
     var withdraw: (() -> Void)?
 
     init(_ path: ObjectPath, of owner: BusName) {
@@ -19,7 +19,7 @@ final class RequestHandle {
         self.owner = owner
     }
 
-    /// Cancels for the owner. Does nothing the second time.
+    /// Cancels on behalf of the owner. A second call does nothing.
     func cancel() {
         guard !isCancelled else { return }
         isCancelled = true

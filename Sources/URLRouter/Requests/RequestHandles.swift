@@ -1,10 +1,10 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The handles that callers have now, by path.
+/// Current handles of callers, by path.
 ///
-/// A handle is part of a request, and is counted with the request. The code that makes a handle removes it at the end. The
-/// object belongs to the router's actor.
+/// A handle is part of a request, and counts together with it. The code that makes a handle removes it at the end. This
+/// belongs to the router's actor.
 final class RequestHandles {
     private var handles: [ObjectPath: RequestHandle] = [:]
 
@@ -13,7 +13,7 @@ final class RequestHandles {
 
     /// Makes a handle for a caller.
     ///
-    /// - Throws: `InvalidArgs` if the caller has another handle with the token, or if the call has not come over a bus.
+    /// - Throws: `InvalidArgs` if the caller has another handle with the token, or if the call did not come over a bus.
     func make(_ token: HandleToken, for caller: BusName?) throws(RemoteError) -> RequestHandle {
         guard let caller, let path = RequestInterface.path(of: caller, token) else {
             throw RemoteError(.invalidArguments, "only a connection to a bus can have a handle")
@@ -29,15 +29,15 @@ final class RequestHandles {
         return handle
     }
 
-    /// Removes a handle. Its token is free again.
+    /// Removes a handle, which frees its token.
     func remove(_ handle: RequestHandle) {
         handles[handle.path] = nil
     }
 
     /// Returns the handle that a call names.
     ///
-    /// - Throws: `notAllowed` for a path of another caller, whether there is a handle or not; `UnknownObject` for a path of the
-    ///   caller itself without a handle.
+    /// - Throws: `notAllowed` if the path belongs to another caller, whether there is a handle or not; `UnknownObject`
+    ///   if it belongs to this caller but has no handle.
     func handle(at path: ObjectPath, for caller: BusName?) throws -> RequestHandle {
         guard let caller, let directory = RequestInterface.directory(of: caller), path.rawValue.hasPrefix(directory),
             handles[path].map({ $0.owner == caller }) != false

@@ -1,8 +1,8 @@
 internal import OpenURLBus
 
-/// The caller's way to stop a request on its way through the router.
+/// Stops a request on its way through the router, on behalf of its caller.
 ///
-/// Each stage of the request says how the request is withdrawn there. The object belongs to the router's actor.
+/// Each stage of the request says how the request is withdrawn there. This belongs to the router's actor.
 final class Stop {
     let handle: RequestHandle
     /// Makes the calls fail that the request waits for.
@@ -18,7 +18,7 @@ final class Stop {
 }
 
 extension OpenURLError {
-    /// The error of a request that was cancelled before any handler or application had the URL.
+    /// Error of a request that was cancelled before any handler or application had the URL.
     static var withdrawn: OpenURLError {
         OpenURLError(.cancelled, "the request was cancelled before a handler got the URL")
     }

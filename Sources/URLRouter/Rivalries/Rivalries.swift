@@ -1,14 +1,15 @@
 internal import Desktop
 internal import SchemeRegistry
 
-/// The other claimants of a handler's schemes and files, in sentences for the person who registers, checks or lists the handler.
+/// Other claimants of a handler's schemes and files, in sentences for the person who registers, checks or lists the
+/// handler.
 struct Rivalries {
     private let handler: Handler
     private let registry: Registry
 
-    /// The number of schemes, or of claimants of one scheme, that the sentences name.
+    /// Number of schemes, or of claimants of one scheme, that the sentences name.
     private static let namedRivals = 16
-    /// The number of types that a sentence about files names.
+    /// Number of types that a sentence about files names.
     private static let namedTypes = 3
 
     init(of handler: Handler, in registry: Registry) {
@@ -16,7 +17,8 @@ struct Rivalries {
         self.registry = registry
     }
 
-    /// A sentence for each claim that stands in the way of a handler that is not registered yet; none for a handler that is.
+    /// One sentence for each claim that stands in the way of a handler that is not registered yet. If it is registered,
+    /// there are none.
     var expected: [String] {
         guard registry[handler.id]?.path != handler.path else { return [] }
         let other = registry[handler.id].map { "\(handler.id) is registered already, as \($0.path)" }
@@ -28,8 +30,8 @@ struct Rivalries {
             }
     }
 
-    /// A sentence for each scheme of the handler that others claim too, a last one for those beyond a number of schemes, and the
-    /// sentences about files.
+    /// One sentence for each scheme of the handler that others claim too, with a last one if there are too many
+    /// schemes, and the sentences about files.
     var all: [String] {
         let sentences = handler.schemes.compactMap(sentence(about:))
         let rest = sentences.count - Self.namedRivals
@@ -37,7 +39,7 @@ struct Rivalries {
             + (rest > 0 ? ["others claim \(rest) more schemes of this handler"] : []) + files
     }
 
-    /// A sentence for each scheme of a handler that is registered temporarily and that goes to another claimant.
+    /// One sentence for each scheme of a temporarily registered handler that goes to another claimant.
     var lost: [String] {
         handler.schemes.compactMap { scheme in
             winner(insteadOfHandlerFor: scheme).map {
@@ -46,7 +48,7 @@ struct Rivalries {
         }
     }
 
-    /// The claimant that gets the URLs of a scheme; nil if that is the handler, or nobody.
+    /// Returns the claimant that gets the URLs of a scheme; nil if this is the handler, or if there is none.
     private func winner(insteadOfHandlerFor scheme: Scheme) -> String? {
         registry.claimants(of: scheme).first.flatMap { $0 == handler.id.rawValue ? nil : $0 }
     }
@@ -65,7 +67,7 @@ struct Rivalries {
         return "\(sentence); 'openurl default \(scheme) \(handler.id)' chooses this handler"
     }
 
-    /// A sentence for each claimant that gets files of the handler's types instead of the handler.
+    /// One sentence for each claimant that gets files of the handler's types instead of the handler.
     private var files: [String] {
         var types: [String: [MimeType]] = [:]
         for type in handler.fileTypes {

@@ -1,9 +1,9 @@
 internal import DBus
 
 extension ExportedInterface.Member {
-    /// A method of an object of the router.
+    /// Makes a method of an object of the router.
     ///
-    /// - Parameter body: runs in the router's isolation, and so reaches the router's parts.
+    /// - Parameter body: Runs in the router's isolation, so it can use the router's parts.
     static func method<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         of router: URLRouter,

@@ -3,9 +3,9 @@ internal import OpenURLBus
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The handlers as the registry's interface describes them.
+/// Describes handlers as the registry's interface does.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class HandlerEntries {
     private let handlers: KnownHandlers
     private let lifecycle: HandlerLifecycle
@@ -15,7 +15,8 @@ final class HandlerEntries {
         self.lifecycle = lifecycle
     }
 
-    /// The list of the registry's interface: every handler with its state, and every application that opens URLs.
+    /// Returns the list of the registry's interface: every handler with its state, and every application that opens
+    /// URLs.
     func all(_ resources: [BundleIdentifier: BundleResources]) -> [HandlerEntry] {
         let diagnostics = handlers.registry.diagnosticsByEntry
         let entries = handlers.registry.handlers.map { handler in
@@ -34,7 +35,7 @@ final class HandlerEntries {
         return entries + handlers.registry.applications.all.compactMap(entry)
     }
 
-    /// `nil` for an application that opens no URLs.
+    /// Returns nil for an application that opens no URLs.
     private func entry(_ application: DesktopEntry) -> HandlerEntry? {
         let schemes = handlers.registry.applications.schemes(of: application.id)
         guard !schemes.isEmpty else { return nil }

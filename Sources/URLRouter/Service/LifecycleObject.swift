@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// `org.openurl.Lifecycle1`: the handlers that run, and their states.
+/// `org.openurl.Lifecycle1`: the handlers that are running, and their states.
 enum LifecycleObject {
     static func interface(_ router: URLRouter) -> ExportedInterface {
         ExportedInterface(
@@ -77,7 +77,7 @@ enum LifecycleObject {
         )
     }
 
-    /// Returns the handler that a call names, if the caller may do something to it.
+    /// Returns the handler that a call names, if the caller may act on it.
     private static func subject(
         _ text: String,
         _ call: IncomingCall,

@@ -1,16 +1,16 @@
 /// A dictionary for one message, which has room for a certain number of bytes.
 ///
-/// A registry may be larger than a message. Instead of an error for the whole list, elements that find no room are left out and
-/// counted.
+/// A registry may be larger than a message. So that this is no error for the whole list, elements that do not fit are
+/// left out and counted.
 struct ListedTexts<Value> {
     private(set) var elements: [String: Value] = [:]
-    /// The number of elements without room.
+    /// Number of elements that did not fit.
     private(set) var omitted = 0
     private var room: Int
 
-    /// The bytes of a list in a message, of which a connection sends 16 MiB.
+    /// Size of a list in a message. A connection sends at most 16 MiB.
     static var messageBytes: Int { 15 << 20 }
-    /// The length of a text, its end and its alignment.
+    /// Length of a text, with its end and its alignment.
     private static var bytesAroundText: Int { 16 }
 
     init(bytes: Int = messageBytes) {

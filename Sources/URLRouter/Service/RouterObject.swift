@@ -19,7 +19,7 @@ public struct RouterObject: Sendable {
         self.connection = connection
     }
 
-    /// Exports the interfaces. Request the name after that.
+    /// Exports the interfaces. Request the name only after that.
     public func export() async {
         do throws(CallError) {
             try await connection.followConnections { [weak router] name, owner in
@@ -37,7 +37,7 @@ public struct RouterObject: Sendable {
         await router.publishCallbacks { [store] schemes, number in await store.publishCallbacks(schemes, number) }
     }
 
-    /// The interfaces, with the check of the caller's rights before each method.
+    /// Interfaces of the router, which check the caller's rights before each method.
     var interfaces: [ExportedInterface] {
         checked([
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
@@ -52,7 +52,7 @@ public struct RouterObject: Sendable {
         }
     }
 
-    /// The number of URLs in one call.
+    /// Largest number of URLs in one call.
     private static let urlsPerCall = 4096
 
     private var opening: ExportedInterface {
@@ -122,19 +122,19 @@ public struct RouterObject: Sendable {
         )
     }
 
-    /// The interface that the desktop calls if a desktop entry names the router.
+    /// Interface that the desktop calls if a desktop entry names the router.
     private var desktop: ExportedInterface {
         ExportedInterface(
             FreedesktopApplication.name,
             [
-                // The router has no window to show.
+                // There is no window to show.
                 .method(FreedesktopApplication.activate) { _, _ in Empty() },
                 .method(FreedesktopApplication.activateAction) { _, _ in
                     throw RemoteError(.notSupported, "the router has no actions")
                 },
                 .method(FreedesktopApplication.open, of: router) { router, call, input in
                     let (urls, platformData) = input.values
-                    // Every URL is tried; the first failure is the answer.
+                    // Every URL is tried, and the first failure is the answer.
                     var options = FreedesktopApplication.options(platformData)
                     options.desktopEntry = DesktopFileID.text(ofName: RouterService.name.rawValue)
                     for outcome in try await Self.open(urls, options, call, router) {
@@ -238,7 +238,7 @@ public struct RouterObject: Sendable {
         do throws(RegistrationError) {
             warnings = try await store.warnings(of: registration, searchPath: router.launcher.environment["PATH"])
         } catch {
-            // The file system answers no more; the registration itself is done.
+            // The file system no longer answers, but the handler is already registered.
         }
         entry.warnings = warnings.map(\.description) + Rivalries(of: registration.handler, in: snapshot.registry).all
         if let earlier = await router.lifecycle.earlierProgram(of: registration.handler) {
@@ -255,7 +255,7 @@ public struct RouterObject: Sendable {
         try await router.temporary.register(handler, caller: caller)
         router.sessions[handler.id]?.quarantine.forgetCrashes()
         let registry = router.registry
-        // The fixed schemes are gone from the claims of the registered handler.
+        // By now, the handler's claims no longer include the fixed schemes.
         let registered = registry[handler.id] ?? handler
         var entry = router.entries.entry(registered)
         entry.warnings =
@@ -274,7 +274,7 @@ public struct RouterObject: Sendable {
         } catch {
             throw RemoteError(error)
         }
-        // A handler may register nothing but itself.
+        // A handler may register only itself.
         try await router.callers.check(caller, for: handler.id.rawValue)
         do throws(RegistrationError) {
             try await router.services.checkName(of: handler, hasService: hasService)
@@ -313,12 +313,12 @@ public struct RouterObject: Sendable {
         return router.entries.entry(router.registry[handler.id] ?? handler)
     }
 
-    /// The number of bytes in the path of a program (`PATH_MAX`).
+    /// Largest size of a program's path, in bytes (`PATH_MAX`).
     private static let programBytes = 4096
 
-    /// Describes the handler whose program runs now.
+    /// Describes the handler whose program is now running.
     ///
-    /// - Parameter text: the identifier, or the absolute path of a bundle or manifest.
+    /// - Parameter text: The identifier, or the absolute path of a bundle or manifest.
     private func describe(_ text: String, _ program: Handler.Program, _ router: isolated URLRouter) async throws
         -> Handler
     {
@@ -392,7 +392,8 @@ func identifier(_ text: String) throws(RemoteError) -> BundleIdentifier {
 }
 
 extension RemoteError {
-    /// The error of a registration, with a name that tells a missing file, a manifest with faults, and anything else.
+    /// Creates the error of a registration. By its name, you can distinguish a missing file, a manifest with faults,
+    /// and anything else.
     fileprivate init(_ error: RegistrationError) {
         let name: ErrorName =
             switch error {

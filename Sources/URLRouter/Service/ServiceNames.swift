@@ -3,15 +3,15 @@ internal import Logging
 internal import Processes
 internal import SchemeRegistry
 
-/// The names of handlers as services that the bus can start.
+/// Names of handlers as services that the bus can start.
 ///
-/// The object belongs to the router's actor.
+/// This belongs to the router's actor.
 final class ServiceNames {
     private let bus: any BusNames
     private let handlers: KnownHandlers
     private let launcher: HandlerLauncher
     private let log: Logger
-    /// The names for which the bus was asked whether it knows their services.
+    /// Names for which the bus was asked whether it knows their services.
     private var announced: Set<String> = []
 
     init(_ handlers: KnownHandlers, _ host: SessionHost) {
@@ -21,14 +21,14 @@ final class ServiceNames {
         log = host.log
     }
 
-    /// The time for which the router waits until the bus has read its service files.
+    /// Time within which the bus has to read its service files.
     private static let reloadTimeout = Duration.seconds(10)
 
     /// Checks that no other program has, or can get, the bus name of a handler that is about to be registered.
     ///
-    /// - Parameter hasService: whether a service file declares the name for the handler.
+    /// - Parameter hasService: Whether a service file declares the name for the handler.
     func checkName(of handler: Handler, hasService: Bool) async throws(RegistrationError) {
-        // The owner of a handler's name is looked at before each delivery.
+        // If the handler is already registered, the owner of its name is looked at before each delivery anyway.
         guard handlers.registry[handler.id] == nil, let name = BusName(handler.id.rawValue) else { return }
         let problem: String?
         do throws(CallError) {
@@ -36,23 +36,25 @@ final class ServiceNames {
             problem =
                 hasOtherService ? "the bus starts a service for it" : try await programOwning(name, of: handler)
         } catch {
-            // The owner may have exited meanwhile.
+            // Meanwhile, the owner may have exited.
             log.warning("the bus did not report who has a name: \(error)", metadata: ["handler": "\(handler.id)"])
             return
         }
         if let problem { throw .takenName(handler.id, by: problem) }
     }
 
-    /// Whether the bus has a service for a name. The bus may still know a file that was removed.
+    /// Returns whether the bus has a service for a name. If it has, asks again after the bus has read its files,
+    /// because it may still know a file that was removed.
     private func isActivatable(_ name: BusName) async throws(CallError) -> Bool {
         guard try await bus.activatableNames().contains(name) else { return false }
         try await bus.reloadConfiguration(timeout: Self.reloadTimeout)
         return try await bus.activatableNames().contains(name)
     }
 
-    /// The program that has a name, in words; nil if there is none, or if a router has started it for the handler.
+    /// Describes the program that has a name; nil if there is none, or if a router started it for the handler.
     ///
-    /// The manifest's own program counts, too: it runs without being a handler, and the router would be able to end it.
+    /// Even the manifest's own program counts, because it is running without being a handler, and the router could end
+    /// it.
     private func programOwning(_ name: BusName, of handler: Handler) async throws(CallError) -> String? {
         guard let owner = try await bus.owner(of: name) else { return nil }
         guard let pid = try await bus.credentials(of: owner).pid else { return "a process that the bus does not name" }
@@ -60,10 +62,10 @@ final class ServiceNames {
         return "\(ProcessProgram.path(pid: pid) ?? "a program") has it, as process \(pid)"
     }
 
-    /// Makes the bus read its service files again, if the bus does not know the service of a new handler.
+    /// Makes the bus read its service files again if it does not know the service of a new handler.
     ///
-    /// A bus notices changes by itself, but only in directories that existed when the bus read its configuration. dbus-daemon
-    /// looks again when a program calls an unknown name; dbus-broker does not.
+    /// A bus notices changes by itself, but only in directories that existed when it read its configuration. When a
+    /// program calls an unknown name, dbus-daemon looks again, but dbus-broker does not.
     func makeActivatable() async {
         let services = Set(handlers.registry.publishedHandlers.map(\.id.rawValue))
         let new = services.subtracting(announced)

@@ -1,15 +1,15 @@
 internal import DBus
 internal import SchemeRegistry
 
-/// The handlers that the router knows now: those of the files, and those that the router has in memory.
+/// The handlers that the router knows now, from files and in memory.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class KnownHandlers {
-    /// The handlers of the files, and those in memory.
+    /// Handlers from files and in memory.
     private(set) var snapshot: RegistrySnapshot
-    /// The handlers of the files only.
+    /// Handlers from files only.
     private var declared: RegistrySnapshot
-    /// The handlers in memory.
+    /// Handlers in memory.
     let temporary: TemporaryHandlers
     private let bus: any RouterSignals
     /// Called after each change.
@@ -25,10 +25,10 @@ final class KnownHandlers {
 
     var registry: Registry { snapshot.registry }
 
-    /// Uses another registry of the files from now on; running handlers continue. A stale snapshot is ignored.
+    /// Replaces the registry of the files; running handlers continue. If the snapshot is stale, it is ignored.
     ///
-    /// - Returns: the schemes whose URLs go to another handler than before, to be announced. After a stale snapshot they are
-    ///   the changes recorded when it was read.
+    /// - Returns: The schemes to announce, whose URLs go to another handler than before. If the snapshot is stale,
+    ///   these are the changes that were recorded when it was read.
     func use(_ snapshot: RegistrySnapshot) -> [String] {
         if snapshot.number > declared.number {
             declared = snapshot
@@ -47,7 +47,7 @@ final class KnownHandlers {
         announce(registry.schemes(schemes, withWinnersOtherThanIn: before).map(\.rawValue))
     }
 
-    /// Tells the subscribers that schemes go to other handlers than before.
+    /// Announces to the subscribers that schemes go to other handlers than before.
     func announce(_ schemes: [String]) {
         if !schemes.isEmpty { bus.announce(changed: schemes) }
     }

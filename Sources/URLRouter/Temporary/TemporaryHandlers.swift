@@ -2,20 +2,20 @@ internal import DBus
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// The handlers that the router has in memory only. They end with the router, so that no crash leaves anything behind.
+/// Handlers that the router has only in memory. They disappear with the router, so a crash leaves nothing behind.
 ///
-/// The object belongs to the router's actor.
+/// This belongs to the router's actor.
 final class TemporaryHandlers {
-    /// The claim of a program that runs now.
+    /// The claim of a program that is now running.
     struct Claim {
         let handler: Handler
         let program: Handler.Program
         let schemes: [Scheme]
-        /// The connection with which the claim ends.
+        /// Connection that the claim ends with.
         let owner: BusName
-        /// The application that the claim is counted to.
+        /// Application that the claim counts towards.
         let account: String
-        /// The watch over the owner's connection.
+        /// Watches the owner's connection.
         let watch: ConnectionWatch
     }
 
@@ -27,7 +27,7 @@ final class TemporaryHandlers {
         shares = Shares(limit: limit)
     }
 
-    /// Returns the handlers, as they stand beside those that the files declare.
+    /// Returns these handlers, with their place beside those that files declare.
     func handlers(apartFrom declared: Registry) -> [TemporaryHandler] {
         let registered = registrations.filter { claims[$0.key] == nil }
             .map { TemporaryHandler(registering: $0.value.handler) }
@@ -43,26 +43,26 @@ final class TemporaryHandlers {
             }
     }
 
-    /// The reason for which a handler is there temporarily; nil for any other handler.
+    /// Returns why a handler is there temporarily; nil for any other handler.
     func reason(for id: BundleIdentifier) -> TemporaryRegistration? {
         claims[id] != nil ? .claim : registrations[id] != nil ? .registration : nil
     }
 
-    /// The description of a handler that is registered temporarily.
+    /// Returns the description of a handler that is registered temporarily.
     func registration(of id: BundleIdentifier) -> Handler? { registrations[id]?.handler }
 
     // MARK: Registrations
 
-    /// Registers a handler, or registers it again.
+    /// Registers a handler, perhaps again.
     ///
     /// - Throws: `limitsExceeded`.
     func register(_ handler: Handler, _ account: String) throws(OpenURLError) {
         if registrations[handler.id] == nil { try count(account) }
-        // The account that has registered the handler first keeps it.
+        // If the handler is registered again, it stays with the first account.
         registrations[handler.id] = (handler, registrations[handler.id]?.account ?? account)
     }
 
-    /// Removes a registration; does nothing without one.
+    /// Removes a registration, if there is one.
     func unregister(_ id: BundleIdentifier) {
         if let registration = registrations.removeValue(forKey: id) { shares.remove(1, from: registration.account) }
     }
@@ -94,7 +94,7 @@ final class TemporaryHandlers {
         claims[id] = claim
     }
 
-    /// Removes the claim of an owner; returns nil if the claim has ended already.
+    /// Removes the claim of an owner; returns nil if it has already ended.
     func removeClaim(of id: BundleIdentifier, _ owner: BusName) -> Claim? {
         guard claims[id]?.owner == owner, let claim = claims.removeValue(forKey: id) else { return nil }
         shares.remove(1, from: claim.account)
@@ -115,6 +115,6 @@ final class TemporaryHandlers {
 }
 
 extension Registry {
-    /// The schemes of the handlers that the router has in memory.
+    /// Schemes of the handlers that the router has only in memory.
     var temporarySchemes: [Scheme] { handlers.filter(\.isTemporary).flatMap(\.schemes) }
 }

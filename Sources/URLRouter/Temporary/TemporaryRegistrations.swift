@@ -5,9 +5,9 @@ internal import Processes
 internal import Reactor
 internal import SchemeRegistry
 
-/// The registrations of handlers in memory: until the router ends, and for as long as a program runs.
+/// Registers handlers in memory, either until the router exits or for as long as a program runs.
 ///
-/// The object belongs to the router's actor.
+/// It belongs to the router's actor.
 final class TemporaryRegistrations {
     private let handlers: KnownHandlers
     private let sessions: HandlerSessions
@@ -32,9 +32,9 @@ final class TemporaryRegistrations {
     private var registry: Registry { handlers.registry }
     private var bus: any BusNames { sessions.host.bus }
 
-    /// Registers a handler until the router ends.
+    /// Registers a handler until the router exits.
     ///
-    /// - Throws: `limitsExceeded`, and `notAllowed` if a file declares the handler, or its program runs now.
+    /// - Throws: `limitsExceeded`, and `notAllowed` if a file declares the handler, or its program is now running.
     func register(_ handler: Handler, caller: BusName?) async throws(OpenURLError) {
         let account = await callers.caller(caller).account
         guard registry[handler.id]?.isTemporary != false else {
@@ -46,10 +46,10 @@ final class TemporaryRegistrations {
         try handlers.changeTemporary { temporary throws(OpenURLError) in try temporary.register(handler, account) }
     }
 
-    /// Removes a handler that is registered until the router ends.
+    /// Removes a handler that is registered until the router exits.
     ///
-    /// - Returns: whether there was such a handler.
-    /// - Throws: `notAllowed` for a handler that is there because its program runs now.
+    /// - Returns: Whether there was such a handler.
+    /// - Throws: `notAllowed` if the handler is there because its program is now running.
     func unregister(_ id: BundleIdentifier) throws(OpenURLError) -> Bool {
         guard let handler = registry[id], handler.isTemporary else { return false }
         guard handlers.temporary.reason(for: id) == .registration else {
@@ -64,8 +64,8 @@ final class TemporaryRegistrations {
     /// Claims schemes for a program that the caller runs.
     ///
     /// - Parameters:
-    ///   - handler: the description of the handler that the program is.
-    ///   - program: the program.
+    ///   - handler: The description of the handler that the program is.
+    ///   - program: The program.
     /// - Throws: `alreadyClaimed`, `limitsExceeded`, `notAllowed`.
     func claim(
         _ schemes: [Scheme],
@@ -100,7 +100,7 @@ final class TemporaryRegistrations {
             endClaim(of: id, caller)
             throw error
         }
-        // After a restart of the router, the program has its name already.
+        // If the router has restarted, the program already has its name.
         if let handler = registry[id], handler.isTemporary { await sessions.obtain(for: handler).processes.find() }
     }
 
@@ -118,8 +118,8 @@ final class TemporaryRegistrations {
         guard Callbacks.isClaimable(scheme, []) else {
             throw OpenURLError(.notAllowed, "no program can claim the scheme \(scheme):")
         }
-        // A program that runs and has the scheme is an error of its own. The handler's own program has the scheme already; another
-        // one needs the rule, although it takes the handler's name.
+        // If a running program has the scheme, that is an error of its own. The handler's own program already has the
+        // scheme; another one needs the rule, even if it takes the handler's name.
         let isHandler = registry.handler(named: id.rawValue)?.program == program
         let own = [isHandler ? id.rawValue : nil, registry.runningClaimant(of: scheme)?.id.rawValue]
         let other = registry.claimants(of: scheme).first { !own.contains($0) }
@@ -135,13 +135,13 @@ final class TemporaryRegistrations {
         do throws(CallError) {
             if let owner = try await bus.owner(of: id.busName) { pid = try await bus.credentials(of: owner).pid }
         } catch {
-            // The owner may have exited meanwhile.
+            // Meanwhile, the owner may have exited.
         }
         var isRouters = false
-        // The session may have changed during the questions.
+        // While the bus was asked, the session may have changed.
         if let session = sessions[id], session.machine.state != .notRunning {
             let running = session.process.running.flatMap { UInt32(exactly: $0.pid) }
-            // A router that the caller has started is the parent of the processes that it starts.
+            // If the caller started the router, it is an ancestor of the router's processes too.
             isRouters = running == nil || session.process.isStartedByRouter
             pid = running ?? pid
         }
