@@ -27,7 +27,8 @@ package enum ProcessProgram {
         return String(validatingCString: resolved)
     }
 
-    /// Whether a process hides from the other programs of its user: its files in `/proc` then belong to root (PR_SET_DUMPABLE(2const)).
+    /// Returns whether a process hides from the other programs of its user. Its files in `/proc` then belong to root
+    /// (PR_SET_DUMPABLE(2const)).
     package static func isHidden(pid: UInt32) -> Bool {
         var status = stat()
         return stat("/proc/\(pid)", &status) == 0 && status.st_uid != geteuid()

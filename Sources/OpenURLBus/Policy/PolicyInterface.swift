@@ -8,8 +8,9 @@ public import DBus
 ///
 /// A pattern is a source, a scheme and a host:
 ///
-/// - The source is the identifier of a handler or of a sandbox, such as `com.acme.todolist`; a prefix, such as `com.acme.*`; an
-///   identifier of any form, such as `app:firefox`; a raw value of ``CallerClass``; a host, such as `host:laptop`; or `*`.
+/// - The source is the identifier of a handler or of a sandbox, such as `com.acme.todolist`; a prefix, such as
+///   `com.acme.*`; an identifier of any form, such as `app:firefox`; a raw value of ``CallerClass``; a host, such as
+///   `host:laptop`; or `*`.
 /// - The scheme is a scheme or `*`.
 /// - The host is a host, `*.` with a host, or an empty text, which stands for every host.
 ///

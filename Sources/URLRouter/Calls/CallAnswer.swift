@@ -15,7 +15,7 @@ struct CallAnswer {
         self.token = token
     }
 
-    /// Reads a URL of the scheme of answers; nil for one that no call has given out.
+    /// Reads a URL of the scheme of answers; nil if it does not have the form that calls give out.
     init?(_ url: GenericURL) {
         guard let token = url.networkLocation?.lowercased(), let kind = Kind(rawValue: String(url.path.dropFirst()))
         else {
@@ -24,6 +24,6 @@ struct CallAnswer {
         self.init(kind, token)
     }
 
-    /// The URL as text.
+    /// This answer as a URL.
     var text: String { "\(XCallbackURL.replyScheme)://\(token)/\(kind.rawValue)" }
 }
