@@ -302,7 +302,7 @@ import Testing
         defer { router.stop() }
         defer { end("waiting", in: router.bus.directory) }
         var options = OpenOptions()
-        options.timeout = .milliseconds(300)
+        options.timeout = .seconds(3)
         let error = try await router.failure("never:1", options)
         #expect(error.code == .timedOut)
         #expect(error.message.contains("did not take its name"), "\(error.message)")

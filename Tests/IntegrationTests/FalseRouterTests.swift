@@ -6,8 +6,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct FalseRouterTests {
     private static let directory = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "FalseRouters")
 
-    /// Runs a script of `FalseRouters` with the command.
-    private func run(_ script: String, _ command: [String]) async throws -> CommandRun {
+    /// Runs a script of `FalseRouters`, which runs `openurl app:x`.
+    private func run(_ script: String) async throws -> CommandRun {
         // The script may run as another user, who cannot reach the directory of the build.
         let bus = try await PrivateBus(rules: "<policy context=\"default\"><allow user=\"*\"/></policy>") { directory in
             for file in [RouterProcess.command, Self.directory.appending(path: script)] {
@@ -18,7 +18,8 @@ import Testing
         defer { bus.stop() }
         return try await CommandRun(
             URL(filePath: "/usr/bin/env"),
-            ["timeout", "--signal=KILL", "60", "/usr/bin/python3", "-u", script] + command,
+            ["timeout", "--signal=KILL", "60", "/usr/bin/python3", "-u"]
+                + [script, "openurl"].map { bus.directory.appending(path: $0).path } + ["app:x"],
             bus.environment,
             in: bus.directory
         )
@@ -26,12 +27,12 @@ import Testing
 
     /// The signal comes when the command is about to ask, so no call of the system reports it.
     @Test func interruptJustBeforeTheQuestionIsNotLost() async throws {
-        let run = try await run("interrupt_before_question.py", ["./openurl", "app:x"])
+        let run = try await run("interrupt_before_question.py")
         #expect(run.output.hasSuffix("\nexit 11"), "\(run)")
     }
 
     @Test func processThatHidesItsProgramGetsNoURL() async throws {
-        let run = try await run("hidden_router.py", ["./openurl", "app:x"])
+        let run = try await run("hidden_router.py")
         #expect(run.output.contains("which hides its program"), "\(run)")
         #expect(run.output.hasSuffix("exit 69\n") && !run.output.contains("got app:x"), "\(run)")
     }

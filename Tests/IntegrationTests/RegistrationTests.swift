@@ -112,7 +112,7 @@ import Testing
             RegistryInterface.reload,
             on: RouterService.object,
             Empty(),
-            timeout: .seconds(60)
+            timeout: .seconds(240)
         )
         let listed = try await router.handlers()
         #expect(Set(listed.keys).isSuperset(of: ids + ["com.example.small"]))
@@ -491,7 +491,12 @@ extension RouterProcess {
     }
 
     func handlers() async throws -> [String: HandlerEntry] {
-        let entries = try await connection.call(RegistryInterface.listHandlers, on: RouterService.object, Empty())
+        let entries = try await connection.call(
+            RegistryInterface.listHandlers,
+            on: RouterService.object,
+            Empty(),
+            timeout: .seconds(120)
+        )
         return Dictionary(uniqueKeysWithValues: entries.map { ($0.id, $0) })
     }
 

@@ -56,7 +56,7 @@ import Testing
         #expect(second.contains("returned"))
         let refusals = second.filter { $0.hasPrefix("not returned: ") }
         #expect(refusals.first?.hasSuffix("\(Self.second) is not in the foreground") == true, "\(second)")
-        #expect(refusals.last?.contains("no handler has sent the URL") == true, "\(second)")
+        #expect(refusals.last?.contains("no handler sent the URL") == true, "\(second)")
     }
 
     @Test func senderThatWaitsForTheAnswerComesBackAfterIt() async throws {

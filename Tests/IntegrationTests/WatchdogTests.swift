@@ -69,10 +69,10 @@ import Testing
         let router = try await router(["hang=\(phase)"], ["OUTransitionTimeout": 60, "OULaunchTimeout": 60])
         defer { router.stop() }
         var options = OpenOptions()
-        options.timeout = .seconds(2)
+        options.timeout = .seconds(6)
         let error = try await router.failure("first:x", options)
         #expect(
-            error == OpenURLError(.timedOut, "\(phase) of com.example.first did not return within 2 seconds")
+            error == OpenURLError(.timedOut, "\(phase) of com.example.first did not return within 6 seconds")
         )
     }
 
