@@ -40,7 +40,7 @@ extension Examination {
                 add(.probe, .skip, "probe", way.rawValue, reason)
                 continue
             }
-            report(way, send(way, "\(named?.rawValue ?? "openurl-probe")://\(host)/"))
+            report(way, send(way, bus, "\(named?.rawValue ?? "openurl-probe")://\(host)/"))
         }
     }
 
@@ -78,10 +78,10 @@ extension Examination {
         return entry.flatMap { $0.handler == nil ? $0.id : nil }
     }
 
-    private func send(_ way: Way, _ url: String) -> ProbeOutcome {
+    private func send(_ way: Way, _ bus: SessionBus, _ url: String) -> ProbeOutcome {
         let probe: Probe
         do {
-            probe = try Probe(url)
+            probe = try Probe(url, on: bus.address)
         } catch {
             return .notSent("the router does not let the doctor wait for the URL: \(error)")
         }
@@ -126,9 +126,9 @@ final class Probe {
     /// Claims a URL.
     ///
     /// - Throws: the reason why there is no claim.
-    init(_ url: String) throws {
+    init(_ url: String, on bus: BusAddress) throws {
         self.url = url
-        connection = try BlockingConnection(.session, timeout: SessionBus.callLimit)
+        connection = try BlockingConnection(bus, timeout: SessionBus.callLimit)
         guard let token = HandleToken(rawValue: "probe"),
             let path = connection.uniqueName.flatMap({ RequestInterface.path(of: $0, token) })
         else { throw ConnectionError.timedOut }

@@ -3,6 +3,7 @@ internal import OpenURLBus
 
 /// The session bus, with a time limit for every call.
 struct SessionBus {
+    let address: BusAddress
     let connection: BlockingConnection
     /// The names for which the bus can start a program.
     let activatableNames: Set<String>
@@ -14,8 +15,9 @@ struct SessionBus {
     /// The time limit of a start.
     private static let startLimit = Duration.seconds(20)
 
-    init() throws(ConnectionError) {
-        connection = try BlockingConnection(.session, timeout: Self.callLimit)
+    init(_ address: BusAddress = .session) throws(ConnectionError) {
+        self.address = address
+        connection = try BlockingConnection(address, timeout: Self.callLimit)
         do throws(CallError) {
             let names = try connection.call(
                 BusDriver.listActivatableNames,
