@@ -201,22 +201,12 @@ extension Examination {
             if isAsked { add(.openers, .skip, "portal", "portal", "is not installed") }
             return
         }
-        var choices: [(application: String, id: String)] = []
-        do throws(CallError) {
-            let input = Arguments(PermissionStore.table, scheme.mimeType)
-            let (permissions, _) = try bus.call(PermissionStore.lookup, on: PermissionStore.object, input).values
-            // The values are the choice, how many times in a row it was made, and after how many times the portal stops
-            // asking.
-            for (application, values) in permissions.sorted(by: { $0.key < $1.key }) {
-                guard let id = values.first, !id.isEmpty else { continue }
-                choices.append((application, DesktopFileID.text(ofName: id)))
-            }
-        } catch {
-            // If there is no choice for a scheme, the store has no entry.
+        let choices = portalChoices(scheme, bus)
+        if choices.isEmpty, isAsked {
+            add(.openers, .ok, "portal", "portal", "makes no choice of its own for \(scheme):")
         }
-        if choices.isEmpty, isAsked { add(.openers, .ok, "portal", "portal", "remembers no choice for \(scheme):") }
         for (application, id) in choices {
-            let target = target(of: id)
+            let target = target(of: id.rawValue)
             let caller = application.isEmpty ? "programs outside of sandboxes" : application
             if target == expected {
                 if isAsked { add(.openers, .ok, "portal", "portal", "\(target), as remembered for \(caller)") }
@@ -232,6 +222,51 @@ extension Examination {
                     + "--method \(PermissionStore.name).Delete \(PermissionStore.table) \(scheme.mimeType)"
             )
         }
+    }
+
+    /// The schemes that the portal opens with the default application, if there is one, whatever the person has chosen in it
+    /// (`should_use_default_app` in xdg-desktop-portal).
+    private static let schemesOfDefaults: Set = ["http", "https", "ftp", "mailto", "webcal", "calendar"]
+    /// The number of times in a row after which the portal no longer asks, unless the store has another one.
+    private static let usualThreshold: Int32 = 3
+
+    /// Returns the choices that the portal makes without a question, by the callers.
+    private func portalChoices(_ scheme: Scheme, _ bus: SessionBus) -> [(application: String, id: DesktopFileID)] {
+        let type = scheme.mimeType
+        let offered = applications(for: type)
+        guard offered.isEmpty || !Self.schemesOfDefaults.contains(scheme.rawValue) else { return [] }
+        do throws(CallError) {
+            let input = Arguments(PermissionStore.table, type)
+            let (permissions, data) = try bus.call(PermissionStore.lookup, on: PermissionStore.object, input).values
+            guard data.options?["always-ask"] != true else { return [] }
+            return permissions.sorted { $0.key < $1.key }.compactMap { application, values in
+                guard let id = Self.decidedChoice(values, isOnlyOne: offered.count == 1),
+                    files.entries.entries[id] != nil
+                else {
+                    return nil
+                }
+                return (application, id)
+            }
+        } catch {
+            // The store has no entry for a scheme without a choice.
+            return []
+        }
+    }
+
+    /// Returns the application that the portal starts without a question; nil if it asks.
+    ///
+    /// - Parameters:
+    ///   - values: the choice, the number of times in a row, and the number after which the portal no longer asks.
+    ///   - isOnlyOne: whether there is only one application to choose.
+    private static func decidedChoice(_ values: [String], isOnlyOne: Bool) -> DesktopFileID? {
+        guard values.count > 1, let id = DesktopFileID(rawValue: DesktopFileID.text(ofName: values[0])) else {
+            return nil
+        }
+        let written = values.count > 2 ? Int32(values[2]) : nil
+        let threshold = written ?? usualThreshold
+        let times = Int32(values[1]) ?? 0
+        // With the largest number, the person has asked for a question each time.
+        return threshold != .max && (isOnlyOne || times >= threshold) ? id : nil
     }
 
     // MARK: The chooser
@@ -253,10 +288,7 @@ extension Examination {
             )
             return
         }
-        let isListed =
-            files.associations.associated(with: scheme.mimeType, in: files.entries).contains { $0.id == entry.id }
-            || entry.mimeTypes.contains(scheme.mimeType)
-                && !files.associations.isRemoved(entry.id, from: scheme.mimeType)
+        let isListed = applications(for: scheme.mimeType).contains(entry.id)
         let shown = entry.isHiddenFromMenus ? "except in KDE before Plasma 6.6, because of NoDisplay" : "show it"
         add(
             .openers,
@@ -266,5 +298,15 @@ extension Examination {
             isListed ? shown : "show it only among all applications",
             file: entry.file
         )
+    }
+
+    /// The applications and handlers that the desktop associates with a type.
+    private func applications(for type: String) -> Set<DesktopFileID> {
+        let associated = files.associations.associated(with: type, in: files.entries)
+        // The associations leave out the entries of handlers.
+        let claiming = files.entries.entries.values.filter {
+            $0.mimeTypes.contains(type) && !files.associations.isRemoved($0.id, from: type)
+        }
+        return Set((associated + claiming).map(\.id))
     }
 }

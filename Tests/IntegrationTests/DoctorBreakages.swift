@@ -343,6 +343,8 @@ struct Breakage: Sendable, CustomTestStringConvertible {
             name: "another default in the portal",
             damage: #"""
                 register com.example.note
+                program "$HOME/app"
+                entry app "$HOME/app %u"
                 cat > "$HOME/store.py" <<END
                 import dbus, dbus.service, sys
                 from dbus.mainloop.glib import DBusGMainLoop
@@ -350,7 +352,7 @@ struct Breakage: Sendable, CustomTestStringConvertible {
                 DBusGMainLoop(set_as_default=True)
                 name = "org.freedesktop.impl.portal.PermissionStore"
                 class Store(dbus.service.Object):
-                    choices = {"": ["firefox", "3", "3"]}
+                    choices = {"": ["app", "3", "3"]}
                     @dbus.service.method(name, in_signature="ss", out_signature="a{sas}v")
                     def Lookup(self, table, id):
                         if not self.choices:
