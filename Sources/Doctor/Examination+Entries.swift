@@ -215,7 +215,9 @@ extension Examination {
         }
         let file = files.desktop.writtenAssociationFile
         let isMissing = { (id: DesktopFileID) in !self.files.all.contains { $0.location.id == id } }
-        if let first = chosen.first, isMissing(first), !isRegistered(first) {
+        // A list of the system names applications that may be installed, and the desktop takes the first one that is.
+        let isUsersChoice = files.usersAssociations.defaults(for: scheme.mimeType).first == chosen.first
+        if let first = chosen.first, isUsersChoice, isMissing(first), !isRegistered(first) {
             let fix = choices.first.map { "openurl default \(scheme) \(quotedForShell($0))" }
             let reason = "is the default in mimeapps.list, but no desktop entry has this name"
             add(.associations, .warn, "lost-default", "\(scheme): \(first)", reason, file: file, fix: fix)

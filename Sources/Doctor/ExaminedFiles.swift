@@ -15,6 +15,8 @@ struct ExaminedFiles {
     let all: [DesktopFile]
     let entries: DesktopEntries
     let associations: MimeAssociations
+    /// The associations in the user's own files.
+    let usersAssociations: MimeAssociations
     /// The names of the manifests and bundles in the user's directory.
     let manifests: [String]
 
@@ -27,6 +29,11 @@ struct ExaminedFiles {
         all = locations.map { [desktop] in DesktopFile(reading: $0, languages: desktop.languages) }
         entries = DesktopEntries(of: all, in: desktop, diagnostics: diagnostics)
         associations = MimeAssociations(loading: desktop)
+        // A relative path does not count, so there are no directories of the system.
+        let system = ["XDG_CONFIG_DIRS": "none", "XDG_DATA_DIRS": "none"]
+        usersAssociations = MimeAssociations(
+            loading: DesktopDirectories(environment: environment.merging(system) { $1 })
+        )
         var loader = RegistryLoader(directories, services: DBusServiceNames(in: desktop.serviceDirectories))
         loader.readServices(isQuick: false)
         _ = loader.update()
