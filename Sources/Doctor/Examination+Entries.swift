@@ -131,7 +131,7 @@ extension Examination {
             )
         }
         let written = DesktopFile.writtenValue(of: "Exec", inFile: entry.file) ?? ""
-        if claiming.isFirst, written.contains(where: { "\"'\\".contains($0) }) {
+        if claiming.isFirst, files.desktop.isReadByXDGOpen, written.contains(where: { "\"'\\".contains($0) }) {
             add(
                 .entries,
                 .warn,
@@ -284,4 +284,12 @@ extension Examination {
         let categories = DesktopFile.writtenValue(of: "Categories", inFile: entry.file) ?? ""
         return categories.split(separator: ";").contains("WebBrowser")
     }
+}
+
+extension DesktopDirectories {
+    /// The desktops in which xdg-open leaves the entries to the desktop's own program, in lower case.
+    private static let desktopsWithOpener: Set = ["cinnamon", "deepin", "gnome", "kde", "mate", "x-cinnamon", "xfce"]
+
+    /// Whether xdg-open reads the entries itself.
+    fileprivate var isReadByXDGOpen: Bool { Self.desktopsWithOpener.isDisjoint(with: currentDesktop) }
 }
