@@ -346,7 +346,8 @@ extension Examination {
         guard !programs.isEmpty else { return }
         for name in names.prefix(512) where !name.hasPrefix("org.freedesktop.") {
             guard let pid = bus.pid(of: name), let program = ProcessProgram.file(pid: pid),
-                let owners = programs[program], owners.count == 1, files.registry.handler(named: name) == nil
+                let owners = programs[program], owners.count == 1, files.registry.handler(named: name) == nil,
+                Self.runsScript(of: owners[0], pid)
             else { continue }
             let id = owners[0].id.rawValue
             add(
@@ -359,6 +360,13 @@ extension Examination {
                 fix: "\"${EDITOR:-vi}\" \(quotedForShell(owners[0].path))"
             )
         }
+    }
+
+    /// Whether a process that runs the program of a handler runs the handler's script too. An interpreter runs many programs, each with
+    /// a name of its own.
+    private static func runsScript(of handler: Handler, _ pid: UInt32) -> Bool {
+        guard let script = handler.manifest.arguments.first, isRegularFile(script) else { return true }
+        return ProcessFacts.arguments(pid: pid).contains(script)
     }
 
     /// Reports if the router knows other handlers than this process finds.

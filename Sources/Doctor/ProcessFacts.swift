@@ -24,6 +24,11 @@ struct ProcessFacts: Sendable, Hashable {
         isUnit ? "started by systemd" : isStartedByBus ? "started by the bus" : "started by hand"
     }
 
+    /// The arguments of a process, the program's name first; none if they cannot be read.
+    static func arguments(pid: UInt32) -> [String] {
+        text("cmdline", pid).split(separator: "\0", omittingEmptySubsequences: false).map(String.init)
+    }
+
     private static func text(_ name: String, _ pid: UInt32) -> String {
         String(decoding: ProcessFiles.bytes(name, pid: pid, limit: limit) ?? [], as: UTF8.self)
     }
