@@ -34,8 +34,11 @@ struct Topic: Hashable {
         let manifest = files.manifests.first { $0 == "\(name).plist" || $0 == "\(name).app" }
         if handler != nil || entry != nil || manifest != nil {
             var found = handler?.schemes ?? []
-            if case .application(let entry)? = entry?.content, entry.handler == nil {
+            switch entry?.content {
+            case .application(let entry) where entry.handler == nil:
                 found += entry.urlSchemes.compactMap(Scheme.init(checking:))
+            case .invalid: found += entry.map(Self.writtenSchemes) ?? []
+            default: break
             }
             schemes = found
             identifier = name
@@ -49,6 +52,14 @@ struct Topic: Hashable {
         } else {
             schemes = [scheme]
         }
+    }
+
+    /// The schemes that an entry claims which cannot be used.
+    private static func writtenSchemes(_ file: DesktopFile) -> [Scheme] {
+        let prefix = "x-scheme-handler/"
+        let types = DesktopFile.writtenValue(of: "MimeType", inFile: file.location.file) ?? ""
+        return types.lowercased().split(separator: ";").filter { $0.hasPrefix(prefix) }
+            .compactMap { Scheme(checking: String($0.dropFirst(prefix.count))) }
     }
 }
 
