@@ -207,6 +207,13 @@ let package = Package(
             name: "OpenURLCommandTests",
             dependencies: ["DBus", "OpenURLBus", "OpenURLCommand", "URLOpener", argumentParser]
         ),
+        .testTarget(
+            name: "DoctorTests",
+            dependencies: [
+                "DBus", "Desktop", "Doctor", "OpenURLBus", "PrivateBus", "Processes", "Reactor", "Release",
+                "SchemeRegistry", "TestSupport", "UserFiles",
+            ]
+        ),
         .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "Release", "RouterDaemon", logging]),
         .testTarget(
             name: "DesktopTests",

@@ -3,7 +3,7 @@ import Testing
 
 /// The ways in which a link does nothing, each made for real: the doctor names the fault and what mends it, and then the URL
 /// arrives.
-@Suite(.timeLimit(.minutes(10))) struct DoctorTests {
+@Suite(.timeLimit(.minutes(10))) struct DoctorCommandTests {
     @Test(arguments: Breakage.all) func doctorNamesTheFaultAndItsMend(_ breakage: Breakage) async throws {
         let session = try await DoctorSession(startsRouter: breakage.startsRouter)
         defer { session.stop() }
