@@ -197,7 +197,8 @@ public struct OpenURLClient: Sendable {
         }
     }
 
-    /// Ends the client. If a request has no answer yet, it fails with ``OpenURLClientError/unknown(_:)``.
+    /// Ends the client. If a request has no answer yet, it fails with ``OpenURLClientError/unknown(_:)``; a later one fails with
+    /// ``OpenURLClientError/unavailable(_:)``.
     public func close() async {
         await ways.close()
     }

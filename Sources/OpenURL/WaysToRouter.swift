@@ -95,11 +95,13 @@ final class WaysToRouter: Sendable {
     }
 
     /// Counts a call, and returns the way for it.
-    private func begin() async throws(ConnectionError) -> WayToRouter {
-        let (lane, mayLook) = state.withLock { state in
-            state.calls += 1
-            return (state.lane, state.calls == 1 && mayUseLane)
+    private func begin() async throws -> WayToRouter {
+        let (isClosed, lane, mayLook) = state.withLock { state in
+            if !state.isClosed { state.calls += 1 }
+            return (state.isClosed, state.lane, state.calls == 1 && mayUseLane)
         }
+        // The loop has stopped, so a call would never end.
+        if isClosed { throw OpenURLClientError.unavailable("the client is closed") }
         if let lane { return lane }
         do throws(ConnectionError) {
             let bus = try await openBus()
@@ -135,7 +137,9 @@ final class WaysToRouter: Sendable {
     }
 
     private func openBus() async throws(ConnectionError) -> WayToRouter {
-        if let bus = state.withLock(\.bus) { return bus }
+        let (isClosed, bus) = state.withLock { ($0.isClosed, $0.bus) }
+        if isClosed { throw .cancelled }
+        if let bus { return bus }
         let opened = WayToRouter(bus: try await Connection.open(on: loop))
         let used = state.withLock { state in
             if state.bus == nil { state.bus = opened }
