@@ -183,6 +183,12 @@ let package = Package(
         ),
         .testTarget(name: "OpenURLBusTests", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Reactor"]),
         .testTarget(
+            name: "OpenURLTests",
+            dependencies: [
+                "DBus", "Loopback", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "TestSupport",
+            ]
+        ),
+        .testTarget(
             name: "URLRouterTests",
             dependencies: [
                 "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "Processes", "RFC1808", "Reactor",

@@ -70,6 +70,9 @@ public struct OpenURLClient: Sendable {
         ways = WaysToRouter(only: WayToRouter(bus: connection))
     }
 
+    /// Creates a client with connections of its own choice.
+    init(ways: WaysToRouter) { self.ways = ways }
+
     /// Opens a URL, and returns when the handler has accepted it.
     ///
     /// As soon as the URL is at the router, the router keeps it. It therefore reaches the handler even if your program
