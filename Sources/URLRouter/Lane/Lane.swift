@@ -61,11 +61,15 @@ final class Lane: Sendable {
 
     /// Starts to listen. Each program that connects gets the objects that the bus's connection exports now.
     ///
-    /// - Parameter offered: called on the event loop when a program has offered its connection for the handler of a
-    ///   name.
+    /// - Parameters:
+    ///   - path: the path of the socket; nil if there is no place for one.
+    ///   - offered: called on the event loop when a program has offered its connection for the handler of a name.
     /// - Throws: the reason in words, if there is a place for the socket but it cannot be used.
-    func listen(_ offered: @escaping @Sendable (BusName) -> Void) async throws {
-        guard let path = LaneAddress.path(for: .session) else { return }
+    func listen(
+        at path: String? = LaneAddress.path(for: .session),
+        _ offered: @escaping @Sendable (BusName) -> Void
+    ) async throws {
+        guard let path else { return }
         // The directory holds the socket and belongs only to the user.
         _ = try PrivateDirectory(String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)]), isMade: true)
         let listener = try await PeerListener.listen(
