@@ -26,17 +26,26 @@ private func withRawPeer(
 
 private let text = String(repeating: "x", count: 50_000)
 
+/// Sends messages until some have to wait, because the socket has no room, and returns their number.
+@discardableResult
+private func fill(_ server: Connection, untilQueued count: Int) async throws -> Int {
+    // The kernel gives a socket far less room than for this many messages.
+    for sent in 0..<2000 {
+        if await server.queuedMessages >= count { return sent }
+        try await server.emit(Echo.played, from: "/", Arguments(text, 1))
+    }
+    let waiting = await server.queuedMessages
+    try #require(waiting >= count, "the socket takes every message")
+    return 2000
+}
+
 @Suite struct SendingTests {
     @Test func writesWithoutAnEventMakeRoomToo() async throws {
         try await withRawPeer(queuedBytes: 100_000) { listener, server, peer in
             var timeout = timeval(tv_sec: 300, tv_usec: 0)
             setsockopt(peer.descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
             for round in 0..<20 as Range<UInt32> {
-                var sent = 0
-                while await server.queuedMessages < 2 {
-                    try await server.emit(Echo.played, from: "/", Arguments(text, 1))
-                    sent += 1
-                }
+                let sent = try await fill(server, untilQueued: 2)
                 let waiter = Task { await server.waitForRoom() }
                 // While the loop is blocked, the peer reads all bytes in transit and sends messages to answer.
                 let gate = try Pipe()
@@ -117,9 +126,7 @@ private let text = String(repeating: "x", count: 50_000)
 
     @Test func callsWithoutAWaiterAreNotKept() async throws {
         try await withRawPeer(queuedBytes: 1 << 16) { _, server, peer in
-            while await server.queuedMessages < 1 {
-                try await server.emit(Echo.played, from: "/", Arguments(text, 1))
-            }
+            try await fill(server, untilQueued: 1)
             for _ in 0..<10 {
                 let calls = await Caller(server).inOrder(0..<100) { _ in
                     try await server.call(Echo.string, on: RemoteObject(nil, "/"), "", timeout: nil)
@@ -135,9 +142,7 @@ private let text = String(repeating: "x", count: 50_000)
 
     @Test func cancelledSenderStopsWaiting() async throws {
         try await withRawPeer(queuedBytes: 1 << 16) { _, server, peer in
-            while await server.queuedMessages < 1 {
-                try await server.emit(Echo.played, from: "/", Arguments(text, 1))
-            }
+            try await fill(server, untilQueued: 1)
             let room = Task { await server.waitForRoom() }
             let end = Task { await server.waitUntilClosed() }
             for _ in 0..<10 { await server.loop.run {} }

@@ -262,9 +262,10 @@ import Testing
             .standardized
         let command = """
             export PATH='\(RouterProcess.products.path)':"$PATH"
+            mkfifo "$HOME/address"
             '\(login.path)/server' >"$HOME/address" & server=$!
-            while ! [ -s "$HOME/address" ]; do :; done
-            '\(login.path)/sign-in' "$(cat "$HOME/address")" "$@"; status=$?
+            read -r address <"$HOME/address"
+            '\(login.path)/sign-in' "$address" "$@"; status=$?
             # The signals that end a program may be blocked in the children of a test.
             kill -9 $server; exit $status
             """

@@ -207,7 +207,7 @@ struct Breakage: Sendable, CustomTestStringConvertible {
                 chmod +x "$HOME/script"
                 register com.example.note "$HOME/script"
                 touch "$HOME/sick"
-                while ! "$BIN/openurl" note:1 2>&1 | grep -q -- --reset; do :; done
+                until "$BIN/openurl" note:1 2>&1 | grep -q -- --reset; do [ $((starts += 1)) -lt 20 ] || exit 3; done
                 rm "$HOME/sick"
                 """#,
             check: "quarantine",

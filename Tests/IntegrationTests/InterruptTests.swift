@@ -105,7 +105,9 @@ import Testing
         defer { router.stop() }
         let line = """
             trap '' INT; '\(RouterProcess.command.path)' --timeout 5s app:first & child=$!
-            while ! grep -q 'open app:first' "$HOME/com.example.app.log" 2>/dev/null; do :; done
+            until grep -q 'open app:first' "$HOME/com.example.app.log" 2>/dev/null; do
+                [ $((looks += 1)) -lt 60000 ] || exit 3
+            done
             grep SigIgn /proc/$child/status; kill -INT $child; wait $child; echo $?
             """
         let output = try await router.run("timeout", "--signal=KILL", "60", "sh", "-c", line).output

@@ -107,7 +107,8 @@ import Testing
         let isSeen = Atomic(false)
         async let opened = {
             var count = 0
-            while !isSeen.load(ordering: .relaxed) {
+            let end = ContinuousClock.now + .seconds(240)
+            while !isSeen.load(ordering: .relaxed), ContinuousClock.now < end {
                 let result = try await router.open("busy:\(count)")
                 #expect(result.handler == "com.example.busy")
                 count += 1
