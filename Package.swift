@@ -163,7 +163,11 @@ let package = Package(
         .target(name: "PrivateBus", dependencies: ["Reactor"], path: "Tests/PrivateBus"),
         .target(name: "TestSupport", path: "Tests/TestSupport"),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
-        .testTarget(name: "DBusTests", dependencies: ["CDBus", "DBus", "PrivateBus", "Reactor", "TestSupport"]),
+        .testTarget(
+            name: "DBusTests",
+            dependencies: ["CDBus", "DBus", "PrivateBus", "Reactor", "TestSupport"],
+            exclude: ["Programs"]
+        ),
         .testTarget(name: "ReactorTests", dependencies: ["CLinux", "Reactor", "TestSupport", system]),
         .executableTarget(
             name: "testhandler",
@@ -178,7 +182,7 @@ let package = Package(
                 "openurl-command",
                 "openurld", "requester", "testhandler", "todolist", "viewer",
             ],
-            exclude: ["Completion/press_tab.py", "FalseRouters"],
+            exclude: ["Completion/press_tab.py", "FalseRouters", "Programs"],
             resources: [.copy("Handlers")]
         ),
         .testTarget(name: "OpenURLBusTests", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Reactor"]),
@@ -224,7 +228,7 @@ let package = Package(
         .testTarget(
             name: "DesktopTests",
             dependencies: ["Desktop", "TestSupport", "UserFiles"],
-            exclude: ["Differential.py", "GuessTypes.py"]
+            exclude: ["Differential.py", "GuessTypes.py", "Programs"]
         ),
         .testTarget(name: "SpellingTests", dependencies: ["Spelling"]),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),

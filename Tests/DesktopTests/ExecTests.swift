@@ -109,17 +109,7 @@ import Testing
             return line.hasSuffix("#") ? line + "x" : line
         }
         try tree.write(lines.joined(separator: "\0"), to: "lines")
-        let script = """
-            import sys
-            from gi.repository import GLib
-            out = []
-            for line in open(sys.argv[1], newline='').read().split('\\0'):
-                try:
-                    out.append('\\x01'.join(GLib.shell_parse_argv(line)[1]))
-                except GLib.Error:
-                    out.append('\\x02')
-            sys.stdout.write('\\0'.join(out))
-            """
+        let script = try pythonProgram("parse_lines")
         let output = try run(["LC_ALL=C.UTF-8", "/usr/bin/python3", "-c", script, "\(tree.path)/lines"])
         let answers = output.split(separator: "\0", omittingEmptySubsequences: false).map(String.init)
         try #require(answers.count == lines.count)
@@ -161,16 +151,7 @@ import Testing
             let ours = entry.command?.arguments(opening: ["a:b"], name: "", icon: nil, file: "")
             #expect(ours == [command + ["a:b"]])
         }
-        let script = """
-            import sys
-            from gi.repository import Gio, GLib
-            out = []
-            for number in range(300):
-                info = Gio.DesktopAppInfo.new_from_filename(f'{sys.argv[1]}/e{number}.desktop')
-                line = info.get_commandline().replace('%%', '%')
-                out.append('\\x01'.join(GLib.shell_parse_argv(line)[1]))
-            sys.stdout.write('\\0'.join(out))
-            """
+        let script = try pythonProgram("parse_entries")
         let path = try #require(tree.environment["PATH"])
         let output = try run(
             ["LC_ALL=C.UTF-8", "/usr/bin/python3", "-c", script, directory],

@@ -104,16 +104,7 @@ import Testing
     @Test func interruptEndsTheWait() async throws {
         let router = try await RouterProcess()
         defer { router.stop() }
-        let script = """
-            import signal, subprocess, sys
-            # The test itself may have been started in the background, where Ctrl-C is ignored.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-            run = subprocess.Popen(sys.argv[1:], stderr=subprocess.PIPE)
-            run.stderr.readline()
-            run.send_signal(signal.SIGINT)
-            print(run.wait())
-            """
+        let script = try pythonProgram("interrupt")
         let command = [
             RouterProcess.command.path, "callback", "--no-open", "--timeout", "20s", "x:?redirect_uri=login:",
         ]
@@ -235,20 +226,7 @@ import Testing
         // The browser follows the server to the callback.
         let router = try await RouterProcess { directory in
             let browser = directory.appending(path: "browser")
-            let script = """
-                #!/usr/bin/python3
-                import subprocess, sys, urllib.error, urllib.request
-                class Stop(urllib.request.HTTPRedirectHandler):
-                    def redirect_request(self, *arguments): return None
-                try:
-                    urllib.request.build_opener(Stop).open(sys.argv[1])
-                except urllib.error.HTTPError as answer:
-                    address = answer.headers["Location"]
-                    if address.startswith("http:"):
-                        urllib.request.urlopen(address)
-                    else:
-                        sys.exit(subprocess.run(["gio", "open", address]).returncode)
-                """
+            let script = try pythonProgram("browser")
             try Data(script.utf8).write(to: browser)
             #expect(chmod(browser.path, 0o755) == 0)
             let applications = directory.appending(path: "XDG_DATA_HOME/applications")

@@ -202,38 +202,14 @@ import Testing
     // MARK: Handlers
 
     /// A handler in Python that answers when a FIFO ends, with `Open` as its only method. It has a main loop, or blocks in it.
-    private static let handler = """
-        import sys, threading
-        import dbus, dbus.mainloop.glib, dbus.service
-        from gi.repository import GLib
-
-        ID, BLOCKS = sys.argv[1], sys.argv[2] == "blocks"
-
-        class Handler(dbus.service.Object):
-            @dbus.service.method("org.openurl.Handler1", in_signature="sa{sv}", out_signature="ba{sv}a(stb)",
-                                 async_callbacks=("answer", "fail"))
-            def Open(self, url, context, answer, fail):
-                open(sys.argv[3], "a").write("open %s\\n" % url)
-                if url.endswith("first") and BLOCKS:
-                    open(sys.argv[4]).read()
-                elif url.endswith("first"):
-                    threading.Thread(target=lambda: open(sys.argv[4]).read() or GLib.idle_add(answer, True, {}, [])).start()
-                    return
-                answer(True, {}, [])
-
-        dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
-        bus = dbus.SessionBus()
-        handler = Handler(bus, "/" + ID.replace(".", "/"))
-        name = dbus.service.BusName(ID, bus, do_not_queue=True)
-        GLib.MainLoop().run()
-        """
+    private static func handler() throws -> String { try pythonProgram("patient_handler") }
 
     /// A handler with a main loop says at once that it lacks the method. A handler that blocks answers first.
     @Test(arguments: [("runs", OpenURLError.Code.cancelled), ("blocks", nil)])
     func pythonHandlerWithoutTheMethodIsNotHarmed(mode: String, expected: OpenURLError.Code?) async throws {
         let router = try await RouterProcess { directory in
             let script = directory.appending(path: "handler.py")
-            try Data("#!/usr/bin/python3\n\(Self.handler)\n".utf8).write(to: script)
+            try Data("#!/usr/bin/python3\n\(try Self.handler())".utf8).write(to: script)
             #expect(chmod(script.path, 0o700) == 0)
             let log = directory.appending(path: "\(Self.id).log").path
             let fifo = directory.appending(path: "fifo").path

@@ -98,21 +98,7 @@ struct Breakage: Sendable, CustomTestStringConvertible {
         Breakage(
             name: "router of another version",
             damage: #"""
-                cat > "$HOME/router.py" <<END
-                import dbus, dbus.service, sys
-                from dbus.mainloop.glib import DBusGMainLoop
-                from gi.repository import GLib
-                DBusGMainLoop(set_as_default=True)
-                class Router(dbus.service.Object):
-                    @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="ss", out_signature="v")
-                    def Get(self, interface, name): return "0.0.1"
-                bus = dbus.SessionBus()
-                name = dbus.service.BusName("org.openurl.Router1", bus)
-                router = Router(bus, "/org/openurl/Router1")
-                open(sys.argv[1], "w").write("ready\n")
-                GLib.MainLoop().run()
-                END
-                stand_in "$HOME/router.py"
+                stand_in router_of_another_version
                 """#,
             topic: "",
             check: "version",
@@ -345,28 +331,7 @@ struct Breakage: Sendable, CustomTestStringConvertible {
                 register com.example.note
                 program "$HOME/app"
                 entry app "$HOME/app %u"
-                cat > "$HOME/store.py" <<END
-                import dbus, dbus.service, sys
-                from dbus.mainloop.glib import DBusGMainLoop
-                from gi.repository import GLib
-                DBusGMainLoop(set_as_default=True)
-                name = "org.freedesktop.impl.portal.PermissionStore"
-                class Store(dbus.service.Object):
-                    choices = {"": ["app", "3", "3"]}
-                    @dbus.service.method(name, in_signature="ss", out_signature="a{sas}v")
-                    def Lookup(self, table, id):
-                        if not self.choices:
-                            raise dbus.DBusException("none", name="org.freedesktop.portal.Error.NotFound")
-                        return self.choices, dbus.Byte(0)
-                    @dbus.service.method(name, in_signature="ss")
-                    def Delete(self, table, id): self.choices = {}
-                bus = dbus.SessionBus()
-                owned = dbus.service.BusName(name, bus)
-                store = Store(bus, "/org/freedesktop/impl/portal/PermissionStore")
-                open(sys.argv[1], "w").write("ready\n")
-                GLib.MainLoop().run()
-                END
-                stand_in "$HOME/store.py"
+                stand_in permission_store
                 """#,
             check: "portal",
             level: "warn",

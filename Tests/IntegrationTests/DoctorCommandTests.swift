@@ -103,22 +103,8 @@ import Testing
         let session = try await DoctorSession()
         defer { session.stop() }
         let portal = #"""
-            cat > "$HOME/portal.py" <<END
-            import dbus, dbus.service, sys
-            from dbus.mainloop.glib import DBusGMainLoop
-            from gi.repository import GLib
-            DBusGMainLoop(set_as_default=True)
-            class Portal(dbus.service.Object):
-                @dbus.service.method("org.freedesktop.portal.Settings", in_signature="ss", out_signature="v")
-                def Read(self, namespace, key): return ""
-            bus = dbus.SessionBus()
-            name = dbus.service.BusName("org.freedesktop.portal.Desktop", bus)
-            portal = Portal(bus, "/org/freedesktop/portal/desktop")
-            open(sys.argv[1], "w").write("ready\n")
-            GLib.MainLoop().run()
-            END
             register com.example.note
-            stand_in "$HOME/portal.py"
+            stand_in portal_without_backend
             """#
         #expect(try await session.shell(portal).status == 0)
         let findings = try await session.doctor("note --probe")

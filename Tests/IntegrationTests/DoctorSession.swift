@@ -72,10 +72,10 @@ final class DoctorSession: Sendable {
             timeout 60 "$@" > "$HOME/opened" && grep -q '^open note:1' "$log"
         }
 
-        # Starts a program in Python that takes a name on the bus, and returns when it has the name.
+        # Starts a program of the folder `Programs` that takes a name on the bus, and returns when it has the name.
         stand_in() {
             mkfifo "$HOME/ready"
-            /usr/bin/python3 "$1" "$HOME/ready" > "$HOME/stand-in.log" 2>&1 &
+            /usr/bin/python3 "$PROGRAMS/$1.py" "$HOME/ready" > "$HOME/stand-in.log" 2>&1 &
             timeout 60 head -n 1 "$HOME/ready" > "$HOME/is-ready"
         }
         """#
@@ -107,7 +107,8 @@ final class DoctorSession: Sendable {
 
     /// Runs lines of shell.
     func shell(_ script: String, _ variables: [String: String] = [:]) async throws -> CommandRun {
-        var environment = bus.environment.merging(["BIN": RouterProcess.products.path]) { $1 }
+        let programs = Self.project.appending(path: "Tests/IntegrationTests/Programs").path
+        var environment = bus.environment.merging(["BIN": RouterProcess.products.path, "PROGRAMS": programs]) { $1 }
         environment.merge(variables) { $1 }
         let lines = Self.prelude + "\n" + script
         // Foundation waits until every process has closed a descriptor that all children of the shell inherit.

@@ -1,42 +1,18 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Ctrl-C and the progress bar of the command, in a pseudo terminal.
 @Suite(.timeLimit(.minutes(5))) struct InterruptTests {
     /// Runs the command on a terminal. For each pair of a text and keys, waits for the text and types the keys. Prints the output,
     /// and the exit status or the signal in the last line.
-    private static let script = """
-        import os, pty, signal, sys
-        steps = [step.split("=", 1) for step in sys.argv[1].split(";") if step]
-        child, terminal = pty.fork()
-        if child == 0:
-            # The test itself may have been started in the background, where Ctrl-C is ignored.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_SETMASK, [])
-            os.environ["TERM"] = "xterm"
-            os.execv(sys.argv[2], sys.argv[2:])
-        seen = b""
-        while True:
-            try:
-                data = os.read(terminal, 4096)
-            except OSError:
-                break
-            if not data:
-                break
-            seen += data
-            sys.stdout.buffer.write(data)
-            while steps and steps[0][0].encode() in seen:
-                seen = seen.split(steps[0][0].encode(), 1)[1]
-                os.write(terminal, steps.pop(0)[1].replace("^C", "\\x03").encode())
-        status = os.waitpid(child, 0)[1]
-        end = "exit %d" % os.WEXITSTATUS(status) if os.WIFEXITED(status) else "signal %d" % os.WTERMSIG(status)
-        sys.stdout.write("\\n" + end)
-        """
+    private static func script() throws -> String { try pythonProgram("type_at_terminal") }
 
     private func onTerminal(_ router: RouterProcess, _ steps: String, _ arguments: String...) async throws -> String {
         let command = [RouterProcess.command.path] + arguments
-        return try await router.run(["timeout", "--signal=KILL", "60", "python3", "-c", Self.script, steps] + command)
-            .output
+        return try await router.run(
+            ["timeout", "--signal=KILL", "60", "python3", "-c", Self.script(), steps] + command
+        ).output
     }
 
     @Test func firstInterruptCancelsAndWaitsForTheOutcome() async throws {

@@ -163,29 +163,7 @@ import Testing
     }
 
     /// Runs a command of a shell at a terminal. The first argument is typed before the question, and the second one after it.
-    private static let terminal = """
-        import os, pty, sys
-        early, answer, *command = sys.argv[1:]
-        end, start = os.pipe()
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.close(start)
-            os.read(end, 1)
-            os.execv("/bin/sh", ["sh", "-c", '"$@"; exit $?', "sh", *command])
-        os.write(terminal, early.encode())
-        seen = b""
-        # The terminal has the text when it shows it.
-        while len(seen) < len(early): seen += os.read(terminal, 4096)
-        os.close(start)
-        while True:
-            try: data = os.read(terminal, 4096)
-            except OSError: break
-            sys.stdout.buffer.write(data)
-            if answer and b"open it?" in (seen := seen + data):
-                os.write(terminal, answer.encode())
-                answer = ""
-        sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-        """
+    private static func terminal() throws -> String { try pythonProgram("answer_at_terminal") }
 
     private func atTerminal(
         _ answer: String,
@@ -195,7 +173,7 @@ import Testing
         options: [String] = []
     ) async throws -> CommandRun {
         try await router.run(
-            ["python3", "-c", Self.terminal, early, answer, RouterProcess.command.path] + options + [url]
+            ["python3", "-c", try Self.terminal(), early, answer, RouterProcess.command.path] + options + [url]
         )
     }
 

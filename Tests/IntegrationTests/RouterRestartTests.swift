@@ -3,6 +3,7 @@ import Foundation
 import OpenURLBus
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 /// Handlers that outlive their router, with real processes: identity and output.
@@ -12,33 +13,13 @@ import Testing
 
     /// A handler in Python that opens a URL of another handler for each of its URLs, and answers with the source that the
     /// other handler saw.
-    private static let forwarding = """
-        #!/usr/bin/python3
-        import dbus, dbus.mainloop.glib, dbus.service
-        from gi.repository import GLib
-
-        class Handler(dbus.service.Object):
-            @dbus.service.method("org.openurl.Handler1", in_signature="sa{sv}", out_signature="ba{sv}a(stb)")
-            def Open(self, url, context):
-                print("opens", url, flush=True)
-                router = bus.get_object("org.openurl.Router1", "/org/openurl/Router1")
-                result = router.OpenURL("guarded:x", {}, dbus_interface="org.openurl.Router1")
-                return True, {"source": result["reply"].get("source-application", "")}, []
-
-        dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
-        bus = dbus.SessionBus()
-        handler = Handler(bus, "/com/example/script")
-        name = dbus.service.BusName("com.example.script", bus, do_not_queue=True)
-        loop = GLib.MainLoop()
-        bus.call_on_disconnection(lambda connection: loop.quit())
-        loop.run()
-        """
+    private static func forwarding() throws -> String { try pythonProgram("forwarding_handler") }
 
     /// Starts a router with the handler in Python, and with a handler that takes URLs from that handler only.
     private func router() async throws -> RouterProcess {
         try await RouterProcess { directory in
             let program = directory.appending(path: "script.py")
-            try Data(Self.forwarding.utf8).write(to: program)
+            try Data(Self.forwarding().utf8).write(to: program)
             try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program.path)
             let keys: [String: Any] = ["CFBundleExecutable": program.path, "OUArguments": [String]()]
             try RouterProcess.write(Self.script, [], in: directory, extra: keys)

@@ -2,6 +2,7 @@ import DBus
 import Foundation
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// The secrets of URLs, which are in no log and in no message of the commands that show what happened.
@@ -13,52 +14,10 @@ import Testing
     private static let script = "com.example.script"
 
     /// A command that writes the text that the query names, and fails.
-    private static let command = #"""
-        #!/usr/bin/python3
-        import sys, urllib.parse
-        url = sys.argv[1]
-        way, _, rest = url.partition(":")[2].partition("/")
-        plain = urllib.parse.unquote_plus(url)
-        print({
-            "raw": "cannot open " + url,
-            "plain": "cannot open " + plain,
-            "upper": "CANNOT OPEN " + plain.upper(),
-            "long": "x" * 270 + " " + url,
-            "longer": "x" * 4076 + " " + url,
-            "value": "the value " + plain.rpartition("=")[2] + " is wrong",
-            "json": '{"url":"' + url.replace("/", "\\/") + '"}',
-        }[way], file=sys.stderr)
-        sys.exit(1)
-        """#
+    private static func command() throws -> String { try pythonProgram("failing_command") }
 
     /// A handler that refuses with a text that it makes of the URL, or crashes after it has written the URL.
-    private static let handler = #"""
-        #!/usr/bin/python3
-        import dbus, dbus.mainloop.glib, dbus.service, os, sys, urllib.parse
-        from gi.repository import GLib
-
-        class Handler(dbus.service.Object):
-            @dbus.service.method("org.openurl.Handler1", in_signature="sa{sv}", out_signature="ba{sv}a(stb)")
-            def Open(self, url, context):
-                way = url.partition(":")[2].partition("/")[0]
-                plain = urllib.parse.unquote_plus(url)
-                if way == "crash":
-                    print("cannot open", plain, file=sys.stderr, flush=True)
-                    os._exit(1)
-                if way == "echo":
-                    print("opening", url, file=sys.stderr, flush=True)
-                    return True, {}, [("opened " + plain, dbus.UInt64(1), True)]
-                limit = {"cut": 4096, "store": 1024}.get(way, 0)
-                raise dbus.DBusException("x" * max(limit - len(plain) + 4, 0) + plain, name="com.example.Error.Refused")
-
-        dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
-        bus = dbus.SessionBus()
-        handler = Handler(bus, "/com/example/script")
-        name = dbus.service.BusName("com.example.script", bus, do_not_queue=True)
-        loop = GLib.MainLoop()
-        bus.call_on_disconnection(lambda connection: loop.quit())
-        loop.run()
-        """#
+    private static func handler() throws -> String { try pythonProgram("refusing_handler") }
 
     private static func write(_ text: String, _ name: String, in directory: URL) throws -> String {
         let file = directory.appending(path: name)
@@ -72,7 +31,7 @@ import Testing
             [word: [], "com.example.no": ["decline="]],
             wrapper: ["/bin/sh", "-c", "DISPLAY=:nowhere PATH=$HOME/programs:$PATH exec \"$0\""]
         ) { directory in
-            let command = try write(command, "tool", in: directory)
+            let command = try write(command(), "tool", in: directory)
             let types = [["CFBundleURLName": tool, "CFBundleURLSchemes": ["tool"]]]
             let keys: [String: Any] = [
                 "CFBundleIdentifier": tool, "OUCommand": [command, "%u"], "CFBundleURLTypes": types,
@@ -80,7 +39,7 @@ import Testing
             ]
             let data = try PropertyListSerialization.data(fromPropertyList: keys, format: .xml, options: 0)
             try data.write(to: directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(tool).plist"))
-            let program = try write(handler, "script", in: directory)
+            let program = try write(handler(), "script", in: directory)
             let extra: [String: Any] = ["CFBundleExecutable": program, "OUArguments": [String]()]
             try RouterProcess.write(script, [], in: directory, extra: extra)
             try RouterProcess.write("com.example.ask", [], in: directory, extra: ["OUAsk": true])
