@@ -106,8 +106,9 @@ let package = Package(
         .target(
             name: "OpenURLCommand",
             dependencies: [
-                "DBus", "Loopback", "OpenURLBus", "Processes", "RFC1808", "Release", "Spelling", "URLOpener",
-                argumentParser,
+                "DBus", "Loopback", "OpenURLBus", "Processes", "RFC1808", "Reactor", "Release", "Spelling", "URLOpener",
+                "UserFiles",
+                argumentParser, system,
             ],
             resources: ["bash", "fish", "zsh"].map { .embedInCode("Completion/Scripts/openurl.\($0)") }
         ),

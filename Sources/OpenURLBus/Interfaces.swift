@@ -227,6 +227,9 @@ public enum LifecycleInterface {
     /// Forgets a handler's crashes. If a handler crashes too often, it is temporarily not started
     /// (``HandlerStatus/quarantinedUntil``). After this call it may be started at once, and its queued URLs are tried.
     public static let reset = Method<String, Empty>(name, "Reset", inputs: ["id"])
+    /// Returns the place of what a handler writes to standard output and standard error. Only programs of the user may ask: the
+    /// output is not searched for secrets, and a confined program cannot read the place anyway.
+    public static let output = Method<String, OutputPlace>(name, "Output", inputs: ["id"], outputs: ["place"])
     /// Prevents the suspension of the calling handler until the task ends ("Executing a Finite-Length Task in the
     /// Background"). Returns the task's number and the remaining time in milliseconds. The name has at most 256 bytes.
     ///

@@ -125,6 +125,7 @@ public actor URLRouter {
         callers,
         monitor
     )
+    private(set) lazy var outputs = OutputPlaces(handlers, sessions, launcher.output)
     private(set) lazy var temporary = TemporaryRegistrations(
         handlers,
         sessions,

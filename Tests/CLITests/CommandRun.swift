@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The outcome of a run of `openurl`.
-struct CommandRun: Sendable {
+struct CommandRun: Sendable, Equatable {
     let status: Int32
     let output: String
     let errors: String

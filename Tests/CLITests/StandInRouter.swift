@@ -74,6 +74,23 @@ actor StandInRouter {
 
     private nonisolated var data: URL { bus.directory.appending(path: "command") }
 
+    /// The file with the output of `com.acme.todolist`, which does not exist yet.
+    nonisolated var outputFile: URL { data.appending(path: "com.acme.todolist.log") }
+
+    /// The place of a handler's output: a file, the journal, or neither.
+    private nonisolated func outputPlace(of id: String) throws -> OutputPlace {
+        switch id {
+        case "com.acme.todolist": return OutputPlace(file: outputFile.path)
+        case "com.acme.idle": return OutputPlace(journal: id)
+        case "com.acme.byhand":
+            var place = OutputPlace(file: outputFile.path)
+            place.isElsewhere = true
+            return place
+        case "com.acme.lost": return OutputPlace()
+        default: throw OpenURLError(.noHandler, "no handler is registered as \(id)")
+        }
+    }
+
     init() async throws {
         bus = try await PrivateBus { directory in
             let services = directory.appending(path: "command/dbus-1/services")
@@ -168,6 +185,7 @@ actor StandInRouter {
                         idle,
                     ]
                 },
+                .method(LifecycleInterface.output) { _, id in try self.outputPlace(of: id) },
                 asked("reset", LifecycleInterface.reset), asked("activate", LifecycleInterface.activate),
                 asked("wake", LifecycleInterface.wake),
                 asked("background", LifecycleInterface.background), asked("suspend", LifecycleInterface.suspend),

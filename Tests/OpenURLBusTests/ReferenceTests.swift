@@ -111,6 +111,11 @@ private enum Reference {
             "One of the `handlers` that `List` returns (`org.openurl.Lifecycle1`).",
             HandlerStatus.fields
         ),
+        Section(
+            "Place of output",
+            "The `place` that `Output` returns (`org.openurl.Lifecycle1`). Without a file and a journal, the output is lost.",
+            OutputPlace.fields
+        ),
         Section("Queued URL", "One of the `urls` that `List` returns (`org.openurl.Queue1`).", QueuedURL.fields),
         Section("Rule", "One of the `rules` that `Rules` returns (`org.openurl.Policy1`).", PolicyRule.fields),
         Section(

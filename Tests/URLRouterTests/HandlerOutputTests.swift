@@ -84,6 +84,21 @@ import Testing
         #expect(try journal.nextStream() == String(repeating: "i", count: 254) + "\n\n6\n1\n0\n0\n0\n")
     }
 
+    @Test func placeIsKnownBeforeTheProcess() async throws {
+        let journal = try Journal()
+        defer { journal.remove() }
+        let (id, own) = (id, ProcessOutput.file(file, start: 0))
+        for (path, isRead, expected) in [
+            (journal.path, false, .journal(identifier: id)), (journal.path, true, own),
+            ("/nonexistent/stdout", false, own),
+        ] as [(String, Bool, ProcessOutput)] {
+            let output = output(journal: path)
+            #expect(await loop.run { output.place(for: id, file: id, isRead: isRead) } == expected)
+        }
+        let lost = HandlerOutput(in: nil, on: loop, log: log.logger, journal: "/nonexistent/stdout")
+        #expect(await loop.run { lost.place(for: id, file: id, isRead: true) } == .nowhere)
+    }
+
     @Test func outputGoesToTheLogWithoutAJournal() async throws {
         let deaf = try Journal(isListening: false)
         let busy = try Journal(backlog: 0)

@@ -15,7 +15,7 @@ extension Invocation {
         } else {
             return
         }
-        let local: [any Command.Type] = [Publish.self, Doctor.self, New.self, Check.self]
+        let local: [any Command.Type] = [Publish.self, Doctor.self, New.self, Check.self, Output.self]
         if let name = host.arguments.first?.text, local.contains(where: { $0.configuration.commandName == name }) {
             let reason = "'\(name)' works on the files of one machine; run 'ssh \(host.name) openurl \(name)' instead"
             throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)

@@ -34,7 +34,7 @@ struct CommandLineInterface: ParsableCommand {
         subcommands: [
             Open.self, Call.self, Callback.self, Send.self, CanOpen.self, Explain.self, Parse.self, List.self,
             New.self, Check.self, Run.self, Register.self, Unregister.self, Default.self,
-            Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, Policy.self,
+            Status.self, Output.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, Policy.self,
             Monitor.self, Log.self, Permissions.self, Doctor.self, Publish.self, ShowVersion.self,
         ]
     )

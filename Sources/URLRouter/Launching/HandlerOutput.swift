@@ -53,6 +53,15 @@ struct HandlerOutput: Sendable {
         return (null, .nowhere)
     }
 
+    /// The place of the output of the next process: that of ``open(for:file:isRead:)``, unless journald is too busy then, or the
+    /// file cannot be opened.
+    func place(for id: String, file: String, isRead: Bool) -> ProcessOutput {
+        let path = files?.path(of: file)
+        // The socket stays as long as journald runs, because systemd listens for it.
+        if !isRead || path == nil, access(journal, W_OK) == 0 { return .journal(identifier: id) }
+        return path.map { .file($0, start: 0) } ?? .nowhere
+    }
+
     /// Notes a URL that a process gets, because its output may quote it. Call this on the loop's thread.
     ///
     /// - Parameter file: the name of the process's file, as for ``open(for:file:isRead:)``.

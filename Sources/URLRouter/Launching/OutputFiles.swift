@@ -63,6 +63,9 @@ actor OutputFiles {
         }
     }
 
+    /// The path of the file of an identifier.
+    nonisolated func path(of id: String) -> String { "\(directory)/\(id)\(Self.suffix)" }
+
     /// Opens the file of an identifier for a new process.
     ///
     /// - Returns: a descriptor that only appends, which the caller closes, and the place of the process's output.
@@ -74,7 +77,7 @@ actor OutputFiles {
         OutputFollower.lock(descriptor)
         let start = Int64(status.st_size)
         follow(id, from: start, isOwn: true)
-        return (descriptor, .file("\(directory)/\(name)", start: start))
+        return (descriptor, .file(path(of: id), start: start))
     }
 
     private func open() throws(FileError) -> PrivateDirectory {

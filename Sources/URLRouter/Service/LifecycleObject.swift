@@ -38,6 +38,9 @@ enum LifecycleObject {
                     try router.lifecycle.reset(try await subject(id, call, router.callers))
                     return Empty()
                 },
+                .method(LifecycleInterface.output, of: router) { router, call, id in
+                    try await router.outputs.place(of: try await subject(id, call, router.callers))
+                },
                 .method(LifecycleInterface.beginBackgroundTask, of: router) { router, call, name in
                     let (task, remaining) = try await router.lifecycle.beginBackgroundTask(name, caller: call.sender)
                     return Arguments(task, remaining)

@@ -86,6 +86,7 @@ package struct Rights: Sendable, Hashable {
             LifecycleInterface.suspend.name: changing,
             LifecycleInterface.terminate.name: changing,
             LifecycleInterface.reset.name: changing,
+            LifecycleInterface.output.name: governing,
             LifecycleInterface.notify.name: looking,
             LifecycleInterface.relieveMemory.name: governing,
             LifecycleInterface.returnToSource.name: working,

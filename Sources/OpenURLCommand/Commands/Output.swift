@@ -1,0 +1,113 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+internal import SystemPackage
+internal import URLOpener
+internal import UserFiles
+
+struct Output: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "output",
+        abstract: "Show what a handler has written to standard output and error.",
+        discussion: """
+            The output is in the journal, or in a file where there is no journal. Unlike the log of the router, it is shown as the \
+            handler wrote it, with any secrets.
+            """
+    )
+
+    @Flag(
+        name: .shortAndLong,
+        help: "Begin with the last 10 lines, and wait for further output, until Ctrl-C."
+    )
+    var follow = false
+
+    @Option(
+        name: [.customShort("n"), .long],
+        help: .init("Show only this many lines, the last ones.", valueName: "number"),
+        transform: { try LineCount($0).value }
+    )
+    var lines: Int?
+
+    @Argument(
+        help: "The bundle identifier of a handler.",
+        completion: .handlers,
+        transform: CommandLineArgument.requiredText
+    )
+    var id: String
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let router = RouterClient(on: invocation)
+        let place: OutputPlace
+        do throws(CommandFailure) {
+            place = try router.call(LifecycleInterface.output, id, refusal: ExitStatus.failure)
+        } catch {
+            throw router.suggestingHandler(for: id, error)
+        }
+        if place.isElsewhere {
+            invocation.errors.print(
+                "\(id) was started by hand, and writes where it was started; this is the output of its earlier processes"
+            )
+        }
+        var printer = OutputPrinter(invocation.output)
+        if let identifier = place.journal {
+            try JournalProgram(identifier, last: lines, follows: follow).run { printer.print($0) }
+        } else if let path = place.file {
+            try show(path, &printer, invocation)
+        } else {
+            let reason = "the output of \(id) is lost, because there is neither a journal nor a directory for its file"
+            throw CommandFailure(.failed, reason, exitStatus: ExitStatus.failure)
+        }
+        printer.end()
+        if !printer.hasPrinted, invocation.output.isTerminal { invocation.errors.print("\(id) has written nothing") }
+        return 0
+    }
+
+    private func show(
+        _ path: String,
+        _ printer: inout OutputPrinter,
+        _ invocation: Invocation
+    ) throws(CommandFailure) {
+        var file = HandlerOutputFile(path)
+        do throws(FileError) {
+            guard follow else { return try file.read(last: lines) { printer.print($0) } }
+            let changes = try changes(of: path)
+            var count = lines ?? Self.followedLines
+            while invocation.output.isIntact {
+                try wait(for: changes)
+                try file.read(last: count) { printer.print($0) }
+                count = 0
+            }
+        } catch {
+            throw CommandFailure(.failed, "the output cannot be read: \(path) \(error)", exitStatus: ExitStatus.failure)
+        }
+    }
+
+    /// The number of lines before those that `--follow` waits for, as in tail(1).
+    private static let followedLines = 10
+
+    private func changes(of path: String) throws(FileError) -> FileChanges {
+        do throws(Errno) {
+            return try FileChanges(of: path)
+        } catch {
+            throw FileError("cannot be watched: \(error)")
+        }
+    }
+
+    private func wait(for changes: FileChanges) throws(FileError) {
+        do throws(Errno) {
+            try changes.wait()
+        } catch {
+            throw FileError("cannot be watched: \(error)")
+        }
+    }
+}
+
+/// A number of lines on the command line.
+private struct LineCount {
+    let value: Int
+
+    init(_ argument: String) throws {
+        guard let value = Int(argument), value >= 0 else { throw ValidationError("give a number of lines, such as 20") }
+        self.value = value
+    }
+}

@@ -1,0 +1,105 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Testing
+
+/// `openurl output` with handlers that write, whose output the log masks.
+@Suite(.timeLimit(.minutes(10))) struct HandlerOutputCommandTests {
+    private static let command = "com.example.command"
+    private static let script = "com.example.script"
+
+    /// A router with a command that writes its URL, also while it runs without a journal.
+    private func router(_ prepare: (URL) throws -> Void = { _ in }) async throws -> RouterProcess {
+        try await RouterProcess { directory in
+            let keys: [String: Any] = [
+                "CFBundleIdentifier": Self.command,
+                "OUCommand": [
+                    "sh", "-c", #"echo "$1"; echo "greeting ${1##*=}" >&2; printf '\033[2Jend\n'"#, "sh", "%u",
+                ],
+                "CFBundleURLTypes": [["CFBundleURLSchemes": ["command"]]],
+            ]
+            let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
+            try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
+            try PropertyListSerialization.data(fromPropertyList: keys, format: .xml, options: 0)
+                .write(to: handlers.appending(path: "\(Self.command).plist"))
+            try prepare(directory)
+        }
+    }
+
+    @Test func outputIsWhole() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        #expect(try await router.openurl("output", Self.command) == CommandRun(status: 0, output: "", errors: ""))
+        #expect(try await router.openurl("command:x?name=World").status == 0)
+        let run = try await router.openurl("output", Self.command)
+        #expect(run.status == 0 && run.errors.isEmpty, "\(run)")
+        #expect(run.output == "command:x?name=World\ngreeting World\n\u{1B}[2Jend\n")
+        #expect(try await router.openurl("output", "-n", "2", Self.command).output == "greeting World\n\u{1B}[2Jend\n")
+    }
+
+    /// The shell opens the URLs when it has read the lines before, and the last one ends the command, because nobody reads it.
+    @Test func furtherOutputFollows() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let program = RouterProcess.command.path
+        #expect(try await router.openurl("command:x?name=first").status == 0)
+        let line = """
+            '\(program)' output -f -n 1 \(Self.command) | {
+                read -r end
+                '\(program)' command:x?name=second; read -r url; read -r greeting
+                echo "$end|$url|$greeting"
+                exec <&-
+                '\(program)' command:x?name=third
+            }
+            """
+        let run = try await router.run("timeout", "--signal=KILL", "120", "sh", "-c", line)
+        #expect(run.status == 0, "\(run)")
+        #expect(run.output == "\u{1B}[2Jend|command:x?name=second|greeting second\n", "\(run)")
+    }
+
+    /// A handler with a process writes into a file, too, where there is no journal.
+    @Test(.disabled(if: FileManager.default.fileExists(atPath: "/run/systemd/journal/stdout")))
+    func processWritesIntoAFileWithoutAJournal() async throws {
+        let router = try await router { directory in
+            try ScriptHandler.write(Self.script, "print('ready', flush=True)", in: directory)
+        }
+        defer { router.stop() }
+        #expect(try await router.openurl("script:x").status == 0)
+        #expect(try await router.openurl("output", Self.script).output == "ready\n")
+        let state = router.bus.environment["XDG_STATE_HOME"] ?? "\(router.bus.environment["HOME"] ?? "")/.local/state"
+        #expect(FileManager.default.fileExists(atPath: "\(state)/openurl/output/\(Self.script).log"))
+    }
+
+    @Test func handlerThatWasStartedByHandWritesElsewhere() async throws {
+        let id = "com.example.byhand"
+        let router = try await RouterProcess([id: []])
+        defer { router.stop() }
+        _ = try await router.startByHand(id)
+        let place = try await router.connection.call(LifecycleInterface.output, on: RouterService.object, id)
+        #expect(place.isElsewhere)
+    }
+
+    /// The output may have secrets, which other handlers do not get.
+    @Test func handlersDoNotLearnThePlace() async throws {
+        let router = try await router { directory in
+            let method = """
+                answer = None
+                @staticmethod
+                def ask():
+                    try:
+                        return str(router("Output", "\(Self.command)"))
+                    except dbus.DBusException as error:
+                        return error.get_dbus_name()
+
+                @dbus.service.method(HANDLER, in_signature="sa{sv}", out_signature="ba{sv}a(stb)")
+                def Open(self, url, context):
+                    return True, {"answer": self.ask()}, []
+                """
+            try ScriptHandler.write(Self.script, method, in: directory)
+        }
+        defer { router.stop() }
+        let reply = try await router.open("script:x").reply
+        #expect(reply["answer"] == .string("org.openurl.Error.NotAllowed"), "\(reply)")
+    }
+}
