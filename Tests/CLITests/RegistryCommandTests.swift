@@ -129,11 +129,51 @@ import Testing
                     #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"verified":true,"background-tasks":[],"quarantined-until":86400,"temporary":"","registered":true}"#,
                 ]
             )
-            #expect(try await openurl(["status", "com.acme.idle"], on: router).lines.count == 3)
-            #expect(try await openurl(["status", "com.acme.todolist"], on: router).lines.count == 1)
             let unknown = try await openurl(["status", "com.acme.nobody"], on: router)
             #expect(unknown.status == 3)
             #expect(unknown.errors.hasPrefix("openurl: no handler is registered as com.acme.nobody; 'openurl list'"))
+        }
+    }
+
+    @Test func statusOfOneHandlerHasItsOutput() async throws {
+        try await StandInRouter.with { router in
+            try router.outputFile.write("1\n2\n3\n\u{1B}[2J4\n\n5\n6")
+            let run = try await openurl(["status", "com.acme.todolist"], on: router, ["TZ": "UTC"])
+            #expect(run.status == 0 && run.errors.isEmpty, "\(run)")
+            #expect(
+                run.output == """
+                    ● com.acme.todolist
+                         State: active since 1970-01-02T00:00:00
+                       Process: 42
+                        Memory: 12.3 MiB
+
+                    3
+                    \\u{1B}[2J4
+                    5
+                    6
+
+                    """
+            )
+            let json = try await openurl(["status", "--json", "com.acme.todolist"], on: router)
+            #expect(
+                json.output.hasSuffix(#"true,"latest":null,"output":["3","\u001b[2J4","5","6"]}"# + "\n"),
+                "\(json)"
+            )
+            // The journal has no lines, because there is no journalctl.
+            let idle = try await openurl(
+                ["status", "com.acme.idle"],
+                on: router,
+                ["TZ": "UTC", "PATH": "/nonexistent"]
+            )
+            #expect(
+                idle.output == """
+                    ○ com.acme.idle
+                         State: notRunning
+                                com.acme.idle crashed too often and is not started before 1970-01-02T00:00:00; \
+                    'openurl activate --reset com.acme.idle' starts it now
+
+                    """
+            )
         }
     }
 

@@ -92,16 +92,16 @@ import Testing
                 .write(to: handlers.appending(path: "\(id).plist"))
         }
         defer { router.stop() }
-        #expect(try await router.openurl("status", id).output == "\(id)\tnotRunning\t–\t–\t–\t–\n")
+        #expect(try await router.openurl("status", id).output == "○ \(id)\n     State: notRunning\n")
         #expect(try await router.openurl("command:x").status == 0)
         let running = try await router.openurl("status", id).output
-        #expect(running.hasPrefix("\(id)\tactive\t"), "\(running)")
+        #expect(running.hasPrefix("● \(id)\n     State: active since "), "\(running)")
         #expect(try await router.openurl("list").output.contains("\texec\tcommand\tactive\t"))
         let system = try await router.openurl("status", "org.openurl.system.mail")
         #expect(system.status == 3 && system.errors.contains("has no process of its own"), "\(system)")
         // The end of the pipe ends the command.
         close(open(router.bus.directory.appending(path: "pipe").path, O_WRONLY | O_CLOEXEC))
-        try await eventually(await router.openurl("status", id).output) { !$0.hasPrefix("\(id)\tactive") }
+        try await eventually(await router.openurl("status", id).output) { !$0.contains("State: active") }
     }
 
     @Test func parametersAreEscaped() async throws {

@@ -2,6 +2,7 @@ import DBus
 import Foundation
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// `openurl output` with handlers that write, whose output the log masks.
@@ -36,6 +37,23 @@ import Testing
         #expect(run.status == 0 && run.errors.isEmpty, "\(run)")
         #expect(run.output == "command:x?name=World\ngreeting World\n\u{1B}[2Jend\n")
         #expect(try await router.openurl("output", "-n", "2", Self.command).output == "greeting World\n\u{1B}[2Jend\n")
+    }
+
+    @Test func statusHasTheLatestOutcomeAndTheLastLines() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        #expect(try await router.openurl("command:x?name=World").status == 0)
+        let shown = try await eventually(try await router.openurl("status", Self.command)) {
+            $0.output.contains("Outcome:")
+        }
+        let lines = shown.output.split(separator: "\n")
+        #expect(lines.contains { $0.hasPrefix("    Latest: command:x?… from ") }, "\(shown)")
+        #expect(lines.contains { $0.hasPrefix("   Outcome: completed after ") }, "\(shown)")
+        #expect(shown.output.hasSuffix("\n\ncommand:x?name=World\ngreeting World\n\\u{1B}[2Jend\n"), "\(shown)")
+        let json = try await router.openurl("status", "--json", Self.command).output
+        #expect(json.contains(#""latest":{"#) && json.contains(#","output":["command:x?name=World","#), "\(json)")
+        // All handlers are still a table.
+        #expect(try await router.openurl("status").output.contains("\(Self.command)\t"))
     }
 
     /// The shell opens the URLs when it has read the lines before, and the last one ends the command, because nobody reads it.

@@ -464,7 +464,7 @@ import Testing
         #expect(registered == CommandRun(status: 0, output: "com.example.command\tcommand\t\(path)\n", errors: ""))
         #expect(try await router.openurl("command:x").status == 0)
         let status = try await router.openurl("status", "com.example.command")
-        #expect(status.output.hasPrefix("com.example.command\tactive\t"), "\(status.output)")
+        #expect(status.output.hasPrefix("● com.example.command\n     State: active since "), "\(status.output)")
         #expect(try await router.openurl("unregister", "com.example.command").status == 0)
         #expect(try await router.openurl("command:x").status == 3)
         let again = try await router.openurl("unregister", "com.example.command")

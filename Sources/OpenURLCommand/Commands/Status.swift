@@ -6,13 +6,14 @@ internal import URLOpener
 struct Status: Command {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show the states, processes and memory of the handlers."
+        abstract: "Show the states, processes and memory of the handlers.",
+        discussion: "For one handler, also shows its latest request, and the last lines of its output."
     )
 
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(
-        help: "Show only the handler with this bundle identifier.",
+        help: "Show the handler with this bundle identifier in detail.",
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
@@ -20,18 +21,8 @@ struct Status: Command {
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let router = RouterClient(on: invocation)
-        var handlers = try router.call(LifecycleInterface.list, Empty())
-        if let id {
-            handlers = handlers.filter { $0.id == id }
-            guard !handlers.isEmpty else {
-                let registered = try router.call(RegistryInterface.listHandlers, Empty())
-                if registered.contains(where: { $0.id == id }) {
-                    let reason = "\(id) has no process of its own: an application of the desktop opens its URLs"
-                    throw CommandFailure(OpenURLError(.noHandler, reason))
-                }
-                throw router.suggestingHandler(for: id, CommandFailure(unknownHandler: id))
-            }
-        }
+        let handlers = try router.call(LifecycleInterface.list, Empty())
+        if let id { return try show(id, handlers, router, invocation) }
         if outputOptions.json {
             for handler in handlers { invocation.output.print(JSON(handler).text) }
         } else if handlers.isEmpty {
@@ -39,11 +30,32 @@ struct Status: Command {
         } else {
             Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row))
                 .print(to: invocation.output)
-            let notes = handlers.flatMap { handler in
-                [handler.unregistered, handler.lifetime, handler.startedByHand, handler.quarantine].compactMap(\.self)
-            }
+            let notes = handlers.flatMap(\.notes)
             if !notes.isEmpty { invocation.output.print("") }
             Table(rows: notes.map { [$0] }).print(to: invocation.output)
+        }
+        return 0
+    }
+
+    private func show(
+        _ id: String,
+        _ handlers: [HandlerStatus],
+        _ router: RouterClient,
+        _ invocation: Invocation
+    ) throws(CommandFailure) -> Int32 {
+        guard let status = handlers.first(where: { $0.id == id }) else {
+            let registered = try router.call(RegistryInterface.listHandlers, Empty())
+            if registered.contains(where: { $0.id == id }) {
+                let reason = "\(id) has no process of its own: an application of the desktop opens its URLs"
+                throw CommandFailure(OpenURLError(.noHandler, reason))
+            }
+            throw router.suggestingHandler(for: id, CommandFailure(unknownHandler: id))
+        }
+        let details = HandlerDetails(status, from: router, invocation)
+        if outputOptions.json {
+            invocation.output.print(details.json.text)
+        } else {
+            details.print(to: invocation.output, TerminalStyle(invocation))
         }
         return 0
     }
@@ -64,10 +76,16 @@ extension HandlerStatus {
     var row: [String] {
         [
             id, state.rawValue, pid.map(String.init) ?? Table.absent, since.map(LocalTime.text) ?? Table.absent,
-            residentMemory.map(Self.size) ?? Table.absent,
+            memoryText ?? Table.absent,
             backgroundTasks.isEmpty ? Table.absent : backgroundTasks.joined(separator: ", "),
         ]
     }
+
+    /// The resident memory in the largest unit; nil without a process.
+    var memoryText: String? { residentMemory.map(Self.size) }
+
+    /// The sentences about the handler that have no column.
+    var notes: [String] { [unregistered, lifetime, startedByHand, quarantine].compactMap(\.self) }
 
     /// A note if the process still runs but its handler is no longer registered; nil otherwise.
     var unregistered: String? {

@@ -59,6 +59,14 @@ struct RequestLine {
         ]
     }
 
+    /// The request in words: what was asked, by which program, and when.
+    var sentence: String { "\(subject) from \(source) at \(time)" }
+
+    /// The outcome in words, with the message if the request failed.
+    var result: String {
+        outcome + (milliseconds.isEmpty ? "" : " after \(milliseconds) ms") + (message.map { ": \($0)" } ?? "")
+    }
+
     /// The message, if the request failed.
     var message: String? { entry.error?.message }
 

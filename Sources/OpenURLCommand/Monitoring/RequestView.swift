@@ -22,7 +22,7 @@ final class RequestView {
         output = invocation.output
         let isDumb = invocation.environment("TERM") == "dumb"
         mayRewrite = output.isTerminal && !isDumb
-        style = TerminalStyle(isColoured: mayRewrite && invocation.environment("NO_COLOR") == nil)
+        style = TerminalStyle(invocation)
     }
 
     /// Prints the names of the columns, for a person who waits for the first request.
@@ -108,7 +108,7 @@ extension String {
 
 extension MonitorEntry {
     /// The request as an object without empty keys, and with the exit status of a failure.
-    fileprivate var json: JSON {
+    var json: JSON {
         var members = members.compactMap { member in member.content.map { (name: member.key, value: JSON($0)) } }
         if let status = exitStatus { members.append((name: "exit", value: .number(status))) }
         return .object(members)

@@ -1,6 +1,18 @@
+internal import URLOpener
+
 /// The colours of a terminal, or none if the person wants none.
 struct TerminalStyle {
     let isColoured: Bool
+
+    init(isColoured: Bool) {
+        self.isColoured = isColoured
+    }
+
+    /// The colours of standard output.
+    init(_ invocation: Invocation) {
+        let isDumb = invocation.environment("TERM") == "dumb"
+        isColoured = invocation.output.isTerminal && !isDumb && invocation.environment("NO_COLOR") == nil
+    }
 
     func dim(_ text: String) -> String { coloured(text, "2") }
     func good(_ text: String) -> String { coloured(text, "32") }
