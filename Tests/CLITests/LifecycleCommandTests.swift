@@ -1,10 +1,10 @@
 import Testing
 
-/// `openurl activate`, `background`, `suspend` and `terminate`.
+/// `openurl activate`, `background`, `suspend`, `terminate` and `restart`.
 @Suite struct LifecycleCommandTests {
     @Test(arguments: [
         (["activate"], "activate"), (["activate", "--background"], "wake"), (["background"], "background"),
-        (["suspend"], "suspend"), (["terminate"], "terminate"),
+        (["suspend"], "suspend"), (["terminate"], "terminate"), (["start"], "activate"), (["stop"], "terminate"),
     ])
     func asksTheRouter(command: [String], method: String) async throws {
         try await StandInRouter.with { router in
@@ -27,6 +27,29 @@ import Testing
                     "reset com.acme.one", "activate com.acme.one", "reset com.acme.two", "activate com.acme.two",
                 ]
             )
+        }
+    }
+
+    @Test(arguments: [([], "activate"), (["--background"], "wake")])
+    func restartEndsTheHandlerBeforeTheStart(options: [String], method: String) async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["restart"] + options + ["com.acme.one", "com.acme.two"], on: router)
+            #expect(run == CommandRun(status: 0, output: "", errors: ""))
+            #expect(
+                await router.lifecycleCalls == [
+                    "terminate com.acme.one", "\(method) com.acme.one",
+                    "terminate com.acme.two", "\(method) com.acme.two",
+                ]
+            )
+        }
+    }
+
+    /// A handler that does not end is not started again.
+    @Test func restartThatFailsSaysWhy() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["restart", "com.acme.busy"], on: router)
+            #expect(run.status == 7 && run.errors == "openurl: com.acme.busy is busy\n", "\(run)")
+            #expect(await router.lifecycleCalls == ["terminate com.acme.busy"])
         }
     }
 

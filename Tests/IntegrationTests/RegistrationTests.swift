@@ -259,7 +259,7 @@ import Testing
         let pid = try #require(try await router.open("app:x").reply["pid"])
         #expect(try await router.openurl("register", path).errors.isEmpty)
         let warning =
-            "openurl: warning: \(id): process \(pid.int ?? 0) is still running the earlier program; 'openurl terminate \(id)' ends it\n"
+            "openurl: warning: \(id): process \(pid.int ?? 0) is still running the earlier program; 'openurl restart \(id)' replaces it\n"
 
         // Other arguments are for the next process.
         _ = try manifest(id, ["more=1"], for: router, extra: ["CFBundleExecutable": program.path])
@@ -272,7 +272,8 @@ import Testing
         try FileManager.default.copyItem(at: built, to: next)
         #expect(rename(next.path, program.path) == 0)
         #expect(try await router.openurl("register", path).errors == warning)
-        #expect(try await router.openurl("terminate", id).status == 0)
+        #expect(try await router.openurl("restart", id).status == 0)
+        #expect(try await router.status(of: id).state == .known(.active))
         #expect(try await router.openurl("register", path).errors.isEmpty)
         let after = try #require(try await router.open("app:x").reply["pid"])
         #expect(after != pid)

@@ -173,7 +173,8 @@ import Testing
         #expect(run.output.contains("USAGE: openurl [open] [<options>] <url or file> ..."))
         for command in CommandLineInterface.configuration.subcommands {
             let name = try #require(command.configuration.commandName)
-            #expect(run.output.contains("\n  \(name) "))
+            let names = ([name] + command.configuration.aliases).joined(separator: ", ")
+            #expect(run.output.contains("\n  \(names) "))
         }
     }
 

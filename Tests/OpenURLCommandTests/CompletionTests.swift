@@ -16,6 +16,8 @@ import Testing
 
     @Test(arguments: [
         (["stat"], "files", ["status"]),
+        (["sto"], "files", ["stop"]),
+        (["start", "--res"], "", ["--reset"]),
         (["--host", "h", "stat"], "files", ["status"]),
         (["--host=h", "stat"], "files", ["status"]),
         (["--host", "h"], "", []),

@@ -34,8 +34,9 @@ struct CommandLineInterface: ParsableCommand {
         subcommands: [
             Open.self, Call.self, Callback.self, Send.self, CanOpen.self, Explain.self, Parse.self, List.self,
             New.self, Check.self, Run.self, Register.self, Unregister.self, Default.self,
-            Status.self, Output.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, Policy.self,
-            Monitor.self, Log.self, Permissions.self, Doctor.self, Publish.self, ShowVersion.self,
+            Status.self, Output.self, Activate.self, Background.self, Suspend.self, Terminate.self, Restart.self,
+            Queue.self,
+            Policy.self, Monitor.self, Log.self, Permissions.self, Doctor.self, Publish.self, ShowVersion.self,
         ]
     )
 
@@ -129,7 +130,11 @@ struct CommandLineInterface: ParsableCommand {
         text.nearest(in: commandNames).map { "; did you mean '\($0)'?" } ?? ""
     }
 
-    private static var commandNames: [String] { configuration.subcommands.compactMap { $0.configuration.commandName } }
+    private static var commandNames: [String] {
+        configuration.subcommands.flatMap {
+            [$0.configuration.commandName].compactMap(\.self) + $0.configuration.aliases
+        }
+    }
 }
 
 extension Invocation {

@@ -10,7 +10,8 @@ struct Activate: LifecycleCommand {
         discussion: """
             Returns when the handler is ready.
             If a handler crashes too often, the router temporarily does not start it; --reset starts it at once.
-            """
+            """,
+        aliases: ["start"]
     )
 
     @Flag(help: "Do not bring the handler to the foreground.")
@@ -54,12 +55,33 @@ struct Terminate: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "terminate",
         abstract: "End a handler and forget its saved state.",
-        discussion: "Returns when the handler's process has exited."
+        discussion: "Returns when the handler's process has exited.",
+        aliases: ["stop"]
     )
 
     @OptionGroup var handlers: HandlerArguments
 
     var methods: [Method<String, Empty>] { [LifecycleInterface.terminate] }
+}
+
+struct Restart: LifecycleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restart",
+        abstract: "End a handler and start it again.",
+        discussion: """
+            Use this after a build of the handler's program. \
+            Does what 'terminate' and 'activate' do, so the handler loses its saved state. A handler that does not run is only started.
+            """
+    )
+
+    @Flag(help: "Do not bring the handler to the foreground.")
+    var background = false
+
+    @OptionGroup var handlers: HandlerArguments
+
+    var methods: [Method<String, Empty>] {
+        [LifecycleInterface.terminate, background ? LifecycleInterface.wake : LifecycleInterface.activate]
+    }
 }
 
 /// A command that calls methods of `LifecycleInterface` for each handler on its command line.

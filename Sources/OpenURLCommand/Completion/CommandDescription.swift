@@ -43,6 +43,7 @@ struct CommandDescription: Decodable {
     }
 
     let commandName: String
+    let aliases: [String]?
     let abstract: String?
     let shouldDisplay: Bool?
     let defaultSubcommand: String?
@@ -54,11 +55,14 @@ struct CommandDescription: Decodable {
         try JSONDecoder().decode(Tool.self, from: Data(CommandLineInterface._dumpHelp().utf8)).command
     }
 
+    /// The name, and the other names of the same command.
+    var names: [String] { [commandName] + (aliases ?? []) }
+
     /// The arguments that are not options, in order.
     var positionals: [Argument] { (arguments ?? []).filter { $0.kind == .positional } }
 
     func subcommand(_ name: String) -> CommandDescription? {
-        subcommands?.first { $0.commandName == name }
+        subcommands?.first { $0.names.contains(name) }
     }
 
     func option(_ name: String) -> Argument? {

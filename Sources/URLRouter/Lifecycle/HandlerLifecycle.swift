@@ -64,7 +64,7 @@ final class HandlerLifecycle {
         guard handler.kind == .native, handler.program != nil, handlers.temporary.reason(for: handler.id) != .claim,
             let pid = await sessions.find(handler)?.processes.processOfEarlierProgram()
         else { return nil }
-        return "process \(pid) is still running the earlier program; 'openurl terminate \(handler.id)' ends it"
+        return "process \(pid) is still running the earlier program; 'openurl restart \(handler.id)' replaces it"
     }
 
     /// Ends a handler, removes its saved state, and returns when its process is gone.
