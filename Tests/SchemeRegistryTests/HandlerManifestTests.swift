@@ -36,6 +36,7 @@ struct HandlerManifestTests {
             "OUBackgroundTime": 90,
             "OUEnvironment": ["LANG": "C", "EMPTY": ""], "OUAllowedSources": ["com.acme.*"], "OUAsk": true,
             "OUAnswersCallbacks": true,
+            "OUKeepOldProgram": true,
             "OUFixed": true, "OUReach": "listed",
             "CFBundleSomethingElse": .date,
         ]
@@ -89,6 +90,7 @@ struct HandlerManifestTests {
         expected.allowedSources = [try SourcePattern("com.acme.*")]
         expected.asks = true
         expected.answersCallbacks = true
+        expected.keepsOldProgram = true
         expected.isFixed = true
         expected.reach = .listed
         #expect(manifest == expected)
@@ -100,6 +102,7 @@ struct HandlerManifestTests {
         #expect(manifest.allowedSources == nil)
         #expect(manifest.launchTimeout == nil)
         #expect(manifest.urlTypes.isEmpty)
+        #expect(!manifest.keepsOldProgram)
         #expect(!manifest.exitsOnSuspend && !manifest.isFixed && !manifest.asks && !manifest.answersCallbacks)
     }
 

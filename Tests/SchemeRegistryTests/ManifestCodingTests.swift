@@ -75,6 +75,7 @@ extension SeededGenerator {
         manifest.reach = Reach.allCases.randomElement(using: &self) ?? .everyone
         manifest.asks = Bool.random(using: &self)
         manifest.answersCallbacks = Bool.random(using: &self)
+        manifest.keepsOldProgram = Bool.random(using: &self)
         if Bool.random(using: &self) { manifest.desktopEntry = DesktopFileID(rawValue: "org.example.App.desktop") }
         manifest.isFixed = Bool.random(using: &self)
         return manifest

@@ -35,7 +35,7 @@ import Testing
         case delivers, deliversInBackground, firstSaysBackground, secondSaysBackground, firstSaysActive
         case losesForeground, firstReachesBackground, secondReachesBackground, released
         case backgroundTimeIsOver, firstIsReady, firstIsBusy, secondIsReady, firstCannotBeStopped, timeOver,
-            nameTimeOver, terminated, purged
+            nameTimeOver, terminated, purged, replaced
 
         var event: HandlerStateMachine.Event {
             switch self {
@@ -73,6 +73,7 @@ import Testing
             case .nameTimeOver: .nameTimeOver
             case .terminated: .terminated
             case .purged: .purged
+            case .replaced: .replaced
             }
         }
     }
@@ -376,6 +377,14 @@ import Testing
             }
         case .purged:
             switch state {
+            case .suspended: return killedStopped
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .waking, .ending:
+                return nothing
+            }
+        case .replaced:
+            switch state {
+            case .running where place.isWoken: return nothing
+            case .running(_, .background): return ending(first, [.terminate, .startEndWatchdog])
             case .suspended: return killedStopped
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .waking, .ending:
                 return nothing

@@ -64,6 +64,7 @@ extension HandlerManifest {
         writer.write(reach.rawValue)
         writer.write(asks)
         writer.write(answersCallbacks)
+        writer.write(keepsOldProgram)
         writer.write(isFixed)
     }
 
@@ -115,6 +116,7 @@ extension HandlerManifest {
         reach = try checked(try reader.string(), Reach.init)
         asks = try reader.flag()
         answersCallbacks = try reader.flag()
+        keepsOldProgram = try reader.flag()
         isFixed = try reader.flag()
     }
 }

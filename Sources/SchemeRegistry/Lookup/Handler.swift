@@ -126,6 +126,8 @@ public struct Handler: Sendable, Hashable {
     public var exitsOnSuspend: Bool { declaration.manifest.exitsOnSuspend }
     /// Whether the router opens the callbacks of x-callback-url for the handler.
     public var answersCallbacks: Bool { declaration.manifest.answersCallbacks }
+    /// Whether the handler's process stays when its program has been built anew.
+    public var keepsOldProgram: Bool { declaration.manifest.keepsOldProgram }
     /// Whether the router asks the person before each URL.
     public var asks: Bool { declaration.manifest.asks }
     /// The programs that may send URLs to the handler.

@@ -61,6 +61,7 @@ extension HandlerManifest {
         if reach == .listed { _ = reader.required("OUAllowedSources") { $0 } }
         let asks = reader.optional("OUAsk") { try $0.boolean() }
         let answersCallbacks = reader.optional("OUAnswersCallbacks") { try $0.boolean() }
+        let keepsOldProgram = reader.optional("OUKeepOldProgram") { try $0.boolean() }
         let isFixed = reader.optional("OUFixed") { try $0.boolean() }
 
         guard reader.problems.isEmpty, let identifier else { return (nil, reader.problems) }
@@ -90,6 +91,7 @@ extension HandlerManifest {
         manifest.reach = reach ?? .everyone
         manifest.asks = asks ?? false
         manifest.answersCallbacks = answersCallbacks ?? false
+        manifest.keepsOldProgram = keepsOldProgram ?? false
         manifest.isFixed = isFixed ?? false
         if let problem = manifest.fileClaimProblem { return (nil, [problem]) }
         return (manifest, [])

@@ -66,6 +66,8 @@ public struct HandlerManifest: Sendable, Hashable {
     public var asks: Bool = false
     /// `OUAnswersCallbacks`: whether the router opens the callbacks of x-callback-url for the handler, with the handler's replies.
     public var answersCallbacks: Bool = false
+    /// `OUKeepOldProgram`: whether the handler's process stays when its program has been built anew.
+    public var keepsOldProgram: Bool = false
     /// `OUFixed`: whether no other handler can take over the schemes.
     ///
     /// This works only in a system directory: see ``Handler/isFixed``.

@@ -25,7 +25,7 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
                 "OUOpenTimeout",
                 "OUSuspendDelay",
                 "OUTransitionTimeout", "OUBackgroundTime", "OUEnvironment", "OUAllowedSources", "OUReach", "OUAsk",
-                "OUAnswersCallbacks", "OUFixed",
+                "OUAnswersCallbacks", "OUKeepOldProgram", "OUFixed",
             ]
         case .urlType: ["CFBundleURLName", "CFBundleURLSchemes", "OUHosts"]
         case .documentType:

@@ -38,6 +38,7 @@ extension HandlerSession {
     /// Delivers a request from the queue, and returns the handler's answer.
     func deliver(_ request: OpenRequest) async throws(OpenURLError) -> OpenResult {
         request.addRouterPhase("routed")
+        if replacement.mayReplace { await replacement.replaceEarlierProgram() }
         while true {
             if case .waiting = request.turn { handle(.requested) }
             let owner = if case .granted(let owner) = request.turn { owner } else { try await turn(of: request) }

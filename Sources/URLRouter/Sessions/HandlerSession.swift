@@ -30,6 +30,8 @@ final class HandlerSession {
     private(set) lazy var background = HandlerBackground(id, host, timers, watchdog, self)
     private(set) lazy var processes = HandlerProcesses(id, host, quarantine, background, self)
     private(set) lazy var launch = HandlerLaunch(id, host, quarantine, timers, processes, self)
+    /// The end of a process of an earlier program.
+    private(set) lazy var replacement = ProcessReplacement(id, host, self)
 
     /// Events that the machine has not seen yet.
     private var events: Deque<HandlerStateMachine.Event> = []
@@ -176,7 +178,7 @@ final class HandlerSession {
     }
 }
 
-extension HandlerSession: WatchdogView, BackgroundView, ProcessesView, LaunchView {}
+extension HandlerSession: WatchdogView, BackgroundView, ProcessesView, LaunchView, ReplacementView {}
 
 /// A task that waits for the machine to reach a state.
 private final class StateWaiter {

@@ -85,6 +85,8 @@ struct HandlerStateMachine {
         case terminated
         /// The system needs the memory of suspended handlers.
         case purged
+        /// The handler is in the background, and its process runs an earlier program.
+        case replaced
         /// The process took too long to exit.
         case endTimedOut
         /// The process does not exit, and the router may not kill it.
@@ -208,6 +210,7 @@ struct HandlerStateMachine {
         case .refusesMore: refusesMore()
         case .terminated: terminated()
         case .purged: purged()
+        case .replaced: replaced()
         case .endTimedOut: endTimedOut(hasProcess)
         case .released: released()
         }
@@ -581,6 +584,22 @@ extension HandlerStateMachine {
         case .suspended:
             return killStopped()
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .waking, .ending:
+            return []
+        }
+    }
+
+    private mutating func replaced() -> [Effect] {
+        switch state {
+        // It works on the request that has woken it.
+        case .running where woken != nil:
+            return []
+        case .running(let owner, .background):
+            return end(owner, .terminate)
+        case .suspended:
+            return killStopped()
+        case .running(_, .inactive), .running(_, .foreground), .running(_, .leaving):
+            return []
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .waking, .ending:
             return []
         }
     }

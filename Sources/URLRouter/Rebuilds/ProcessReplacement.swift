@@ -1,0 +1,58 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import SchemeRegistry
+
+/// A handler's session as the replacement of its process sees it.
+protocol ReplacementView: SessionView {
+    var requests: RequestQueue { get }
+    var processes: HandlerProcesses { get }
+}
+
+/// Ends a handler's process before a URL if the process has nothing to do and runs an earlier program, so that the URL gets to the
+/// program that a launch starts now.
+///
+/// The program's file is looked at only before a URL that finds the handler in the background. A handler in the foreground is in
+/// use, and keeps its process. The object belongs to the router's actor.
+final class ProcessReplacement {
+    private let id: BusName
+    private let host: SessionHost
+    private unowned let session: any ReplacementView
+    /// Closed while the file is looked at. Later URLs wait for the same look, so that none of them overtakes the first one.
+    private let gate = TaskGate()
+
+    init(_ id: BusName, _ host: SessionHost, _ session: any ReplacementView) {
+        self.id = id
+        self.host = host
+        self.session = session
+    }
+
+    /// Whether the process may be replaced, as far as the router knows without a look at the file.
+    var mayReplace: Bool {
+        switch session.machine.state {
+        case .running(_, .background) where session.machine.woken == nil, .suspended: break
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .waking, .ending:
+            return false
+        }
+        let process = session.process
+        // A person may be debugging a process that was started by hand.
+        return process.claim == .wasStarted && process.running != nil && process.tasks.isEmpty
+            && session.requests.inHand.isEmpty && !session.handler.keepsOldProgram
+            && !session.handler.manifest.backgroundModes.contains(where: \.preventsSuspension)
+    }
+
+    /// Ends the process if it runs an earlier program. The requests that wait are for the next process.
+    func replaceEarlierProgram() async {
+        let session = session
+        if gate.isClosed { return await gate.wait() }
+        gate.close()
+        defer { gate.open() }
+        let process = session.process
+        // Without the program's file, a launch would fail: the program may be being built.
+        guard let pid = await session.processes.processOfEarlierProgram(),
+            await host.launcher.programVersion(of: session.handler) != nil, process === session.process, mayReplace
+        else { return }
+        host.log.notice("ended, because its program has changed", metadata: ["handler": "\(id)", "pid": "\(pid)"])
+        session.handle(.replaced)
+    }
+}
