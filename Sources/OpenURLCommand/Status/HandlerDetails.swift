@@ -31,7 +31,7 @@ struct HandlerDetails {
     /// Prints the facts as a text of several lines.
     func print(to output: StandardOutput, _ style: TerminalStyle) {
         let width = output.isTerminal ? output.width - 1 : .max
-        let isRunning = status.pid != nil
+        let isRunning = status.state != .known(.notRunning)
         output.print("\(isRunning ? style.good("●") : style.dim("○")) \(status.id.printable)")
         for (label, text) in rows {
             let words = text.printable.cut(to: width - Self.labelWidth - 2)
