@@ -16,7 +16,6 @@ import Testing
 
     @Test(arguments: [
         (["stat"], "files", ["status"]),
-        (["sto"], "files", ["stop"]),
         (["start", "--res"], "", ["--reset"]),
         (["--host", "h", "stat"], "files", ["status"]),
         (["--host=h", "stat"], "files", ["status"]),

@@ -55,14 +55,11 @@ struct CommandDescription: Decodable {
         try JSONDecoder().decode(Tool.self, from: Data(CommandLineInterface._dumpHelp().utf8)).command
     }
 
-    /// The name, and the other names of the same command.
-    var names: [String] { [commandName] + (aliases ?? []) }
-
     /// The arguments that are not options, in order.
     var positionals: [Argument] { (arguments ?? []).filter { $0.kind == .positional } }
 
     func subcommand(_ name: String) -> CommandDescription? {
-        subcommands?.first { $0.names.contains(name) }
+        subcommands?.first { $0.commandName == name || $0.aliases?.contains(name) == true }
     }
 
     func option(_ name: String) -> Argument? {

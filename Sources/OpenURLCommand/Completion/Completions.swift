@@ -67,7 +67,7 @@ struct Completions {
         if place.takesCommand {
             let command = place.path.last?.commandName == "help" ? place.path.first : place.path.last
             for command in command?.subcommands ?? [] where command.shouldDisplay != false {
-                add(command.names, last, command.abstract)
+                add([command.commandName], last, command.abstract)
             }
         }
         for command in place.commands {
