@@ -77,7 +77,7 @@ import Testing
         let router = try await RouterProcess { directory in
             let program = directory.appending(path: "program")
             try FileManager.default.copyItem(at: RouterProcess.products.appending(path: "testhandler"), to: program)
-            let keys = ["CFBundleExecutable": program.path]
+            let keys: [String: Any] = ["CFBundleExecutable": program.path, "OUKeepOldProgram": true]
             try RouterProcess.write(id, ["forward=guarded:x"], in: directory, extra: keys)
             try RouterProcess.write(Self.guarded, [], in: directory, extra: ["OUAllowedSources": [id]])
         }
