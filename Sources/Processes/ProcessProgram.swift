@@ -31,7 +31,7 @@ package enum ProcessProgram {
     /// (PR_SET_DUMPABLE(2const)).
     package static func isHidden(pid: UInt32) -> Bool {
         var status = stat()
-        return stat("/proc/\(pid)", &status) == 0 && status.st_uid != geteuid()
+        return stat("/proc/\(pid)/status", &status) == 0 && status.st_uid != geteuid()
     }
 
     // MARK: A replaced file

@@ -28,6 +28,9 @@ class Router(dbus.service.Object):
 
 
 if os.getuid() == 0:
+    socket = os.environ["DBUS_SESSION_BUS_ADDRESS"].split("path=")[1].split(",")[0]
+    os.chmod(os.path.dirname(socket), 0o755)
+    os.chmod(socket, 0o666)
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)
     os.setresuid(65534, 65534, 65534)
