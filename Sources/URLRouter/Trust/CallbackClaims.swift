@@ -38,7 +38,7 @@ struct CallbackClaims {
         }
     }
 
-    /// Adds a claim that ``check(_:_:)`` has accepted.
+    /// Adds a claim that `check` has accepted.
     mutating func add(_ claim: CallbackClaim) {
         claims[claim.path] = claim
         shares.add(1, to: claim.account)
