@@ -1,6 +1,6 @@
 """xdg-dbus-proxy, which stands between the session bus and each program of a Flatpak."""
 
-import os
+import json, os
 from collections import Counter
 from session import SCHEME, check
 
@@ -68,5 +68,5 @@ def handler(session):
         run = session.run("openurl", url)
         yield what, f"{url}, status 0", f"{opened()}, {run}"
     run = session.run("openurl", "terminate", BEHIND)
-    state = session.run("openurl", "status", BEHIND).output.split("\t")[1]
+    state = json.loads(session.run("openurl", "status", "--json", BEHIND).output)["state"]
     yield "openurl terminate", "notRunning, status 0", f"{state}, {run}"
