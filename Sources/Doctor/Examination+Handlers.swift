@@ -115,7 +115,7 @@ extension Examination {
 
     /// Reports manifests that the registry could not read, and parts of manifests that it does not use.
     ///
-    /// - Parameter known: files and keys that are already reported.
+    /// - Parameter known: files and keys that have already been reported.
     private func checkManifests(_ known: Set<[String?]>) {
         let diagnostics = files.registry.diagnostics.filter {
             !isOtherIdentifier($0.file) && !known.contains([$0.file, $0.key])
@@ -176,7 +176,7 @@ extension Examination {
         return access(path, R_OK) == 0 ? editing(path, line) : "chmod u+r \(quotedForShell(path))"
     }
 
-    /// Returns the command that shows a line of a file to a person, who repairs it.
+    /// Returns the command that shows a person the line of a file to repair.
     private func editing(_ path: String, _ line: Int?) -> String {
         "\"${EDITOR:-vi}\" \(line.map { "+\($0) " } ?? "")\(quotedForShell(path))"
     }
@@ -330,7 +330,7 @@ extension Examination {
         }
     }
 
-    /// Reports programs of handlers that took another name on the bus than their identifier.
+    /// Reports programs of handlers that took a name on the bus other than their identifier.
     private func checkNames(of handlers: [Handler], _ bus: SessionBus) {
         let names: [String]
         do throws(CallError) {
@@ -369,7 +369,7 @@ extension Examination {
         return ProcessFacts.arguments(pid: pid).contains(script)
     }
 
-    /// Reports if the router knows other handlers than this process finds.
+    /// Reports it if the router knows different handlers from those this process finds.
     private func checkRouterRegistry(_ bus: SessionBus) {
         do throws(CallError) {
             let listed = try bus.call(RegistryInterface.listHandlers, on: RouterService.object, Empty())

@@ -1,7 +1,7 @@
 internal import DequeModule
 internal import HeapModule
 
-/// The calls that have arrived and not started, in the order in which they will.
+/// The calls that have arrived but not started, in the order in which they will start.
 ///
 /// Accounts take turns with one call each, so an account with many calls does not delay another one. Within an account,
 /// calls start in the order of their arrival. An account on hold gets no turns.
@@ -22,7 +22,7 @@ struct CallTurns {
 
         /// Its programs do not read their answers.
         static let unread = Hold(rawValue: 1)
-        /// It has started all its calls of this period.
+        /// It has started all its calls for this period.
         static let pace = Hold(rawValue: 2)
     }
 
@@ -112,7 +112,7 @@ struct CallTurns {
     /// Number of accounts whose pace is known.
     var paceCount: Int { paces.count }
 
-    /// Ends the hold of all accounts whose period is over.
+    /// Ends the hold on all accounts whose period is over.
     ///
     /// - Returns: The end of the next period that an account is on hold for; nil if there is none.
     mutating func endPaces(now: ContinuousClock.Instant) -> ContinuousClock.Instant? {

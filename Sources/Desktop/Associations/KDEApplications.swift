@@ -6,8 +6,8 @@ internal import UserFiles
 /// `KBuildServiceFactory::populateServiceTypes` and `KMimeAssociations`:
 ///
 /// - Each entry that claims the type is an offer with the preference 1, unless its menu keys keep it out of KDE.
-/// - The files of associations are read from the last to the first. Each begins 50 above the one before, from 1000 on.
-///   Its added associations become offers, and its defaults become offers 25 higher, each one less than the one before
+/// - The association files are read from the last to the first. Each begins 50 above the one before, starting at 1000.
+///   Its added associations become offers, and its defaults become offers 25 higher, each 1 lower than the one before
 ///   in its line. Its removed associations end the offers that exist so far.
 /// - The offer with the greatest preference opens the type. Among equal ones, chance decides, because their order is
 ///   that of a hash table.
@@ -18,7 +18,7 @@ public struct KDEApplications: Sendable {
 
     private static let desktop = "KDE"
 
-    /// Reads the files of associations that KDE reads, in a session of KDE.
+    /// Reads the association files that KDE reads in a KDE session.
     ///
     /// If a file cannot be read, it has no effect.
     ///

@@ -1,6 +1,6 @@
 public import DBus
 
-/// Options of an open: the `options` of `OpenURL`.
+/// Options for opening a URL: the `options` of `OpenURL`.
 public struct OpenOptions: Sendable, Hashable {
     /// A value that the handler gets unchanged. It may hold descriptors, at most `Value.maximumDescriptors`, of which
     /// the handler gets its own copies. A descriptor cannot wait in the queue.
@@ -22,7 +22,7 @@ public struct OpenOptions: Sendable, Hashable {
     /// The desktop entry through which the desktop passes the URL, such as `com.acme.todolist.desktop`.
     ///
     /// From this, the router knows which application the user picked. Because some desktops decode URLs, it also
-    /// escapes the bytes again that cannot stand in a URL.
+    /// re-escapes the bytes that cannot appear in a URL.
     public var desktopEntry: String?
     /// MIME type of the file that a `file` URL names, such as `image/png`; nil lets the router find it.
     public var contentType: String?
@@ -44,11 +44,11 @@ public struct OpenOptions: Sendable, Hashable {
     /// answer has arrived.
     public var includesRouterSteps = false
 
-    /// Whether the caller itself asks the person at its terminal. If so, the router answers
-    /// ``OpenURLError/Code/notAllowed`` where it would ask, and the caller gets the question from
+    /// Whether the caller itself asks the user, at its own terminal. If so, the router answers
+    /// ``OpenURLError/Code/notAllowed`` where it would otherwise ask, and the caller gets the question from
     /// ``PolicyInterface/question``.
     public var asksAtTerminal = false
-    /// Permission of a ``PolicyQuestion`` to which the person said yes.
+    /// Permission from a ``PolicyQuestion`` to which the user said yes.
     public var permission: String?
 
     /// Largest size of ``handler``, and of ``desktopEntry``, in bytes: that of a bus name, and that of a file name.
@@ -222,7 +222,7 @@ extension Duration {
     }
 }
 
-/// Returns whether a text is a type and a subtype, each a restricted name (RFC 6838 section 4.2).
+/// Returns whether a string is a type and a subtype, each a restricted name (RFC 6838 section 4.2).
 private func isMIMEType(_ text: String) -> Bool {
     let names = text.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 2, omittingEmptySubsequences: false)
     return names.count == 2

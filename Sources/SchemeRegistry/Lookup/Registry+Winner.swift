@@ -33,7 +33,7 @@ extension Registry {
         candidates(of: claims(for: scheme, host: host), asking: id)
     }
 
-    /// Returns the candidates of some claims, which must be in order.
+    /// Returns the candidates for the given claims, which must be in order.
     func candidates(of claims: [Claim], asking id: String?) -> [Candidate] {
         if let id { return candidates(claims, asking: id) }
         guard let winner = claims.first else { return [] }

@@ -7,13 +7,13 @@ extension Application {
     /// Begins a background task, which keeps the handler from being suspended until it ends ("Executing a Finite-Length
     /// Task in the Background").
     ///
-    /// Begin the task before the work, whatever state the handler is in, and end every task. In each stay in the
-    /// background, the router gives all tasks together 180 seconds (`OUBackgroundTime` sets a shorter time). A stay
+    /// Begin the task before the work, whatever state the handler is in, and end every task. During each stay in the
+    /// background, the router gives all tasks a total of 180 seconds (`OUBackgroundTime` sets a shorter time). A stay
     /// ends when the handler comes to the foreground or is suspended, and if another program's URL arrives in the
     /// background, a new stay begins. Shortly before the time is over, the router asks the handler to call the
     /// expiration handlers. If a task is still open one second later, the router ends the process. There is no limit if
-    /// no router suspends the handler: without a router, with `audio` or `voip` in `UIBackgroundModes`, and after a
-    /// start by hand.
+    /// no router suspends the handler: without a router, with `audio` or `voip` in `UIBackgroundModes`, and when it was
+    /// started by hand.
     ///
     /// - Parameters:
     ///   - name: describes the work for a person who looks at the running tasks.

@@ -13,7 +13,7 @@ final class DeliveryScheduler {
     private let tasks: RouterTasks
     /// Tries to deliver a URL to its handler or application.
     private let open: (Delivery, _ id: Int64, _ attempt: Int) async -> AttemptResult
-    /// Returns how long a handler is not started because it crashes too often; nil if it may be started.
+    /// Returns how long a handler must not be started because it crashed too often; nil if it may be started.
     private let quarantine: (_ handler: String) -> Duration?
 
     private var state = State.new
@@ -100,7 +100,7 @@ final class DeliveryScheduler {
 
     // MARK: Start and end
 
-    /// Begins to deliver, both what an earlier router left and every new delivery.
+    /// Begins to deliver both what an earlier router left and whatever arrives from now on.
     ///
     /// If another router of the same user, on another bus, delivers from the same store, this one waits until the other
     /// has exited.
@@ -160,7 +160,7 @@ final class DeliveryScheduler {
         }
     }
 
-    /// Returns when all work has ended that this state still allows.
+    /// Returns when all work that this state still allows has ended.
     private func idle() async {
         // This check must be inside the closure, because the task may be suspended on its way there.
         await withCheckedContinuation { continuation in
@@ -177,7 +177,7 @@ final class DeliveryScheduler {
 
     // MARK: Accepting
 
-    /// Stores a delivery whose turn it is (``arrivals``). Returns its number when it is on the disk.
+    /// Stores a delivery whose turn it is (``arrivals``). Returns its number once it is on disk.
     ///
     /// - Throws: `notQueued` and `limitsExceeded`.
     func accept(_ delivery: Delivery) async throws(OpenURLError) -> Int64 {
@@ -229,7 +229,7 @@ final class DeliveryScheduler {
         do throws(DeliveryStoreError) {
             if outcomes[id] == nil {
                 guard let (delivery, attempt) = try await store.begin(id) else { return .gone }
-                // While the store began, the bus may have ended.
+                // The bus may have ended in the meantime.
                 guard state != .closed else {
                     try await store.takeBack(id)
                     return .gone
@@ -292,9 +292,9 @@ final class DeliveryScheduler {
         return .failed(error, delay: delay, counts: quarantine == nil)
     }
 
-    // MARK: Requests of a person
+    // MARK: Requests from a person
 
-    // If a caller is limited to an account, the queue shows it nothing of other accounts, not even that a number
+    // If a caller is limited to an account, the queue shows it nothing about other accounts, not even that a number
     // exists.
 
     /// Returns a page of the stored URLs that follow a number, or the first page if the text is empty.
@@ -310,7 +310,7 @@ final class DeliveryScheduler {
         return urls
     }
 
-    /// Tries a delivery now, with all of its attempts.
+    /// Tries a delivery now, with a fresh set of attempts.
     func retry(_ text: String, of account: String?) async throws(RemoteError) {
         let id = try await number(text, of: account)
         // It is being tried already.
@@ -323,7 +323,7 @@ final class DeliveryScheduler {
         deliverDue()
     }
 
-    /// Tries all deliveries now that wait for a handler.
+    /// Immediately tries all deliveries that are waiting for a handler.
     func tryWaiting(for handler: String) {
         waiting.makeDue(handler)
         deliverDue()
@@ -353,7 +353,7 @@ final class DeliveryScheduler {
     ) async throws -> OpenResult {
         let id = try await self.number("\(number)", of: account)
         return try await waiters.waiting(for: id, waiter) { waiter in
-            // While the store is asked, the outcome may arrive.
+            // The outcome may arrive while the store is being asked.
             let stored = try await asking { () async throws(DeliveryStoreError) in
                 try await store.outcome(of: id, at: WallClock.milliseconds)
             }

@@ -42,7 +42,7 @@ final class Opener {
     ///
     /// The request keeps its place in the order of arrival until it is delivered. Only if a person has to be asked does
     /// it give up its place, and start again after the answer. If there is no handler for the URL, its fallbacks take
-    /// the same way, one after the other.
+    /// the same stages, one after the other.
     func open(_ request: OpenRequest) async throws(OpenURLError) -> OpenResult {
         do throws(OpenURLError) {
             try begin(request)
@@ -83,8 +83,8 @@ final class Opener {
         parts.callers.discount(request.load)
     }
 
-    /// Finds the receiver of a URL. To keep the order of arrival, it does not change tasks on the way, except for the
-    /// URL of a file, and for one that a program waits for.
+    /// Finds the receiver of a URL. To keep the order of arrival, it does not switch tasks on the way, except for the
+    /// URL of a file, and for one that a program is waiting for.
     private func resolve(_ request: OpenRequest) async throws(OpenURLError) -> Receiver {
         if request.isCancelled { throw .withdrawn }
         request.destination = nil
@@ -140,12 +140,12 @@ final class Opener {
         switch receiver {
         case .handler, .application, .store: return decide(request, from: sender)
         case .call(let url): return decide(request, from: sender, answering: url)
-        // The claim itself says who may bring the URL.
+        // The claim itself says who may deliver the URL.
         case .claim: return .go
         }
     }
 
-    /// Asks the person. Afterwards the request starts again, because the registry may have changed in the meantime.
+    /// Asks the user. Afterwards the request starts again, because the registry may have changed in the meantime.
     private func ask(_ dialog: PolicyDialog, about request: OpenRequest) async throws(OpenURLError) {
         let place = Questions.Place()
         request.place = .question(place)

@@ -76,7 +76,7 @@ final class HandlerProcesses {
         // If this leads to a launch, it needs the session's variables, so ask for them at the same time.
         let update = session.machine.state == .lookingForOwner ? host.launcher.session.startUpdate() : nil
         do throws(CallError) {
-            // The machine learns of every change of the owner, so it does no harm if this answer is late.
+            // The machine learns of every change of owner, so it does no harm if this answer is late.
             while let owner = try await currentOwner() {
                 if await examine(owner, { .found(owner: owner) }) { return }
             }
@@ -117,7 +117,7 @@ final class HandlerProcesses {
     /// it gets nothing.
     ///
     /// - Parameter event: the machine's event if the owner is the handler.
-    /// - Returns: false if the owner has changed in the meantime. The new one is examined by itself.
+    /// - Returns: false if the owner has changed in the meantime. The new one is examined separately.
     @discardableResult
     private func examine(_ owner: BusName, _ event: () -> HandlerStateMachine.Event) async -> Bool {
         let session = session
@@ -237,7 +237,7 @@ final class HandlerProcesses {
         }
     }
 
-    /// Asks a handler that another program started for its state, which only the handler knows.
+    /// Asks for the state of a handler that another program started, because only the handler knows it.
     func askForState(_ owner: BusName) async {
         let session = session
         // Handlers in other languages need not report it. If a person has started one by hand, assume that they are
@@ -291,7 +291,7 @@ final class HandlerProcesses {
         session.startTask { await self.askToEnd(owner) }
     }
 
-    /// Asks a process to exit that the router may not end, such as one behind the proxy of a sandbox.
+    /// Asks a process to exit if the router may not end it, as with one behind the proxy of a sandbox.
     private func askToEnd(_ owner: BusName) async {
         do throws(CallError) {
             try await host.bus.terminate(id, at: owner, timeout: host.limits.endTimeout)

@@ -6,7 +6,7 @@ internal import SchemeRegistry
 extension Callers {
     /// Checks that a caller may use a method.
     ///
-    /// - Throws: `notAllowed`, with one message for every argument.
+    /// - Throws: `notAllowed`, with the same message whatever the argument.
     func check(_ caller: BusName?, of method: MemberName, _ interface: InterfaceName) async throws(OpenURLError) {
         guard let rights = Rights.table[interface]?[method] else {
             throw OpenURLError(.notAllowed, "\(interface).\(method) may not be called")
@@ -17,7 +17,7 @@ extension Callers {
         throw OpenURLError(.notAllowed, "\(callerClass.words) may not call \(interface).\(method)")
     }
 
-    /// Checks that a caller may do something to a handler: a program of the user may, but any other program only if it
+    /// Checks that a caller may do something to a handler: one of the user's own programs may, but any other only if it
     /// is the handler.
     ///
     /// - Throws: `notAllowed`, whether the handler exists or not.
