@@ -250,6 +250,20 @@ import Testing
         #expect(order(turns) == [1])
     }
 
+    /// The period of the account has ended, and the timer for it has not fired yet.
+    @Test func paceOfAnAccountOnHoldIsKept() {
+        var turns = CallTurns()
+        let (start, period) = (ContinuousClock.now, Duration.milliseconds(100))
+        turns.add(1, of: .named("fast"))
+        #expect(turns.countStart(of: .named("fast"), limit: 1, period: period, now: start) == start + period)
+        for number in 0..<200 {
+            _ = turns.countStart(of: .named("\(number)"), limit: 100, period: period, now: start + period)
+        }
+        #expect(order(turns) == [])
+        _ = turns.endPaces(now: start + period)
+        #expect(order(turns) == [1])
+    }
+
     @Test func pacesOfAccountsThatHaveLeftAreForgotten() {
         var turns = CallTurns()
         let start = ContinuousClock.now

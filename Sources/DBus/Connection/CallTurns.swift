@@ -86,7 +86,7 @@ struct CallTurns {
         var calls = 0
     }
 
-    /// Above this number of paces, those whose period has ended are forgotten.
+    /// Above this number of paces, those whose period has ended are forgotten, unless their account is still on hold.
     private static let keptPaces = 64
 
     /// Counts the start of a call to an account with a pace. If this was its last call of the period, the account is
@@ -99,7 +99,9 @@ struct CallTurns {
         period: Duration,
         now: ContinuousClock.Instant
     ) -> ContinuousClock.Instant? {
-        if paces[account] == nil, paces.count >= Self.keptPaces { paces = paces.filter { $0.value.end > now } }
+        if paces[account] == nil, paces.count >= Self.keptPaces {
+            paces = paces.filter { $0.value.end > now || isHeld($0.key, for: .pace) }
+        }
         var pace = paces[account, default: Pace(end: now + period)]
         if pace.end <= now { pace = Pace(end: now + period) }
         pace.calls += 1

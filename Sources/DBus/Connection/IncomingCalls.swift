@@ -139,9 +139,10 @@ struct IncomingCalls {
     mutating func startNext() -> Next? {
         while let number = turns.next() {
             guard var call = calls[number] else { continue }
-            let sender = senders[call.sender]
-            let hasLeft = sender?.hasLeft == true
-            if let sender, sender.isPaced { countStart(of: sender.account) }
+            // A copy of the sender would copy the numbers of all its calls at the next change.
+            let place = senders.index(forKey: call.sender)
+            let hasLeft = place.map { senders.values[$0].hasLeft } == true
+            if let place, senders.values[place].isPaced { countStart(of: senders.values[place].account) }
             switch call.beginning {
             case .start(let start):
                 let task = start()
