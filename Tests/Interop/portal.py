@@ -1,6 +1,6 @@
 """The OpenURI portal, called from a sandbox that is made as Flatpak makes one.
 
-The sandbox has Flatpak's file of the application, and xdg-dbus-proxy as its bus. Flatpak itself needs the network.
+The sandbox has Flatpak's file of the application, and xdg-dbus-proxy as its bus. `flatpak.py` checks the real Flatpak.
 """
 
 import os
