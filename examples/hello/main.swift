@@ -21,7 +21,7 @@ final class HelloDelegate: ApplicationDelegate {
         return .handled(reply: ["greeting": .string("Hello, \(name)!"), "count": .uint32(count)])
     }
 
-    /// Says goodbye before the process exits, to the journal or to the router's log.
+    /// Says goodbye in the journal, or in the router's log, before the process exits.
     func applicationWillTerminate(_ application: Application) {
         print("Goodbye after \(count) greetings.")
     }
