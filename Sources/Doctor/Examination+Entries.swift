@@ -226,7 +226,8 @@ extension Examination {
             if topic != nil, let only = claimants.first {
                 add(.entries, .ok, "claimants", "\(scheme):", "only \(only) claims it")
             } else if topic != nil, let only = temporary.first(where: { $0.schemes.contains(scheme.rawValue) })?.id {
-                add(.entries, .ok, "claimants", "\(scheme):", "only \(only) claims it; the desktop does not know it")
+                let fact = "only \(only) claims it, and the desktop does not know about that"
+                add(.entries, .ok, "claimants", "\(scheme):", fact)
             } else if topic != nil {
                 let fix = registering(for: scheme)
                 add(.entries, .fail, "claimants", "\(scheme):", "no handler and no application claims it", fix: fix)

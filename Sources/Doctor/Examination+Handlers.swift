@@ -39,7 +39,7 @@ extension Examination {
         let count = files.registry.handlers.count { !$0.isFixed }
         let registered =
             count == 0
-            ? "none of your own handlers is registered"
+            ? "you have not registered any handlers of your own"
             : "\(count == 1 ? "1 handler is" : "\(count) handlers are") registered, and can be started"
         addSoundness(of: .handlers, "handlers", "handlers", registered)
     }
@@ -68,7 +68,7 @@ extension Examination {
             handler.temporary == .known(.claim)
             ? "gets \(schemes) while its program runs, which 'openurl run' has started"
             : "is registered until the router exits"
-        add(.handlers, .ok, "temporary", handler.id, "\(fact); the desktop does not know it")
+        add(.handlers, .ok, "temporary", handler.id, "\(fact); the desktop does not know about it")
     }
 
     private func isReported(_ identifier: String) -> Bool {
@@ -303,7 +303,7 @@ extension Examination {
                     .fail,
                     "quarantine",
                     state.id,
-                    "crashed too often, so it is not started for another \(max(Int(end) - time(nil), 1)) seconds",
+                    "crashed too often, so it will not be started for another \(max(Int(end) - time(nil), 1)) seconds",
                     fix: "openurl activate --reset \(state.id)",
                     repair: .quarantine(id: state.id)
                 )

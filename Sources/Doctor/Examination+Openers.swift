@@ -14,7 +14,7 @@ extension Examination {
     func checkOpeners() {
         guard let topic, let scheme = topic.schemes.first else {
             for scheme in schemes.prefix(Self.limit) { checkPortal(scheme, expected: destination(of: scheme)) }
-            let reason = "name a scheme, a URL or a handler to compare them"
+            let reason = "give a scheme, a URL or a handler to see which program each opener would choose"
             return add(.openers, .skip, "openers", "openers", reason)
         }
         for scheme in topic.schemes.prefix(Self.limit).dropFirst() {
@@ -28,7 +28,8 @@ extension Examination {
         let xdg = files.tool("xdg-mime").map { ask([$0, "query", "default", type]) { $0 } }
         report("xdg-open", xdg, expected, scheme)
         if environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil, xdg != nil {
-            add(.openers, .skip, "xdg-open", "xdg-open", "opens desktop entries only with DISPLAY or WAYLAND_DISPLAY")
+            let reason = "opens desktop entries only if DISPLAY or WAYLAND_DISPLAY is set"
+            add(.openers, .skip, "xdg-open", "xdg-open", reason)
         }
         checkKDE(type, expected, scheme)
         checkPortal(scheme, expected: expected)
@@ -217,7 +218,7 @@ extension Examination {
                 .warn,
                 "portal",
                 "portal",
-                "remembers \(target) for \(scheme): from \(caller), but openurl chooses \(expected ?? "nothing")",
+                "opens \(scheme): URLs from \(caller) with \(target), as remembered, but openurl chooses \(expected ?? "nothing")",
                 fix: "gdbus call --session --dest \(PermissionStore.name) --object-path \(PermissionStore.object.path) "
                     + "--method \(PermissionStore.name).Delete \(PermissionStore.table) \(scheme.mimeType)"
             )
@@ -289,7 +290,8 @@ extension Examination {
             return
         }
         let isListed = applications(for: scheme.mimeType).contains(entry.id)
-        let shown = entry.isHiddenFromMenus ? "except in KDE before Plasma 6.6, because of NoDisplay" : "show it"
+        let shown =
+            entry.isHiddenFromMenus ? "show it, except in KDE before Plasma 6.6, because of NoDisplay" : "show it"
         add(
             .openers,
             .ok,

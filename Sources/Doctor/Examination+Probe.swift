@@ -65,7 +65,7 @@ extension Examination {
             } else if files.desktop.currentDesktop.isEmpty, environment["DISPLAY"] == nil,
                 environment["WAYLAND_DISPLAY"] == nil
             {
-                "opens desktop entries only with DISPLAY or WAYLAND_DISPLAY"
+                "opens desktop entries only if DISPLAY or WAYLAND_DISPLAY is set"
             } else {
                 nil
             }

@@ -134,8 +134,8 @@ extension Examination {
     private func checkClaims() {
         let entry = files.entries.entries.values.first { $0.handler == "org.openurl.callback" }
         let schemes = (entry?.urlSchemes ?? []).filter { isConcerned($0, nil) }.sorted()
-        guard !schemes.isEmpty else { return add(.router, .ok, "claims", "callbacks", "no program waits for one") }
-        add(.router, .ok, "claims", "callbacks", "programs wait for URLs of \(schemes.joined(separator: ", "))")
+        guard !schemes.isEmpty else { return add(.router, .ok, "claims", "callbacks", "no program is waiting for one") }
+        add(.router, .ok, "claims", "callbacks", "programs are waiting for URLs of \(schemes.joined(separator: ", "))")
     }
 
     // MARK: The policy

@@ -61,7 +61,7 @@ extension Examination {
             .warn,
             "data-dirs",
             installation.share,
-            "openurl is installed here, but XDG_DATA_DIRS lacks this directory, so programs miss its entries and manuals",
+            "openurl is installed here, but XDG_DATA_DIRS lacks this directory, so its entries and manuals are not found",
             fix: "export XDG_DATA_DIRS=\(quotedForShell(list))"
         )
     }
@@ -134,7 +134,7 @@ extension Examination {
             .warn,
             "path",
             "PATH",
-            "leads to another openurl, \(found), than the one that you called, \(command)",
+            "leads to \(found), not to \(command), which is the one that you ran",
             file: found,
             fix: "export PATH=\(quotedForShell(directory)):\"$PATH\""
         )
@@ -154,7 +154,7 @@ extension Examination {
     private func checkEnvironment(_ bus: SessionBus) {
         let manager = managerVariables(bus)
         guard var theirs = manager ?? router?.environment ?? daemonVariables(bus), !theirs.isEmpty else {
-            return add(.session, .skip, "environment", "variables", "those of the session cannot be read")
+            return add(.session, .skip, "environment", "variables", "cannot be read from the session")
         }
         theirs["HOME"] = theirs["HOME"] ?? environment["HOME"]
         var missing: [(name: String, level: Finding.Level, message: String)] = []
@@ -184,11 +184,11 @@ extension Examination {
         ]
         for (name, mine, theirs) in homes where mine != theirs {
             missing.append(
-                (name, .fail, "leads to \(mine ?? "nothing") here, but to \(theirs ?? "nothing") in the session")
+                (name, .fail, "points to \(mine ?? "nothing") here, but to \(theirs ?? "nothing") in the session")
             )
         }
         if missing.isEmpty {
-            return add(.session, .ok, "environment", "variables", "lead the session to the same files")
+            return add(.session, .ok, "environment", "variables", "point to the same files here and in the session")
         }
         let names = missing.map(\.name).filter { environment[$0] != nil }
         for (name, level, message) in missing {

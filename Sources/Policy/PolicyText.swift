@@ -62,7 +62,7 @@ package struct PolicyText: Sendable, Hashable {
                     problems.add(
                         .warning,
                         "line \(index + 1)",
-                        "is not used: a file has at most \(Self.maximumRules) rules"
+                        "is not used: a file may have at most \(Self.maximumRules) rules"
                     )
                     rules += PolicyLine.refusals(of: file, isUsers: isUsers)
                     return (rules, problems.diagnostics)

@@ -193,14 +193,14 @@ extension OpenURLError {
         if let file = registry.brokenManifests[scheme] {
             self.init(
                 .noHandler,
-                "no handler claims the scheme \(scheme):; \(printable(file)) claims it but has errors, which "
+                "no handler claims the scheme \(scheme); \(printable(file)) claims it but has errors, which "
                     + "'openurl check \(quotedForShell(file))' shows"
             )
             return
         }
         self.init(
             .noHandler,
-            "no handler claims the scheme \(scheme):; register one with 'openurl register PATH'"
+            "no handler claims the scheme \(scheme); register one with 'openurl register PATH'"
         )
     }
 }

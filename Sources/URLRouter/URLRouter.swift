@@ -341,7 +341,7 @@ public actor URLRouter {
                 assumeIsolated { $0.sessions.relieveMemory() }
             }
         } catch {
-            log.debug("memory pressure is not noticed: \(error)")
+            log.debug("memory pressure cannot be watched: \(error)")
         }
     }
 }

@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (["todo", "nobody"], 64, "nothing is called nobody"),
+        (["todo", "nobody"], 64, "there is no handler or application called nobody"),
         (["locked", "com.acme.todolist"], 1, "mimeapps.list cannot be written"),
         (["--reset", "locked"], 1, "mimeapps.list cannot be written"),
         (["--json", "locked", "com.acme.todolist"], 1, "mimeapps.list cannot be written"),
@@ -148,7 +148,7 @@ import Testing
             for (arguments, status, message) in [
                 (
                     ["nothing"], 3,
-                    "no handler claims the scheme nothing:; register one with 'openurl register PATH'"
+                    "no handler claims the scheme nothing; register one with 'openurl register PATH'"
                 ),
                 (["todo", "nobody"], 3, "no handler is registered as nobody; 'openurl list' shows all that are"),
                 (

@@ -99,7 +99,9 @@ import Testing
             #expect(run.status == 7)
             let reset = "'openurl activate --reset com.acme.private' starts it now"
             #expect(
-                run.lines.contains("quarantine\tcrashed too often; not started before 1970-01-02T00:00:00; \(reset)")
+                run.lines.contains(
+                    "quarantine\tcrashed too often; will not be started until 1970-01-02T00:00:00; \(reset)"
+                )
             )
             #expect(run.lines.contains("reach\tlisted"))
             #expect(run.lines.contains("allowed from\tcom.acme.*,com.other.app"))

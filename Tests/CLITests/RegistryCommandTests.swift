@@ -117,7 +117,7 @@ import Testing
                     com.acme.todolist\tactive\t42\t1970-01-02T00:00:00\t12.3 MiB\t–
                     com.acme.idle\tnotRunning\t–\t–\t–\t–
 
-                    com.acme.idle crashed too often and is not started before 1970-01-02T00:00:00; \
+                    com.acme.idle crashed too often and will not be started until 1970-01-02T00:00:00; \
                     'openurl activate --reset com.acme.idle' starts it now
 
                     """
@@ -169,7 +169,7 @@ import Testing
                 idle.output == """
                     ○ com.acme.idle
                          State: notRunning
-                                com.acme.idle crashed too often and is not started before 1970-01-02T00:00:00; \
+                                com.acme.idle crashed too often and will not be started until 1970-01-02T00:00:00; \
                     'openurl activate --reset com.acme.idle' starts it now
 
                     """

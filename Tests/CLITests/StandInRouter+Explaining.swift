@@ -86,7 +86,9 @@ extension StandInRouter {
 
     /// Records the user's choice. There is no handler `nobody`, and the handler of `locked` cannot be chosen.
     func setDefault(_ scheme: String, _ id: String) throws {
-        guard id != "nobody" else { throw RemoteError(.invalidArguments, "nothing is called nobody") }
+        guard id != "nobody" else {
+            throw RemoteError(.invalidArguments, "there is no handler or application called nobody")
+        }
         guard scheme != "locked" else { throw RemoteError(.failed, "mimeapps.list cannot be written") }
         defaults[scheme] = id.isEmpty ? "com.acme.first" : id
         // The scheme `chosen` has no other handler than the user's choice.

@@ -324,19 +324,19 @@ import Testing
             testDescription: "another configuration",
             mine: ["XDG_CONFIG_HOME": "~/other"],
             labels: ["fail environment XDG_CONFIG_HOME"],
-            message: "leads to ~/other here, but to ~/home/.config in the session"
+            message: "points to ~/other here, but to ~/home/.config in the session"
         ),
         Difference(
             testDescription: "other data",
             theirs: ["XDG_DATA_HOME": "~/other"],
             labels: ["fail environment XDG_DATA_HOME"],
-            message: "leads to ~/home/.local/share here, but to ~/other in the session"
+            message: "points to ~/home/.local/share here, but to ~/other in the session"
         ),
         Difference(
             testDescription: "another home",
             theirs: ["HOME": "~/other"],
             labels: ["fail environment XDG_DATA_HOME", "fail environment XDG_CONFIG_HOME"],
-            message: "leads to ~/home/.local/share here"
+            message: "points to ~/home/.local/share here"
         ),
         Difference(
             testDescription: "variables that do not matter",

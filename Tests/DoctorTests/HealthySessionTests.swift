@@ -33,7 +33,7 @@ import UserFiles
         let session = try ExaminedSession(hasHandler: false)
         #expect(try session.faults() == [])
         let handlers = try session.findings(in: [.handlers])
-        #expect(handlers.map(\.message) == ["none of your own handlers is registered"])
+        #expect(handlers.map(\.message) == ["you have not registered any handlers of your own"])
     }
 
     @Test func homeWithoutDirectoriesHasNoFault() throws {

@@ -98,7 +98,11 @@ import Testing
         let skipped = try session.findings(about: "note", in: [.openers]).filter { $0.level == .skip }
         #expect(skipped.map(\.subject) == ["gio", "xdg-open", "KDE", "portal"])
         let without = try session.findings(in: [.openers])
-        #expect(without.map(\.message) == ["name a scheme, a URL or a handler to compare them"])
+        #expect(
+            without.map(\.message) == [
+                "give a scheme, a URL or a handler to see which program each opener would choose"
+            ]
+        )
     }
 
     @Test(arguments: [[:], ["DISPLAY": ":0"], ["WAYLAND_DISPLAY": "wayland-0"]])
@@ -179,7 +183,7 @@ import Testing
 
     @Test(arguments: [
         ("com.example.note", "com.example.note", "show it"), ("app", "app.desktop", "show it"),
-        ("quiet", "quiet.desktop", "except in KDE before Plasma 6.6, because of NoDisplay"),
+        ("quiet", "quiet.desktop", "show it, except in KDE before Plasma 6.6, because of NoDisplay"),
     ])
     func choosersShowTheEntry(_ name: String, _ winner: String, _ message: String) throws {
         let session = try ExaminedSession()

@@ -55,7 +55,7 @@ import Testing
             try session.writeProgram("bin/xdg-open")
         }
         let message = try #require(probes["xdg-open"]?.message)
-        #expect(message.hasPrefix("opens desktop entries only with DISPLAY") == isObstacle, "\(message)")
+        #expect(message.hasPrefix("opens desktop entries only if DISPLAY") == isObstacle, "\(message)")
     }
 
     /// The desktop gives the URLs to an application without the router, which the doctor does not start.

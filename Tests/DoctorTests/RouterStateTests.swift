@@ -482,17 +482,18 @@ import Testing
             "the portal remembers an application",
             about: "note",
             differs,
-            "remembers app.desktop for note: from org.example.Caller, but openurl chooses com.example.note"
+            "opens note: URLs from org.example.Caller with app.desktop, as remembered, but openurl chooses com.example.note"
         ) {
             $0.choices = ["org.example.Caller": ["app", "3", "3"]]
         },
-        State("the portal remembers an application, and there is no topic", differs, "remembers app.desktop") {
+        State("the portal remembers an application, and there is no topic", differs, "with app.desktop, as remembered")
+        {
             $0.choices = ["org.example.Caller": ["app", "3", "3"]]
         },
         State("two programs have another choice", differs + differs, "from a.b") {
             $0.choices = ["a.b": ["app", "3", "3"], "c.d": ["app", "4", "3"]]
         },
-        State("the choice has no threshold, which is three", differs, "remembers app.desktop") {
+        State("the choice has no threshold, which is three", differs, "with app.desktop, as remembered") {
             $0.choices = ["a.b": ["app", "3"]]
         },
         State("the choice was made once, and the portal asks again", [], "1 handler") {

@@ -11,7 +11,7 @@ import Testing
         let scheme = try await router.openurl("calender:x")
         #expect(scheme.status == 3)
         #expect(
-            scheme.errors == "openurl: no handler claims the scheme calender:; did you mean 'calendar:'? "
+            scheme.errors == "openurl: no handler claims the scheme calender; did you mean 'calendar:'? "
                 + "If not: register one with 'openurl register PATH'\n"
         )
         for command in [["status"], ["activate"], ["terminate"], ["unregister"]] {

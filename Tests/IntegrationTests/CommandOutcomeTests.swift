@@ -37,7 +37,7 @@ import Testing
             ("did:x", 2, "didFinishLaunching of com.example.did refused the URL"),
             (
                 "unclaimed:x", 3,
-                "no handler claims the scheme unclaimed:; register one with 'openurl register PATH'"
+                "no handler claims the scheme unclaimed; register one with 'openurl register PATH'"
             ),
             (
                 "missing:x", 4,
@@ -163,7 +163,7 @@ import Testing
         #expect(run.output == "")
         let lines = run.errors.split(separator: "\n")
         #expect(lines.count == 2)
-        #expect(lines.first?.hasPrefix("openurl: unclaimed:x: no handler claims the scheme unclaimed:") == true)
+        #expect(lines.first?.hasPrefix("openurl: unclaimed:x: no handler claims the scheme unclaimed;") == true)
         #expect(lines.last == "openurl: no:x: not today")
         let opened = try router.log(of: "com.example.good").filter { $0.hasPrefix("open") }
         #expect(opened == ["open good:1", "open good:2", "open good:3"])

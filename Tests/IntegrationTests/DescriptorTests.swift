@@ -145,7 +145,7 @@ import Testing
         #expect(missing.errors == "openurl: the reply of \(Self.id) has no 'none'\n")
         let wrong = try await router.openurl("open", "--save", "pid=-", "app:x")
         #expect(wrong.status == 13)
-        #expect(wrong.errors.contains("has the type 'i'; --save writes texts"))
+        #expect(wrong.errors.contains("has the type 'i'; --save writes strings"))
         let before = try router.log(of: Self.id)
         for (option, file, status) in [
             ("--attach", "a=/nonexistent/file", 66), ("--save", "pipe=/nonexistent/file", 74),

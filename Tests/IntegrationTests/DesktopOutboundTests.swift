@@ -155,7 +155,7 @@ import Testing
             let directory = router.bus.directory.appending(path: key)
             try manifest("com.example.both", for: "viewer.desktop", in: directory, [key: value])
             let file = directory.appending(path: "XDG_DATA_HOME/openurl/handlers/com.example.both.plist").path
-            #expect(try await router.openurl("check", file).output.contains("stands in the place of \(key)"))
+            #expect(try await router.openurl("check", file).output.contains("cannot be used together with \(key)"))
         }
     }
 

@@ -138,7 +138,7 @@ import Testing
             #expect(run.status == 0, "\(run)")
             return try await session.doctor("").filter { $0.check == "last-failure" && $0.isFault }.map(\.message)
         }
-        let reason = "no handler claims the scheme note:; register one with 'openurl register PATH'"
+        let reason = "no handler claims the scheme note; register one with 'openurl register PATH'"
         let before = try await warnings(after: #"! "$BIN/openurl" note:1"#)
         #expect(before == ["the latest request ('note:1') failed: \(reason)"])
         #expect(try await warnings(after: "register com.example.note") == [])

@@ -304,7 +304,7 @@ import Testing
         let error = try await router.failure("first:x")
         #expect(error.code == .launchFailed)
         #expect(
-            error.message.contains("crashed too often, 3 times within 10 seconds; it is not started before"),
+            error.message.contains("crashed too often, 3 times within 10 seconds; it will not be started until"),
             "\(error.message)"
         )
         #expect(

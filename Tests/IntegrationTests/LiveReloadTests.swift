@@ -141,7 +141,7 @@ import Testing
         }
         defer { router.stop() }
         #expect(try await router.open("app:x").handler == "com.example.app")
-        #expect(try log(router).contains("registry.sqlite is not used: file is not a database; it is made again"))
+        #expect(try log(router).contains("registry.sqlite is not used: file is not a database; it will be rebuilt"))
     }
 
     private func log(_ router: RouterProcess) throws -> String {
@@ -176,7 +176,7 @@ import Testing
             return try log(router)
         }
         try await eventually(await logAfterReload()) {
-            $0.contains("No space left on device: its changes are not noticed")
+            $0.contains("No space left on device: changes to it will not be noticed")
         }
     }
 

@@ -156,7 +156,7 @@ import Testing
         let run = try await router.openurl("app://a")
         #expect(run.status == 7)
         #expect(
-            run.errors == "openurl: there is no desktop or terminal to ask whether to open it; "
+            run.errors == "openurl: there is no desktop or terminal on which to ask whether to open it; "
                 + "'openurl policy allow --source user app://a' allows it\n"
         )
         #expect(try router.log(of: Self.app) == [])

@@ -198,7 +198,7 @@ import Testing
 
         let impostor = try manifest("org.openurl.system.browser", for: router)
         let refusal = try await router.refusal(.invalidFileContent) { try await router.register(impostor) }
-        let reason = "is org.openurl.system.browser, and org.openurl.* belongs to the system"
+        let reason = "is org.openurl.system.browser, but org.openurl.* belongs to the system"
         #expect(
             refusal.hasPrefix("\(impostor):")
                 && refusal.hasSuffix(": CFBundleIdentifier: \(reason); choose a name below a domain of your own"),

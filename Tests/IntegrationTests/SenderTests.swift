@@ -198,7 +198,7 @@ import Testing
         ])
         defer { router.stop() }
         let reason =
-            "com.example.ping is still opening the URL that this one follows from, and they would wait for each other"
+            "com.example.ping is still opening the URL that led to this one, and each would wait for the other"
         let expected = OpenURLError(.declined, "pong:x: ping:x: \(reason)")
         // The second round shows that both handlers can open URLs again after the refusal.
         for _ in 0..<2 { #expect(try await router.failure("ping:x") == expected) }

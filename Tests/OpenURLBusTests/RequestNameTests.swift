@@ -36,7 +36,7 @@ import Testing
         ("handle-token", "a-b", "a handle's token has 1 to 64 letters, digits and underscores"),
         (
             "request-id", "17",
-            "a request's name begins with a letter and has at most 64 letters, digits, dots, hyphens and underscores"
+            "a request's name must begin with a letter, and may have at most 64 letters, digits, dots, hyphens and underscores"
         ),
     ])
     func optionsRefuseOtherTexts(key: String, text: String, reason: String) throws {

@@ -116,7 +116,7 @@ import UserFiles
         let rules = read((0..<2000).map { "deny x\($0) from user\n" }.joined())
         // The file allows nothing to sandboxes, other hosts and unknown programs.
         #expect(rules.rules.count == PolicyText.maximumRules + 3)
-        #expect(rules.problems == ["\(Self.file): line 1001: is not used: a file has at most 1000 rules"])
+        #expect(rules.problems == ["\(Self.file): line 1001: is not used: a file may have at most 1000 rules"])
         #expect(read(String(repeating: "x\n", count: 500)).problems.count == 21)
         #expect(read(String(repeating: "x\n", count: 500)).rules.count == 3)
     }

@@ -1,5 +1,5 @@
 extension SlowURL {
-    /// Resolves the URL by RFC 1808 section 4.
+    /// Resolves the URL according to RFC 1808 section 4.
     func resolved1808(against base: SlowURL) -> String {
         if scheme != nil { return text }
         var result = self

@@ -155,7 +155,7 @@ final class SystemPublicationTests {
             problems.first?.hasPrefix("usr/share/openurl/handlers/com.example.broken.plist: ") == true,
             "\(problems)"
         )
-        #expect(problems.last?.contains("is in the place of the entry for com.example.app") == true, "\(problems)")
+        #expect(problems.last?.contains("was not written for com.example.app") == true, "\(problems)")
         #expect(try read("applications/com.example.app.desktop") == foreign)
     }
 

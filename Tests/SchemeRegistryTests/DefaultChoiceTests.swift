@@ -69,8 +69,8 @@ struct DefaultChoiceTests {
 
     @Test func applicationHasToClaimTheScheme() throws {
         let error = #expect(throws: DefaultError.self) { try set("viewer.desktop", for: "mail") }
-        let advice = "its desktop entry has to, with MimeType=x-scheme-handler/mail"
-        #expect(error?.description == "viewer.desktop does not claim mail:; \(advice)")
+        let advice = "in its desktop entry, which needs MimeType=x-scheme-handler/mail"
+        #expect(error?.description == "viewer.desktop does not claim mail: \(advice)")
         // A file that adds the association claims the scheme too.
         try root.write("[Added Associations]\nx-scheme-handler/mail=viewer.desktop\n", to: file)
         try set("viewer.desktop", for: "mail")

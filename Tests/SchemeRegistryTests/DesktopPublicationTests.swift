@@ -458,7 +458,7 @@ final class DesktopPublicationTests {
         let text = try root.read(entry)
         let before = try inodes()
         let handler = try Handler.test("com.acme.app")
-        let warning = "\(entry): is another program's entry, which the desktop takes instead of com.acme.app"
+        let warning = "\(entry): is another program's entry, which the desktop uses instead of that of com.acme.app"
         #expect((isIncremental ? publish([handler], insteadOf: []) : publish(handler)) == [warning])
         // The files stay after the handler is unregistered.
         #expect((isIncremental ? publish([], insteadOf: [handler]) : publish()) == [])
@@ -477,7 +477,7 @@ final class DesktopPublicationTests {
         let entry = "\(applications)/com.acme.app.desktop"
         try root.write(text, to: entry)
         let handler = try Handler.test("com.acme.app")
-        let warning = "\(entry): is in the place of the entry for com.acme.app, and was not written for it"
+        let warning = "\(entry): was not written for com.acme.app, so that handler's entry cannot be written here"
         #expect(publish(handler) == [warning])
         #expect(publish([], insteadOf: [handler]) == [])
         #expect(try root.read(entry) == text)
@@ -504,7 +504,7 @@ final class DesktopPublicationTests {
         try root.writeEntry(entry, opening: ["todolist"])
         let handler = try Handler.test("com.acme.app")
         let other = try Handler.test("com.acme.other", opening: ["other"])
-        let warning = "\(entry): is another program's entry, which the desktop takes instead of com.acme.app"
+        let warning = "\(entry): is another program's entry, which the desktop uses instead of that of com.acme.app"
         #expect(publish([handler], insteadOf: []) == [warning])
         #expect(publish([handler, other], insteadOf: [handler]) == [warning])
         #expect(publish([other], insteadOf: [handler, other]) == [])
@@ -570,7 +570,7 @@ final class DesktopPublicationTests {
         let handler = try Handler.test("com.acme.app")
         #expect(
             publish(handler) == [
-                "data1/applications/com.acme.app.desktop: is another program's entry, which the desktop takes instead of "
+                "data1/applications/com.acme.app.desktop: is another program's entry, which the desktop uses instead of that of "
                     + "com.acme.app"
             ]
         )

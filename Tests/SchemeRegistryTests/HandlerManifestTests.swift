@@ -156,7 +156,7 @@ struct HandlerManifestTests {
             ),
             (
                 "CFBundleDocumentTypes", [["LSItemContentTypes": ["png"]]],
-                "CFBundleDocumentTypes[0].LSItemContentTypes[0]", "needs two elements or more"
+                "CFBundleDocumentTypes[0].LSItemContentTypes[0]", "needs at least two elements"
             ),
             (
                 "CFBundleDocumentTypes", [["LSItemContentTypes": ["public.p/ng"]]],
@@ -189,7 +189,7 @@ struct HandlerManifestTests {
             (
                 "CFBundleDocumentTypes",
                 [["CFBundleTypeExtensions": .array((0...1024).map { .string("e\($0)") })]], "CFBundleDocumentTypes",
-                "claims 1025 types and extensions of"
+                "claims 1025 types and extensions ("
             ),
             (
                 "CFBundleDocumentTypes",
@@ -199,7 +199,7 @@ struct HandlerManifestTests {
                             (0..<600).map { .string("a/\(String(repeating: "x", count: 110))\($0)") }
                         )
                     ]
-                ], "CFBundleDocumentTypes", "claims 600 types and extensions of"
+                ], "CFBundleDocumentTypes", "claims 600 types and extensions ("
             ),
             (
                 "CFBundleURLTypes",
@@ -221,10 +221,10 @@ struct HandlerManifestTests {
                 "UTImportedTypeDeclarations[0].UTTypeTagSpecification.public.mime-type[0]",
                 "is 'png', which is not a MIME type"
             ),
-            ("CFBundleIconFile", "../Icon", "CFBundleIconFile", "is not a name of a file"),
-            ("UILaunchImageFile", "../Default", "UILaunchImageFile", "is not a name of a file"),
-            ("UILaunchImageFile", "", "UILaunchImageFile", "is not a name of a file"),
-            ("UILaunchImageFile", "..", "UILaunchImageFile", "is not a name of a file"),
+            ("CFBundleIconFile", "../Icon", "CFBundleIconFile", "is not a file name"),
+            ("UILaunchImageFile", "../Default", "UILaunchImageFile", "is not a file name"),
+            ("UILaunchImageFile", "", "UILaunchImageFile", "is not a file name"),
+            ("UILaunchImageFile", "..", "UILaunchImageFile", "is not a file name"),
             ("UIBackgroundModes", [.date], "UIBackgroundModes[0]", "is a date, not a string"),
             ("UIApplicationExitsOnSuspend", 1, "UIApplicationExitsOnSuspend", "is an integer, not a boolean"),
             (
@@ -244,8 +244,8 @@ struct HandlerManifestTests {
             ("OUEnvironment", [["A": "b"]], "OUEnvironment", "is an array, not a dictionary"),
             ("OUEnvironment", ["A": 1], "OUEnvironment.A", "is an integer, not a string"),
             ("OUEnvironment", ["A": "b\0"], "OUEnvironment.A", "holds U+0000"),
-            ("OUEnvironment", ["A=B": "c"], "OUEnvironment.A=B", "is not a name of an environment variable"),
-            ("OUEnvironment", ["": "c"], "OUEnvironment.", "is not a name of an environment variable"),
+            ("OUEnvironment", ["A=B": "c"], "OUEnvironment.A=B", "is not a valid name for an environment variable"),
+            ("OUEnvironment", ["": "c"], "OUEnvironment.", "is not a valid name for an environment variable"),
             ("OUAllowedSources", "*", "OUAllowedSources", "is a string, not an array"),
             (
                 "OUAllowedSources", ["**"], "OUAllowedSources[0]",

@@ -229,7 +229,7 @@ import UserFiles
             default: try Database(path: path, .existing).execute("DROP TABLE manifests")
             }
             var loader = RegistryLoader(directories)
-            #expect(try reason { try loader.restore(from: cache) }.hasSuffix("; it is made again"), "\(damage)")
+            #expect(try reason { try loader.restore(from: cache) }.hasSuffix("; it will be rebuilt"), "\(damage)")
             _ = loader.update(now: later)
             #expect(schemes(loader) == ["a"])
             try loader.save(to: cache)

@@ -111,7 +111,7 @@ import UserFiles
         #expect(
             findings(claims + "\n<key>UIBackgroundModes</key><array>\n\(modes)</array>") == [
                 "W m.plist:11: UIBackgroundModes[1]: is 'adio', which is not a mode and is ignored; did you mean audio?",
-                "W m.plist:12: UIBackgroundModes[2]: is location, which has no effect here: the handler is suspended",
+                "W m.plist:12: UIBackgroundModes[2]: is location, which has no effect here: the handler will be suspended anyway",
                 "W m.plist:13: UIBackgroundModes[3]: is 'jumping', which is not a mode and is ignored",
             ]
         )
@@ -281,7 +281,7 @@ import UserFiles
 
     @Test(arguments: [
         ("#!/nowhere/python\n", "/nowhere/python, which is not there"),
-        ("#!/usr/bin/env no-such-python\n", "no-such-python, which no directory of PATH has"),
+        ("#!/usr/bin/env no-such-python\n", "no-such-python, which is not in any directory on PATH"),
     ])
     func scriptWithoutItsInterpreterIsAWarning(line: String, reason: String) throws {
         let file = try root.write(Array(line.utf8), to: "program")

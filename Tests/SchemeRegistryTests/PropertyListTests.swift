@@ -149,14 +149,14 @@ struct BinaryPropertyListTests {
             ([[0xA1, 1], [0x20, 0]], "it has an object of unknown type"),
             ([[0x70]], "it has an object of unknown type"),
             ([[0xAF, 0x51, 0x61]], "a count is not an integer"), ([[0x5F]], "a count is not an integer"),
-            ([[0x5F, 0x10, 5]], "an object ends after the objects' end"),
+            ([[0x5F, 0x10, 5]], "an object extends past the end of the objects"),
             ([[0x5F, 0x13, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x61]], "a number is too large"),
             (
                 [[0xAF, 0x13, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0]],
-                "an object ends after the objects' end"
+                "an object extends past the end of the objects"
             ),
-            ([[0xDF, 0x10, 200, 0]], "an object ends after the objects' end"),
-            ([[0x13, 0]], "an object ends after the objects' end"),
+            ([[0xDF, 0x10, 200, 0]], "an object extends past the end of the objects"),
+            ([[0x13, 0]], "an object extends past the end of the objects"),
         ] as [([[UInt8]], String)]
     )
     func brokenObjectsAreRefused(_ objects: [[UInt8]], _ reason: String) {

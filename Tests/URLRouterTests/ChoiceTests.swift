@@ -48,7 +48,7 @@ import Testing
         ]
         let router = URLRouter(handlers, on: try FakeHandlers([:]))
         for (url, message) in [
-            ("unclaimed:x", "no handler claims the scheme unclaimed:; register one with 'openurl register PATH'"),
+            ("unclaimed:x", "no handler claims the scheme unclaimed; register one with 'openurl register PATH'"),
             ("hosts://other/", "no handler claims hosts: for the host 'other'; 'openurl list' shows the handlers"),
             (
                 "web:x",

@@ -179,7 +179,7 @@ import Testing
         #expect(try await router.open("both:x").handler == "both.desktop")
         for scheme in ["try", "exec"] {
             let error = await failure { () throws(OpenURLError) in try await router.open("\(scheme):x") }
-            let message = "no handler claims the scheme \(scheme):; register one with 'openurl register PATH'"
+            let message = "no handler claims the scheme \(scheme); register one with 'openurl register PATH'"
             #expect(error == OpenURLError(.noHandler, message))
         }
     }

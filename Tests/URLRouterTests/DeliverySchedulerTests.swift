@@ -165,7 +165,7 @@ import Testing
     @Test func waitsOfAProgramAreLimited() async throws {
         let waiters = OutcomeWaiters(limit: 2)
         try await waiters.waiting(for: 1, "program") { waiter in
-            await #expect(throws: OpenURLError(.limitsExceeded, "1 calls of program already wait for replies")) {
+            await #expect(throws: OpenURLError(.limitsExceeded, "1 calls of program are already waiting for replies")) {
                 try await waiters.waiting(for: 2, "program") { _ in }
             }
             waiters.end(1, .success(.taken))

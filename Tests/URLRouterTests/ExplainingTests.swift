@@ -107,7 +107,7 @@ import Testing
         #expect(usual.candidates[0].reason == "the first bundle id in byte order comes first")
         let picked = try await explain("com.example.b.desktop")
         #expect(picked.handler == "com.example.b")
-        #expect(picked.candidates[0].reason == "it is asked for; otherwise com.example.a would get this URL")
+        #expect(picked.candidates[0].reason == "it was asked for; otherwise com.example.a would get this URL")
         #expect(try await explain("org.openurl.Router1.desktop").handler == "com.example.a")
     }
 
@@ -146,13 +146,13 @@ import Testing
         #expect(asked.candidates.map(\.wins) == [true, false, false])
         #expect(
             asked.candidates.map(\.reason) == [
-                "it is asked for; otherwise com.example.hosts would get this URL",
-                "com.example.app is asked for; otherwise this one would get the URL", "com.example.app is asked for",
+                "it was asked for; otherwise com.example.hosts would get this URL",
+                "com.example.app was asked for; otherwise this one would get the URL", "com.example.app was asked for",
             ]
         )
         options.handler = "com.example.hosts"
         let usual = try await explain("app://a.example.com/", options)
-        #expect(usual.candidates[0].reason == "it is asked for, and would get this URL in any case")
+        #expect(usual.candidates[0].reason == "it was asked for, and would get this URL anyway")
         options.handler = "com.example.private"
         let other = try await explain("app:x", options)
         #expect(other.handler == nil)

@@ -328,7 +328,7 @@ import Testing
         case .backgroundTimeIsOver:
             switch state {
             case .running(_, .background), .suspending:
-                return blamed(first, "a background task of \(id) was still open when its time was over")
+                return blamed(first, "a background task of \(id) was still open when its time ran out")
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspended, .waking,
                 .ending:
                 return nothing

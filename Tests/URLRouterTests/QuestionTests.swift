@@ -365,7 +365,7 @@ import Testing
             try await failure(open("target:x", router))
                 == OpenURLError(
                     .notAllowed,
-                    "there is no desktop or terminal to ask whether to open it; "
+                    "there is no desktop or terminal on which to ask whether to open it; "
                         + "'openurl policy allow --source user target' allows it"
                 )
         )
@@ -374,7 +374,7 @@ import Testing
     @Test func lateReplyIsARefusal() async throws {
         let router = try await router("", person: FakePerson(always: .late), { $0.asks = true })
         let error = try await failure(open("target:x", router))
-        #expect(error.message.hasPrefix("nobody answered within "))
+        #expect(error.message.hasPrefix("the user was asked whether to open it, and did not answer within "))
     }
 
     @Test func cancelledRequestClosesItsQuestion() async throws {
@@ -516,7 +516,9 @@ import Testing
         let dialog = try await dialog("target:a&b")
         #expect(dialog.handler == "A (b)\\u{202E}name (com.example.target)")
         #expect(dialog.text.contains(" The program /"))
-        #expect(dialog.text.hasPrefix("An answer for later covers all your programs outside of sandboxes."))
+        #expect(
+            dialog.text.hasPrefix("If the answer is remembered, it applies to all your programs outside sandboxes.")
+        )
         #expect(DialogProgram.markup("<a href='x'>&\"") == "&lt;a href=&#39;x&#39;&gt;&amp;&quot;")
         let arguments = DialogProgram.zenity.arguments(dialog, .seconds(60))
         #expect(arguments.contains { $0.hasSuffix("target:a&amp;b") })

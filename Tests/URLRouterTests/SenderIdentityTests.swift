@@ -211,8 +211,8 @@ import Testing
             error
                 == OpenURLError(
                     .loopDetected,
-                    "com.example.sender is still opening the URL that this one follows from, "
-                        + "and they would wait for each other"
+                    "com.example.sender is still opening the URL that led to this one, "
+                        + "and each would wait for the other"
                 )
         )
         #expect(bus.opened == [])

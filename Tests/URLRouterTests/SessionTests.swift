@@ -261,7 +261,7 @@ import Testing
         bus.setProgress(of: Self.id, to: "open", .seconds(20))
         await process.waitForEnd()
         bus.answer("app:x", .failure(.fromBus(.noReply)))
-        let message = "open of com.example.app did not return within 20 seconds, and its main actor does not answer"
+        let message = "open of com.example.app did not return within 20 seconds, and its main actor is not responding"
         #expect(await request.value == OpenURLError(.timedOut, "\(message); its process was killed"))
         bus.release(Self.id)
     }

@@ -78,7 +78,7 @@ extension CallbackOptions: Record {
             throw .invalidValue("'answer-from' names more than \(Self.maximumSources) programs")
         }
         guard ([state].compactMap(\.self) + answerFrom).allSatisfy({ $0.utf8.count <= Self.maximumBytes }) else {
-            throw .invalidValue("'state' or 'answer-from' has a text of more than \(Self.maximumBytes) bytes")
+            throw .invalidValue("'state' or 'answer-from' has a string of more than \(Self.maximumBytes) bytes")
         }
         guard timeout.map({ .zero < $0 && $0 <= Self.maximumTimeout }) ?? true else {
             throw .invalidValue("'timeout' must be between 1 ms and a day")

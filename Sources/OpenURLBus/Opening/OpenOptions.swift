@@ -132,7 +132,7 @@ extension OpenOptions: Record {
             "desktop-entry",
             { $0.desktopEntry },
             { $0.desktopEntry = $1 },
-            "The desktop entry through which the desktop passes the URL; bytes that cannot stand in a URL are escaped."
+            "The desktop entry through which the desktop passes the URL; bytes that cannot appear in a URL are escaped."
         ),
         Field(
             contentTypeKey,
@@ -177,13 +177,13 @@ extension OpenOptions: Record {
             { $0.asksAtTerminal },
             { $0.asksAtTerminal = $1 },
             omitting: false,
-            "Whether the caller asks the person itself where the router would ask."
+            "Whether the caller itself asks the user where the router would ask."
         ),
         Field(
             "permission",
             { $0.permission },
             { $0.permission = $1 },
-            "The permission of a question that the person has answered with yes."
+            "The permission of a question that the user has answered with yes."
         )
     )
 

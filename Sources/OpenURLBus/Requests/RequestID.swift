@@ -19,6 +19,6 @@ public struct RequestID: RawRepresentable, Sendable, Hashable {
 
 extension RequestID: Word {
     package static func problem(with word: String) -> String {
-        "a request's name begins with a letter and has at most 64 letters, digits, dots, hyphens and underscores"
+        "a request's name must begin with a letter, and may have at most 64 letters, digits, dots, hyphens and underscores"
     }
 }

@@ -52,7 +52,7 @@ struct OptionalPatternArguments: ParsableArguments {
 
     /// Checks that a command line has either `--all` or a pattern.
     func validate(all: Bool) throws {
-        if all, source != nil || urls != nil { throw ValidationError("use --all without a source and URLs") }
+        if all, source != nil || urls != nil { throw ValidationError("use --all without a source or URLs") }
         if !all, source == nil, urls == nil { throw ValidationError("give the URLs or the source, or use --all") }
     }
 

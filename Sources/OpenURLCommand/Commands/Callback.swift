@@ -15,7 +15,7 @@ struct Callback: Command {
             the address has one. You need not register any other scheme: the desktop passes its URLs on while the command \
             waits.
             The exit status is 0 if the callback came, 1 if it carries error=, 3 if nothing opens the URL, 6 after the time \
-            limit, 7 if the program may not wait for these URLs, 11 after Ctrl-C, and 12 if another program waits for them.
+            limit, 7 if the program may not wait for these URLs, 11 after Ctrl-C, and 12 if another program is waiting for them.
             """
     )
 

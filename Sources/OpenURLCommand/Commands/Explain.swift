@@ -80,7 +80,7 @@ extension Explanation {
             let end = LocalTime.text(quarantinedUntil)
             rows.append([
                 "quarantine",
-                "crashed too often; not started before \(end); 'openurl activate --reset \(handler)' starts it now",
+                "crashed too often; will not be started until \(end); 'openurl activate --reset \(handler)' starts it now",
             ])
         }
         if let reach, reach != .known(.everyone) { rows.append(["reach", reach.rawValue]) }

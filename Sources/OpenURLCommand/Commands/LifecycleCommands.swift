@@ -70,7 +70,7 @@ struct Restart: LifecycleCommand {
         abstract: "End a handler and start it again.",
         discussion: """
             Use this after a build of the handler's program. \
-            Does what 'terminate' and 'activate' do, so the handler loses its saved state. A handler that does not run is only started.
+            Does what 'terminate' and 'activate' do, so the handler loses its saved state. A handler that is not running is just started.
             """
     )
 

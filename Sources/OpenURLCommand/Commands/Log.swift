@@ -15,7 +15,7 @@ struct Log: Command {
 
     @Option(
         help: .init(
-            "Show requests since then: 10m, 2h, 3d, or a date and time such as 2026-05-04T09:30.",
+            "Show requests since this time: 10m, 2h or 3d ago, or a date and time such as 2026-05-04T09:30.",
             valueName: "time"
         ),
         transform: PastTime.init

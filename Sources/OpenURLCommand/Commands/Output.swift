@@ -45,7 +45,7 @@ struct Output: Command {
         }
         if place.isElsewhere {
             invocation.errors.print(
-                "\(id) was started by hand, and writes where it was started; this is the output of its earlier processes"
+                "\(id) was started by hand, so its output goes to where it was started; this is the output of its earlier processes"
             )
         }
         var printer = OutputPrinter(invocation.output)

@@ -7,7 +7,7 @@ internal import URLOpener
 struct Parse: Command {
     static let configuration = CommandConfiguration(
         commandName: "parse",
-        abstract: "Parse URLs by RFC 1808.",
+        abstract: "Parse URLs according to RFC 1808.",
         discussion: """
             Prints each part unchanged, with its escapes. An absent part is shown as –, an empty one as ""; \
             with --json they are null and "". The exit status is 65 if an input is not a URL. Needs no router.
@@ -17,7 +17,7 @@ struct Parse: Command {
     @Option(help: .init("Resolve each input against this URL first.", valueName: "url"))
     var base: CommandLineArgument?
 
-    @Flag(name: .customShort("0"), help: "Read inputs from standard input that end in NUL instead of a newline.")
+    @Flag(name: .customShort("0"), help: "Read inputs that end in NUL instead of a newline from standard input.")
     var isSeparatedByNUL = false
 
     @OptionGroup var outputOptions: OutputOptions

@@ -6,7 +6,7 @@ internal import URLOpener
 struct Run: Command {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Run a program that gets all URLs of some schemes meanwhile.",
+        abstract: "Run a program that gets all URLs of the given schemes until it exits.",
         discussion: """
             Use this to try a build of a handler: it registers nothing and writes no file. The program gets the URLs even if \
             your default is another handler, until the program, this command or the router exits. The program must take \

@@ -99,7 +99,7 @@ struct Send: Command {
             case .success:
                 let missing = CommandFailure(
                     .noReply,
-                    "the router did not answer for the file",
+                    "the router did not report an outcome for the file",
                     exitStatus: ExitStatus.unavailable
                 )
                 return next.next() ?? .failure(missing)
@@ -119,7 +119,8 @@ extension CommandLineArgument {
         else { throw CommandFailure(unsendable: shown, "its name is not UTF-8") }
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            let reason = errno == ELOOP ? "it is a link; send the file behind it" : String(cString: strerror(errno))
+            let reason =
+                errno == ELOOP ? "it is a link; send the file that it points to" : String(cString: strerror(errno))
             throw CommandFailure(unsendable: shown, reason)
         }
         let file = UnixFD(owning: descriptor)

@@ -105,7 +105,7 @@ extension HandlerStatus {
     /// A note if the handler is temporarily not started; nil otherwise.
     var quarantine: String? {
         quarantinedUntil.map { end in
-            "\(id) crashed too often and is not started before \(LocalTime.text(end)); "
+            "\(id) crashed too often and will not be started until \(LocalTime.text(end)); "
                 + "'openurl activate --reset \(id)' starts it now"
         }
     }

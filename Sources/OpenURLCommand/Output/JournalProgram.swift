@@ -44,7 +44,7 @@ struct JournalProgram {
 
     private func start(isSilent: Bool) throws(CommandFailure) -> (pid: pid_t, descriptor: CInt) {
         var ends: [CInt] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw failure("there is no pipe: \(String(cString: strerror(errno)))") }
+        guard pipe(&ends) == 0 else { throw failure("cannot create a pipe: \(String(cString: strerror(errno)))") }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         defer { close(ends[1]) }
         var actions = posix_spawn_file_actions_t()

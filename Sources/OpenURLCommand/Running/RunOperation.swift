@@ -54,7 +54,7 @@ final class RunOperation {
                 // The router exited, and dropped the claim.
                 isLost = true
             } catch {
-                invocation.errors.print("the session bus and with it the claim are gone; the program keeps running")
+                invocation.errors.print("the session bus is gone, and so is the claim; the program keeps running")
                 while child.status == nil { child.handle(signals.take()) }
             }
             if let status = child.status { return status }

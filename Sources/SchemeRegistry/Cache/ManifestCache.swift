@@ -112,7 +112,7 @@ public struct ManifestCache: Sendable {
             for file in ["\(path)-journal", path] where unsafe unlink(file) != 0 && errno != ENOENT {
                 throw failure("\(error); it cannot be removed: \(FileError(code: errno))")
             }
-            throw failure("\(error); it is made again")
+            throw failure("\(error); it will be rebuilt")
         }
         switch state {
         case .empty, .current: return

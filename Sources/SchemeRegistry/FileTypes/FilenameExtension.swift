@@ -25,7 +25,7 @@ public struct FilenameExtension: Sendable, Hashable, CustomStringConvertible {
         public var description: String {
             switch self {
             case .empty: "is empty"
-            case .tooLong(let length): "has \(length) bytes; an extension has at most \(maximumLength)"
+            case .tooLong(let length): "has \(length) bytes; an extension may have at most \(maximumLength)"
             case .outerDot: "begins or ends with '.'; an extension is written without the dot"
             case .forbiddenCharacter(let scalar): "holds \(printable(scalar)); an extension is the end of a file's name"
             }

@@ -23,8 +23,8 @@ public struct TypeIdentifier: Sendable, Hashable, Comparable, CustomStringConver
         /// The error, worded to follow the name of the key.
         public var description: String {
             switch self {
-            case .tooLong(let length): "has \(length) bytes; a type identifier has at most \(maximumLength)"
-            case .missingElement: "needs two elements or more and no empty one, as in public.png"
+            case .tooLong(let length): "has \(length) bytes; a type identifier may have at most \(maximumLength)"
+            case .missingElement: "needs at least two elements, none of them empty, as in public.png"
             case .forbiddenCharacter(let scalar):
                 "holds \(printable(scalar)); a type identifier is made of letters, digits, '-', '_' and '.'"
             }

@@ -86,8 +86,8 @@ extension HandlerManifest {
         guard fileClaims.count > Self.maximumFileClaims || bytes > Self.maximumFileClaimBytes else { return nil }
         return ManifestProblem(
             key: "CFBundleDocumentTypes",
-            reason: "claims \(fileClaims.count) types and extensions of \(bytes) bytes; at most "
-                + "\(Self.maximumFileClaims) of \(Self.maximumFileClaimBytes) bytes are allowed"
+            reason: "claims \(fileClaims.count) types and extensions (\(bytes) bytes); at most "
+                + "\(Self.maximumFileClaims) (\(Self.maximumFileClaimBytes) bytes) are allowed"
         )
     }
 

@@ -95,7 +95,7 @@ struct DirectoryContents: Sendable, Hashable {
     }
 
     private static func silence(of file: String) -> Diagnostic {
-        Diagnostic(severity: .error, file: file, reason: "is on a file system that does not answer")
+        Diagnostic(severity: .error, file: file, reason: "is on a file system that is not responding")
     }
 
     /// Reads every entry again that declares, or may declare, the handler with an id.

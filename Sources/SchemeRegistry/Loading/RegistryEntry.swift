@@ -129,7 +129,7 @@ struct RegistryEntry {
         let id = handler.id.rawValue
         if handler.scope == .user, let prefix = BundleIdentifier.systemPrefixes.first(where: { id.hasPrefix($0) }) {
             let advice = "choose a name below a domain of your own"
-            throw invalid(key: key, "is \(id), and \(prefix)* belongs to the system; \(advice)")
+            throw invalid(key: key, "is \(id), but \(prefix)* belongs to the system; \(advice)")
         }
         guard let service = services[id], !service.isOwn(of: handler) else { return }
         let declaration = "\(printable(service.file)) declares it"

@@ -34,7 +34,7 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
         case .fileScheme: "a claim on the scheme file: comes before claims on types of files"
         case .fileType: "the narrowest type of the file comes first"
         case .rank: "the best LSHandlerRank comes first"
-        case .directory: "the user's directory comes before the system's, and those in their order"
+        case .directory: "the user's directory comes first, then the system's in the order of XDG_DATA_DIRS"
         case .association: "the desktop's own order (mimeapps.list, then the entries by directory and name)"
         case .registrationDate: "the earliest registration comes first"
         case .identifier: "the first bundle id in byte order comes first"
@@ -71,10 +71,10 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
         public var reason: String {
             switch self {
             case .unopposed: "nothing else claims this URL"
-            case .requested(nil): "it is asked for, and would get this URL in any case"
-            case .requested(let usual?): "it is asked for; otherwise \(usual) would get this URL"
-            case .notRequested(let id, isUsualWinner: true): "\(id) is asked for; otherwise this one would get the URL"
-            case .notRequested(let id, isUsualWinner: false): "\(id) is asked for"
+            case .requested(nil): "it was asked for, and would get this URL anyway"
+            case .requested(let usual?): "it was asked for; otherwise \(usual) would get this URL"
+            case .notRequested(let id, isUsualWinner: true): "\(id) was asked for; otherwise this one would get the URL"
+            case .notRequested(let id, isUsualWinner: false): "\(id) was asked for"
             case .won(let rule), .lost(_, let rule): rule.description
             }
         }

@@ -28,9 +28,9 @@ public struct HandlerCommand: Sendable, Hashable {
             case .unknownCode(let word):
                 "has an unknown code in '\(printable(word))'; the codes are %u for the URL and %f for a file, and %% is a "
                     + "percent sign"
-            case .codeInProgram: "has a code in its program"
+            case .codeInProgram: "has a percent sign in its first string, which is the program and takes no codes"
             case .codeInProgramText(let index):
-                "lets every sender of a URL write a part of the program in its word \(index); "
+                "has a code in argument \(index), which is the text of a program, so the sender of a URL could write a part of it; "
                     + "pass the URL as an argument of its own, which a shell reads as \"$1\""
             }
         }

@@ -18,7 +18,7 @@ extension HandlerManifest {
         let identifier = reader.required("CFBundleIdentifier") { try BundleIdentifier($0.string()) }
         let command = reader.optional("OUCommand") { value in
             if keys["CFBundleExecutable"] != nil {
-                throw WrongValue(description: "stands in the place of CFBundleExecutable")
+                throw WrongValue(description: "cannot be used together with CFBundleExecutable; remove one of them")
             }
             return try HandlerCommand(value.strings())
         }
@@ -28,7 +28,7 @@ extension HandlerManifest {
             : reader.optional("OUCommand") { try Executable($0.strings().first ?? "") }
         let desktopEntry = reader.optional("OUDesktopEntry") { value in
             for key in ["CFBundleExecutable", "OUCommand"] where keys[key] != nil {
-                throw WrongValue(description: "stands in the place of \(key)")
+                throw WrongValue(description: "cannot be used together with \(key); remove one of them")
             }
             return try value.desktopEntry()
         }

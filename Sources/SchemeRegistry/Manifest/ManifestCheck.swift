@@ -109,7 +109,7 @@ public enum ManifestCheck {
         case .path(let interpreter) where unsafe access(interpreter, X_OK) != 0:
             return "is \(printable(path)), a script for \(printable(interpreter)), which is not there"
         case .nameOnPath(let name) where programPath(named: name, in: searchPath) == nil:
-            return "is \(printable(path)), a script for \(printable(name)), which no directory of PATH has"
+            return "is \(printable(path)), a script for \(printable(name)), which is not in any directory on PATH"
         default: return nil
         }
     }
@@ -172,7 +172,7 @@ public enum ManifestCheck {
     private static func reason(ofIgnoredMode text: String) -> String? {
         if let mode = BackgroundMode(rawValue: text) {
             return mode.preventsSuspension
-                ? nil : "is \(mode.rawValue), which has no effect here: the handler is suspended"
+                ? nil : "is \(mode.rawValue), which has no effect here: the handler will be suspended anyway"
         }
         let reason = "is '\(printable(text))', which is not a mode and is ignored"
         return text.nearest(in: BackgroundMode.allCases.map(\.rawValue)).map { "\(reason); did you mean \($0)?" }

@@ -94,7 +94,7 @@ final class ManifestReader {
         for (name, value) in variables.sorted(by: { $0.key < $1.key }) {
             let path = "\(key).\(printable(name))"
             if name.isEmpty || name.contains("=") || name.unicodeScalars.contains("\0") {
-                report(path, "is not a name of an environment variable")
+                report(path, "is not a valid name for an environment variable")
             } else {
                 result[name] = self.value(value, of: path) { try $0.string(allowing: .anything) }
             }
@@ -185,7 +185,7 @@ extension PropertyListValue {
     func fileName() throws -> String {
         let name = try string()
         guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name != ".", name != ".." else {
-            throw WrongValue(description: "is not a name of a file")
+            throw WrongValue(description: "is not a file name")
         }
         return name
     }

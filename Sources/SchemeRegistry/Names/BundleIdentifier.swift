@@ -30,7 +30,7 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
         /// The error, worded to follow the name of the key.
         public var description: String {
             switch self {
-            case .tooLong(let length): "has \(length) bytes; a bundle identifier has at most \(maximumLength)"
+            case .tooLong(let length): "has \(length) bytes; a bundle identifier may have at most \(maximumLength)"
             case .noDot: "needs at least two elements, as in com.example.app"
             case .emptyElement: "has an empty element"
             case .leadingDigit(let element): "has an element that starts with a digit: \(element)"

@@ -29,7 +29,7 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         public var description: String {
             switch self {
             case .empty: "is empty"
-            case .tooLong(let length): "has \(length) bytes; a host has at most \(maximumLength)"
+            case .tooLong(let length): "has \(length) bytes; a host may have at most \(maximumLength)"
             case .emptyLabel: "has an empty label"
             case .misplacedWildcard: "has a '*' that is not the whole first label of a longer name, as in *.acme.com"
             case .forbiddenCharacter(let scalar):

@@ -29,7 +29,7 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
         public var description: String {
             switch self {
             case .empty: "is empty"
-            case .tooLong(let length): "has \(length) bytes; a scheme has at most \(maximumLength)"
+            case .tooLong(let length): "has \(length) bytes; a scheme may have at most \(maximumLength)"
             case .startsWith(let scalar): "starts with \(printable(scalar)); a scheme starts with a letter"
             case .forbiddenCharacter(let scalar):
                 "holds \(printable(scalar)); a scheme is made of letters, digits, '+', '-' and '.'"

@@ -101,7 +101,7 @@ struct BinaryPropertyListGuard {
             isReferences = true
         default: throw .corrupt("it has an object of unknown type")
         }
-        guard length <= offsetTable - next else { throw .corrupt("an object ends after the objects' end") }
+        guard length <= offsetTable - next else { throw .corrupt("an object extends past the end of the objects") }
         let range = next..<next + length
         return isReferences ? .references(range) : isText ? .text(range) : .bytes(length)
     }
@@ -123,10 +123,10 @@ struct BinaryPropertyListGuard {
             throw .corrupt("a count is not an integer")
         }
         let size = 1 << Int(bytes[next] & 0x0F)
-        guard size < offsetTable - next else { throw .corrupt("an object ends after the objects' end") }
+        guard size < offsetTable - next else { throw .corrupt("an object extends past the end of the objects") }
         let count = try Self.integer(in: bytes, at: next + 1, size: size)
         next += 1 + size
-        guard count <= bytes.count else { throw .corrupt("an object ends after the objects' end") }
+        guard count <= bytes.count else { throw .corrupt("an object extends past the end of the objects") }
         return count
     }
 

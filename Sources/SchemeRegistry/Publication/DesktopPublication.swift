@@ -249,12 +249,12 @@ public struct DesktopPublication: Sendable {
                 return
             }
             if existing.handler != handler.id.rawValue {
-                let reason = "is another program's entry, which the desktop takes instead of \(handler.id)"
+                let reason = "is another program's entry, which the desktop uses instead of that of \(handler.id)"
                 return fail(handler.id, Diagnostic(severity: .warning, file: existing.file, reason: reason))
             }
         }
         guard !isThere || own != nil || DesktopEntryFile.isLost(id, in: applicationDirectory) else {
-            let reason = "is in the place of the entry for \(handler.id), and was not written for it"
+            let reason = "was not written for \(handler.id), so that handler's entry cannot be written here"
             return fail(handler.id, Diagnostic(severity: .warning, file: file, reason: reason))
         }
         do {

@@ -70,15 +70,15 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
         case .routersOwn(let scheme): "the URLs of \(scheme): belong to the router"
         case .badType(let text): "'\(printable(text))' is not a MIME type of files, such as image/png"
         case .unknown(let id):
-            "nothing is called \(printable(id)); `openurl list` shows handlers and applications"
-        case .notClaimed(let id, let kind): "\(id) does not claim \(kind); its manifest has to"
+            "there is no handler or application called \(printable(id)); `openurl list` shows them all"
+        case .notClaimed(let id, let kind): "\(id) does not claim \(kind) in its manifest"
         case .fixed(let scheme, let owner):
             "\(scheme): stays with \(owner), which passes the URLs to an application; 'openurl default \(scheme) NAME.desktop' "
                 + "chooses the application"
         case .notAssigned(let id, let kind):
-            "\(id) does not claim \(kind); its desktop entry has to, with MimeType=\(kind.mimeType)"
+            "\(id) does not claim \(kind) in its desktop entry, which needs MimeType=\(kind.mimeType)"
         case .notPublished(let id):
-            "\(id) has no desktop entry of its own to choose; another program's is in its place, it cannot be written, "
+            "\(id) has no desktop entry of its own to choose: another program's is in its place, or it could not be written, "
                 + "or the manifest has OUReach local"
         case .noConfigurationDirectory:
             "there is no directory for the choice; set HOME or XDG_CONFIG_HOME to an absolute path"

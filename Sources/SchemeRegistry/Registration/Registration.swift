@@ -71,7 +71,7 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
         case .occupied(let entry):
             "\(printable(entry)) declares this id and is not a link; move it away, then register again"
         case .noUserDirectory:
-            "there is no user's directory for handlers; set HOME or XDG_DATA_HOME to an absolute path"
+            "the user has no directory for handlers; set HOME or XDG_DATA_HOME to an absolute path"
         case .fileSystem(let path, let reason): "\(printable(path)): \(reason)"
         }
     }

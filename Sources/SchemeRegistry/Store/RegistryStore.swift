@@ -193,7 +193,9 @@ public actor RegistryStore {
             return (loader: loader, hasChanged: hasChanged)
         }
         guard let update else {
-            log.warning("the applications of the desktop stay as they were: a file system does not answer")
+            log.warning(
+                "keeping the earlier list of the desktop's applications, because a file system is not responding"
+            )
             return false
         }
         applications = update.loader
@@ -211,7 +213,7 @@ public actor RegistryStore {
             Result { () throws(RegistrationError) in try body(directories, registry, services) }
         }
         guard let result else {
-            throw .fileSystem(path: path, reason: "the file system of the handler does not answer; try again later")
+            throw .fileSystem(path: path, reason: "the handler's file system is not responding; try again later")
         }
         return try result.get()
     }
@@ -331,7 +333,8 @@ public actor RegistryStore {
             } catch {
                 let file = desktop.writtenAssociationFile ?? "mimeapps.list"
                 let taken = kinds.map { "\($0)" }.joined(separator: ", ")
-                let reason = "\(taken) taken away from \(claimant), which cannot be made the default: \(error)"
+                let reason =
+                    "the handler takes \(taken) from \(claimant), which could not be made the default: \(error)"
                 problems.append(Diagnostic(severity: .warning, file: file, reason: reason))
             }
         }
@@ -360,7 +363,10 @@ public actor RegistryStore {
             if try before.forgetDefaults(of: handler, in: desktop) { return reload().adding(snapshot.changed) }
         } catch {
             let metadata = ["handler": "\(id)"].mapValues { "\($0)" as Logger.MetadataValue }
-            log.warning("the choices of a handler that is no longer registered stay: \(error)", metadata: metadata)
+            log.warning(
+                "the user's choices of a handler that is no longer registered could not be removed: \(error)",
+                metadata: metadata
+            )
         }
         return snapshot
     }
@@ -391,7 +397,7 @@ public actor RegistryStore {
             following = Following(watch: watch, changes: changes, onChange: onChange)
             followPaths()
         } catch {
-            log.warning("changes of the handlers' directories are not noticed: inotify_init1: \(error)")
+            log.warning("changes to the handlers' directories will not be noticed: inotify_init1: \(error)")
         }
     }
 
@@ -442,5 +448,5 @@ public actor RegistryStore {
 }
 
 private func notWatched(_ failure: UnwatchedPath) -> String {
-    "\(failure): its changes are not noticed"
+    "\(failure): changes to it will not be noticed"
 }

@@ -119,7 +119,8 @@ extension OpenResult {
         default:
             let type = value.signature.rawValue
             let message =
-                "'\(key)' in the reply of \(handler) has the type '\(type)'; --save writes texts, bytes and open files, and --json shows every value"
+                "'\(key)' in the reply of \(handler) has the type '\(type)'; --save writes strings, bytes and open files, "
+                + "and --json shows every value"
             throw CommandFailure(OpenURLError(.invalidReply, message))
         }
     }

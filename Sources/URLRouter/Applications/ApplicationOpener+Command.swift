@@ -19,15 +19,15 @@ extension ApplicationOpener {
         guard starting.refusal(of: request.account, 1) == nil else {
             throw OpenURLError(
                 .limitsExceeded,
-                "\(starting[request.account]) commands of \(request.id) are being started for \(request.account), "
-                    + "and one sender gets at most half of those that are left"
+                "\(starting[request.account]) commands of \(request.id) are already being started for \(request.account), "
+                    + "and one sender may use at most half of the free places"
             )
         }
         guard runningCommands.refusal(of: request.account, 1) == nil else {
             let running = runningCommands[request.account]
             throw OpenURLError(
                 .limitsExceeded,
-                "\(running) commands are running for \(request.account), and one sender gets at most half of those that are left"
+                "\(running) commands are already running for \(request.account), and one sender may use at most half of the free places"
             )
         }
         let command = StartingCommand()

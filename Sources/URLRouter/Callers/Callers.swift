@@ -247,7 +247,7 @@ final class Callers {
     /// - Throws: `limitsExceeded`, and the errors of `body`.
     func batching<Result>(_ count: Int, _ name: BusName?, _ body: () async throws -> Result) async throws -> Result {
         try await holding(count, of: \.batchedURLs, name, body) { held, account in
-            "\(held) URLs of \(account) in calls with several URLs have no answer yet, and \(count) more are too many"
+            "\(held) URLs of \(account) in calls with several URLs have no answer yet, and \(count) more would be too many"
         }
     }
 

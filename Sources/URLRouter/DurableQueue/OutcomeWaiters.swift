@@ -53,7 +53,10 @@ final class OutcomeWaiters {
         _ body: (Waiter) async throws -> Result
     ) async throws -> Result {
         guard shares.refusal(of: account, 1) == nil else {
-            throw OpenURLError(.limitsExceeded, "\(shares[account]) calls of \(account) already wait for replies")
+            throw OpenURLError(
+                .limitsExceeded,
+                "\(shares[account]) calls of \(account) are already waiting for replies"
+            )
         }
         shares.add(1, to: account)
         let waiter = Waiter(id)

@@ -151,7 +151,7 @@ final class Explainer {
         try destination.claimant.handler?.checkAccess(of: sender.handler?.id, sender.callerClass)
         let verdict = permissions.verdict(on: destination, from: sender.source)
         switch permissions.decision(verdict, on: destination, from: sender, options) {
-        case .go: throw OpenURLError(.notAllowed, "there is no question about the URL")
+        case .go: throw OpenURLError(.notAllowed, "the URL is allowed without a question, so it needs no permission")
         case .ask(let dialog): return permissions.give(dialog, to: caller)
         case .refuse(let error): throw error
         }

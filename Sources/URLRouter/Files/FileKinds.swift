@@ -41,7 +41,7 @@ final class FileKinds {
         guard let path = url.localFilePath else { return nil }
         let known: MimeType?
         if let type = options.contentType {
-            guard let type = MimeType(type) else { throw OpenURLError(.noHandler, "\(type) is not a type of files") }
+            guard let type = MimeType(type) else { throw OpenURLError(.noHandler, "\(type) is not a file type") }
             known = type
         } else {
             known = nil

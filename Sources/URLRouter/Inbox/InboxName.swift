@@ -16,7 +16,7 @@ struct InboxName: Hashable, CustomStringConvertible {
         var description: String {
             switch self {
             case .empty: "is empty"
-            case .tooLong(let length): "has \(length) bytes; a name has at most \(InboxName.maximumLength)"
+            case .tooLong(let length): "has \(length) bytes; a name may have at most \(InboxName.maximumLength)"
             case .hidden: "begins with '.'; a file in an inbox cannot be hidden"
             case .forbiddenCharacter(let scalar): "contains \(printable(scalar)); a name is one element of a path"
             }

@@ -122,9 +122,11 @@ actor OutputFiles {
             let watch = try PathWatch(on: loop) { [weak self] in self?.assumeIsolated { $0.readAll() } }
             watch.paths = [directory]
             self.watch = watch
-            for failure in watch.failures { log.warning("the output of handlers is copied late: \(failure)") }
+            for failure in watch.failures {
+                log.warning("the output of handlers will be copied with a delay: \(failure)")
+            }
         } catch {
-            log.warning("the output of handlers is copied late: \(error)")
+            log.warning("the output of handlers will be copied with a delay: \(error)")
         }
     }
 

@@ -47,7 +47,7 @@ struct ProgramStart: Sendable {
                 "needs a terminal (Terminal=true), but neither xdg-terminal-exec nor x-terminal-emulator is installed"
             case .untrusted(let reason): reason
             case .tooSlow(let limit): "the file system did not provide the file within \(limit.inWords)"
-            case .tooMany(let count): "\(count) of its starts are waiting for a file system that does not answer"
+            case .tooMany(let count): "\(count) of its starts are waiting for a file system that is not responding"
             }
         }
 

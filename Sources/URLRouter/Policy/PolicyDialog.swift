@@ -55,7 +55,8 @@ struct PolicyDialog: Sendable {
     var text: String {
         let question = "\(sender) wants to open this address with \(handler):"
         let isForAll = isMemorable && key.pattern.source == .callers(.user)
-        return isForAll ? "An answer for later covers all your programs outside of sandboxes. \(question)" : question
+        guard isForAll else { return question }
+        return "If the answer is remembered, it applies to all your programs outside sandboxes. \(question)"
     }
 
     /// Returns the error for a URL that was not opened, with the command that allows it.

@@ -75,12 +75,12 @@ final class Questions {
         case .reply(let reply) where reply.isYes: return
         case .reply(.late):
             throw dialog.refusal(
-                "nobody answered within \(limits.questionTime.inWords) whether to open it"
+                "the user was asked whether to open it, and did not answer within \(limits.questionTime.inWords)"
             )
         case .reply:
             throw OpenURLError(.notAllowed, "the user was asked whether to open it, and answered no")
         case .nobody:
-            throw dialog.refusal("there is no desktop or terminal to ask whether to open it")
+            throw dialog.refusal("there is no desktop or terminal on which to ask whether to open it")
         case .withdrawn:
             throw .withdrawn
         case .ended:

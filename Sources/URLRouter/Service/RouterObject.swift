@@ -185,7 +185,7 @@ public struct RouterObject: Sendable {
                             let claimants = registry.claimants(of: scheme)
                             list.add(claimants, for: scheme.rawValue, claimants)
                         }
-                        if list.omitted > 0 { router.log.warning("\(list.omitted) schemes find no room in the list") }
+                        if list.omitted > 0 { router.log.warning("\(list.omitted) schemes did not fit in the list") }
                         let schemes = list.elements
                         guard let own = await router.callers.ownIdentifier(of: call.sender) else { return schemes }
                         return schemes.compactMapValues { $0.contains(own) ? [own] : nil }
@@ -205,7 +205,9 @@ public struct RouterObject: Sendable {
                     }
                     var list = ListedTexts<String>()
                     for (file, problem) in problems { list.add(problem, for: file, [problem]) }
-                    if list.omitted > 0 { router.log.warning("the problems of \(list.omitted) files find no room") }
+                    if list.omitted > 0 {
+                        router.log.warning("the problems of \(list.omitted) files did not fit in the list")
+                    }
                     return list.elements
                 },
                 .signal(RegistryInterface.changed),

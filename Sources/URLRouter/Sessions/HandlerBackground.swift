@@ -53,7 +53,7 @@ final class HandlerBackground {
             if session.machine.connection == owner { process.isSuspendable = false }
         } catch {
             let reason = host.withoutSecrets("\(error)", of: id)
-            host.log.warning("\(id) did not go to the background in order: \(reason)")
+            host.log.warning("\(id) did not go to the background cleanly: \(reason)")
         }
         // In the meantime, the handler may have been in the foreground again, and may be on its next way to the
         // background.
@@ -119,7 +119,7 @@ final class HandlerBackground {
             suspendAnswered(false, by: owner)
         } catch {
             // Either the process exits next, or the watchdog acts.
-            host.log.debug("\(id) did not answer whether it can be stopped: \(error)")
+            host.log.debug("\(id) did not say whether it can be suspended: \(error)")
         }
     }
 
@@ -157,7 +157,7 @@ final class HandlerBackground {
             throw OpenURLError(.limitsExceeded, "\(process.tasks.count) background tasks of \(id) are already open")
         }
         guard timeRemaining > 0 else {
-            throw OpenURLError(.limitsExceeded, "the background time of \(id) is over")
+            throw OpenURLError(.limitsExceeded, "the background time of \(id) has run out")
         }
         let task = process.beginTask(name)
         recordTasks()
@@ -238,7 +238,7 @@ final class HandlerBackground {
 
     /// Asks the handler to end its tasks, once in each stay.
     private func expireTasks(of owner: BusName) {
-        host.log.notice("its background time is over", metadata: ["handler": "\(id)"])
+        host.log.notice("its background time has run out", metadata: ["handler": "\(id)"])
         process.stay.isExpiring = true
         timers.start(timers.background, in: host.limits.expirationNotice, .backgroundTimeIsOver)
         session.startTask { [self] in

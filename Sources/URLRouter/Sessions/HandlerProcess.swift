@@ -205,7 +205,7 @@ final class HandlerProcess {
     func noteProxy(_ pid: UInt32) {
         isHidden = true
         isSuspendable = false
-        suspensionProblem = "process \(pid), the proxy of its sandbox, hides which process it is"
+        suspensionProblem = "its process is hidden behind process \(pid), the proxy of its sandbox"
     }
 
     /// Notes the answer to a request. A handler that has just answered is not silent, even if an earlier question is

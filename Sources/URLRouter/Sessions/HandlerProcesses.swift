@@ -296,7 +296,7 @@ final class HandlerProcesses {
         do throws(CallError) {
             try await host.bus.terminate(id, at: owner, timeout: host.limits.endTimeout)
         } catch {
-            host.log.debug("\(id) did not exit when it is asked to: \(error)")
+            host.log.debug("\(id) did not exit when it was asked to: \(error)")
         }
     }
 

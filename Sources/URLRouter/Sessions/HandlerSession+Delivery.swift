@@ -103,7 +103,7 @@ extension HandlerSession {
         requests.remove(request)
         let loopDetected = OpenURLError(
             .loopDetected,
-            "\(id) is still opening the URL that this one follows from, and they would wait for each other"
+            "\(id) is still opening the URL that led to this one, and each would wait for the other"
         )
         request.resolve(.failure(isInCircle ? loopDetected : tooLate(request)))
         deliverWaiting()

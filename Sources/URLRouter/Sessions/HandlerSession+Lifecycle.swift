@@ -86,7 +86,7 @@ extension HandlerSession {
         if case .running(_, .background) = machine.state { handle(.timeOver) }
         // This is longer than the state's own watchdog, except if a person or a debugger holds the process.
         guard await wait(for: openTimeout, until: { if case .suspending = $0 { false } else { true } }) else {
-            throw OpenURLError(.timedOut, "\(id) did not answer whether it can be suspended")
+            throw OpenURLError(.timedOut, "\(id) did not say whether it can be suspended")
         }
         switch machine.state {
         case .running:

@@ -514,7 +514,7 @@ extension HandlerStateMachine {
     private mutating func backgroundTimeIsOver() -> [Effect] {
         switch state {
         case .running(let owner, .background), .suspending(let owner):
-            return kill(owner, "a background task of \(id) was still open when its time was over")
+            return kill(owner, "a background task of \(id) was still open when its time ran out")
         case .running(_, .inactive), .running(_, .foreground), .running(_, .leaving):
             return []
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspended, .waking, .ending:

@@ -168,7 +168,7 @@ final class ProgressWatchdog {
             try await bus.check(id, at: owner, timeout: session.machine.transitionTimeout)
             continueWatch(of: owner, in: session.machine.transitionTimeout)
         } catch .timedOut {
-            hangs(owner, "\(reason), and its main actor does not answer")
+            hangs(owner, "\(reason), and its main actor is not responding")
         } catch {
             continueWatch(of: owner, in: session.machine.transitionTimeout)
         }

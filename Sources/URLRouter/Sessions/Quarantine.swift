@@ -57,7 +57,7 @@ final class Quarantine {
         guard let timeLeft, let end else { return }
         throw OpenURLError(
             .launchFailed,
-            "\(id) crashed too often, \(limits.crashes) times within \(limits.crashPeriod.inWords); it is not started before "
+            "\(id) crashed too often, \(limits.crashes) times within \(limits.crashPeriod.inWords); it will not be started until "
                 + "\(clock(time_t(end))), in \(timeLeft.components.seconds + 1) s; 'openurl activate --reset \(id)' starts it now"
         )
     }

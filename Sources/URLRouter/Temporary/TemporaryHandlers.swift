@@ -87,7 +87,7 @@ final class TemporaryHandlers {
             guard let other = claims.first(where: { $0.value.schemes.contains(scheme) })?.key else { continue }
             throw OpenURLError(
                 .alreadyClaimed,
-                "\(other), which 'openurl run' started, already claims \(scheme):; end it first"
+                "\(other), which 'openurl run' started, already claims the scheme \(scheme); end it first"
             )
         }
         try count(claim.account)

@@ -128,7 +128,7 @@ final class Permissions {
             let dialog = PolicyDialog(destination, from: source)
             if let permission = options.permission, given.take(permission, dialog, source.uniqueName) { return .go }
             guard options.asksAtTerminal, caller.callerClass == .user else { return .ask(dialog) }
-            return .refuse(dialog.refusal("\(verdict.description), so someone must be asked"))
+            return .refuse(dialog.refusal("someone must be asked because of \(verdict.description)"))
         case .deny: return .refuse(denial(of: destination, verdict, source))
         }
     }
@@ -167,11 +167,18 @@ final class Permissions {
             return .refuse(verdict.refusal(dialog.key.pattern, to: delivery.context.source))
         }
         guard delivery.handler == destination.claimant.id else {
-            return .refuse(dialog.refusal("\(verdict.description), and the URL was accepted for \(delivery.handler)"))
+            return .refuse(
+                dialog.refusal(
+                    "someone must be asked because of \(verdict.description), and the URL was accepted for another handler, "
+                        + "\(delivery.handler)"
+                )
+            )
         }
         guard delivery.options.permission != nil else {
             return .refuse(
-                dialog.refusal("\(verdict.description), and nobody was asked when the URL was accepted")
+                dialog.refusal(
+                    "someone must be asked because of \(verdict.description), but nobody was asked when the URL was accepted"
+                )
             )
         }
         return .go

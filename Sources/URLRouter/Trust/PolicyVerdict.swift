@@ -29,9 +29,9 @@ struct PolicyVerdict: Sendable {
         switch reason {
         case .rule(let rule): "the rule '\(rule.text)' \(rule.place)"
         case .answer(let answer, _): "a remembered answer for \(answer.key.pattern)"
-        case .remoteCaller: "the router asks about URLs from other hosts"
-        case .localFile: "the router opens no files for programs in a sandbox"
-        case .manifest(let handler): "the manifest of \(handler.id) asks for a question (OUAsk)"
+        case .remoteCaller: "the router's own rule about URLs from other hosts"
+        case .localFile: "the router's own rule about files and sandboxes"
+        case .manifest(let handler): "the key OUAsk in the manifest of \(handler.id)"
         case .none: "no rule"
         }
     }

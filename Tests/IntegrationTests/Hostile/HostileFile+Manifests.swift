@@ -57,7 +57,7 @@ extension HostileFile {
             bad("digit", "1a", "starts with '1'; a scheme starts with a letter"),
             bad("plus", "+a", "starts with '+'; a scheme starts with a letter"),
             bad("blank", "", "is empty"),
-            bad("long", String(repeating: "a", count: 65), "has 65 bytes; a scheme has at most 64"),
+            bad("long", String(repeating: "a", count: 65), "has 65 bytes; a scheme may have at most 64"),
             bad("huge", String(repeating: "a", count: 900_000), "has 900000 bytes; at most 1024 are allowed"),
             keys("none", types(""), "CFBundleURLTypes[0].CFBundleURLSchemes: is missing"),
             keys(
@@ -89,7 +89,7 @@ extension HostileFile {
             bad("dots", "a..b", "has an empty label"),
             bad("star", "a.*.b", "has a '*' that is not the whole first label of a longer name, as in *.acme.com"),
             bad("slash", "a/b", "holds '/'; a host is made of letters, digits, '-', '_' and '.'"),
-            bad("long", String(repeating: "a", count: 254), "has 254 bytes; a host has at most 253"),
+            bad("long", String(repeating: "a", count: 254), "has 254 bytes; a host may have at most 253"),
         ]
     }()
 
@@ -115,7 +115,7 @@ extension HostileFile {
             bad(
                 "long",
                 "com." + String(repeating: "a", count: 252),
-                "has 256 bytes; a bundle identifier has at most 255"
+                "has 256 bytes; a bundle identifier may have at most 255"
             ),
             bad(
                 "other",
@@ -245,7 +245,7 @@ extension HostileFile {
             bad(
                 "variable",
                 "<key>OUEnvironment</key><dict><key>A=B</key><string>x</string></dict>",
-                "OUEnvironment.A=B: is not a name of an environment variable"
+                "OUEnvironment.A=B: is not a valid name for an environment variable"
             ),
             bad(
                 "variables",
@@ -255,7 +255,7 @@ extension HostileFile {
             bad(
                 "image",
                 "<key>UILaunchImageFile</key><string>../../etc/passwd</string>",
-                "UILaunchImageFile: is not a name of a file"
+                "UILaunchImageFile: is not a file name"
             ),
             bad(
                 "sources",

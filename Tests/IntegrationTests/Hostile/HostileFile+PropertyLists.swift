@@ -122,7 +122,7 @@ extension HostileFile {
         }
         let table = damaged("its table of offsets is not within the file")
         let sizes = damaged("its trailer gives integers of impossible size")
-        let end = damaged("an object ends after the objects' end")
+        let end = damaged("an object extends past the end of the objects")
         let large = damaged("a number is too large")
         let unknown = damaged("it has an object of unknown type")
         let foreign = damaged("it refers to an object that it does not have")
