@@ -66,7 +66,7 @@
         }
     }
 
-    /// Reads a text. Bytes that are not UTF-8 are replaced: a check would look at each byte again after the checksum.
+    /// Reads a string. Bytes that are not UTF-8 are replaced: a check would look at each byte again after the checksum.
     @inlinable
     public mutating func string() throws(Mismatch) -> String {
         let count = try self.count()

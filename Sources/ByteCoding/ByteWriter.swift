@@ -35,7 +35,7 @@ public struct ByteWriter {
         bytes.append(flag ? 1 : 0)
     }
 
-    /// Appends a text after its count of bytes in UTF-8.
+    /// Appends a string after its count of bytes in UTF-8.
     public mutating func write(_ text: String) {
         var text = text
         text.withUTF8 {

@@ -13,7 +13,7 @@ public struct Checksum {
         for index in bytes.indices { unsafe add(bytes[index]) }
     }
 
-    /// Adds the bytes of a text.
+    /// Adds the bytes of a string.
     public mutating func add(_ text: String) {
         for byte in text.utf8 { add(byte) }
     }

@@ -4,7 +4,7 @@ struct Finding: Sendable, Hashable, Encodable {
     enum Level: String, Sendable, Hashable, Encodable {
         /// All is well.
         case ok
-        /// A URL may go another way than a person expects.
+        /// A URL may not go the way that a person expects.
         case warn
         /// A URL does not arrive.
         case fail

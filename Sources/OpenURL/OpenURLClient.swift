@@ -12,14 +12,14 @@ public import Reactor
 /// ```
 ///
 /// One client is enough for a program, because it holds its connections to the router and its own event loop. If the
-/// router is running, the connection is a socket of the router. Otherwise it is the session bus, which starts the
-/// router. Several tasks may use the client at the same time. If one task opens several URLs, they arrive in this
-/// order.
+/// router is running, the connection goes through the router's own socket. Otherwise it goes through the session bus,
+/// which starts the router. Several tasks may use the client at the same time. If one task opens several URLs, they
+/// arrive in the order in which it opens them.
 public struct OpenURLClient: Sendable {
     let ways: WaysToRouter
 
-    /// Connects to the router of the session: over its own socket if it runs, otherwise over the session bus, which
-    /// starts it.
+    /// Connects to the router of the session: over its own socket if it is running, otherwise over the session bus,
+    /// which starts it.
     ///
     /// - Throws: ``OpenURLClientError/unavailable(_:)`` if there is no session bus.
     public init() async throws(OpenURLClientError) {
@@ -64,8 +64,8 @@ public struct OpenURLClient: Sendable {
 
     /// Creates a client that uses an existing connection of the program.
     ///
-    /// The connection stays the program's. Call ``close()`` only if you no longer need it, because that closes the
-    /// connection and stops its event loop.
+    /// The connection still belongs to the program. Call ``close()`` only if you no longer need it, because that closes
+    /// the connection and stops its event loop.
     public init(connection: Connection) {
         ways = WaysToRouter(only: WayToRouter(bus: connection))
     }
@@ -75,12 +75,12 @@ public struct OpenURLClient: Sendable {
 
     /// Opens a URL, and returns when the handler has accepted it.
     ///
-    /// As soon as the URL is at the router, the router keeps it. It therefore reaches the handler even if your program
+    /// Once the URL has reached the router, the router keeps it. It therefore reaches the handler even if your program
     /// exits while the handler is starting.
     ///
-    /// If the task is cancelled, so is the request, and the method does not wait for the outcome. When no handler has
-    /// the URL yet, it is no longer delivered; a handler that has it is asked to stop. If the router has stored the
-    /// URL, it stays in the queue.
+    /// If the task is cancelled, so is the request, and the method does not wait for the outcome. If no handler has the
+    /// URL yet, it is not delivered; a handler that has it is asked to stop. If the router has stored the URL, it stays
+    /// in the queue.
     ///
     /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause, or another ``OpenURLClientError`` if the router
     ///   does not answer; `CancellationError` if the task is cancelled.
@@ -187,11 +187,11 @@ public struct OpenURLClient: Sendable {
         try await call(RouterInterface.canOpenURL, url.description)
     }
 
-    /// Returns a warning if another program than the installed router owns the router's name.
+    /// Returns a warning if a program other than the installed router owns the router's name.
     ///
-    /// It is `nil` if the router has its name, if no router runs, or if this program cannot know, because a program in
-    /// a sandbox sees no other processes. The client sends nothing to such a program, unless `OPENURL_ROUTER` in the
-    /// environment names it.
+    /// It is `nil` if the router has its name, if no router is running, or if this program cannot know, because a
+    /// program in a sandbox sees no other processes. The client sends nothing to such a program, unless
+    /// `OPENURL_ROUTER` in the environment names it.
     public func routerWarning() async -> String? {
         do {
             return try await ways.call { await $0.check?.warning() }
@@ -238,7 +238,7 @@ func withErrorsOfClient<Result>(_ body: () async throws -> Result) async throws 
 }
 
 extension WayToRouter {
-    /// Throws if another program than the router has the router's name.
+    /// Throws if a program other than the router has the router's name.
     func refuseStranger() async throws(OpenURLClientError) {
         if let warning = await check?.warning() { throw .unavailable(warning) }
     }
@@ -259,7 +259,7 @@ extension WayToRouter {
         }
     }
 
-    /// Cancels a request. The connection keeps messages in order, so the router has received the request before.
+    /// Cancels a request. The connection keeps messages in order, so the router has already received the request.
     private func withdraw(_ token: HandleToken?) async {
         guard let path = path(of: token) else { return }
         do throws(CallError) {

@@ -40,7 +40,7 @@ struct WayToRouter: Sendable {
 /// A client's connections to the router: over the lane while the router listens there, otherwise over the bus, which
 /// starts a router.
 ///
-/// To keep its URLs in order, a client changes its way only while none of its calls waits for an answer.
+/// To keep its URLs in order, a client changes its way only while none of its calls is waiting for an answer.
 final class WaysToRouter: Sendable {
     private struct State {
         var lane: WayToRouter?

@@ -57,8 +57,8 @@ public enum RouterInterface {
     ///
     /// The caller opens the files, because the router never opens a path for a caller. In the options, `handler` must
     /// name a handler that claims the type of each file. This handler owns the copies, and deletes them. If a file was
-    /// not opened, the router removes it from the inbox, unless the handler may have acted on it. An inbox has at most
-    /// 10,000 files and 1 GiB. If one file fails, the others are still opened.
+    /// not opened, the router removes it from the inbox, unless the handler may have acted on it. An inbox may have at
+    /// most 10,000 files and 1 GiB. If one file fails, the others are still opened.
     public static let openFiles = Method<Arguments<[SentFile], OpenOptions>, [OpenOutcome]>(
         name,
         "OpenFiles",
@@ -204,8 +204,8 @@ public enum LifecycleInterface {
     /// Returns each registered handler that has a program, with its state, and each handler that is no longer
     /// registered but is still running.
     ///
-    /// A command (`OUCommand`) is active while its program runs for a URL. If several processes run, the list has the
-    /// one that started last.
+    /// A command (`OUCommand`) is active while its program runs for a URL. If several processes are running, the list
+    /// has the one that started last.
     ///
     /// If another program started a process, the router notices it at one of three moments: when the router starts,
     /// when a request is for the handler, and at this call. From then on it follows the process.
@@ -231,7 +231,8 @@ public enum LifecycleInterface {
     /// output is not searched for secrets, and a confined program cannot read the place anyway.
     public static let output = Method<String, OutputPlace>(name, "Output", inputs: ["id"], outputs: ["place"])
     /// Prevents the suspension of the calling handler until the task ends ("Executing a Finite-Length Task in the
-    /// Background"). Returns the task's number and the remaining time in milliseconds. The name has at most 256 bytes.
+    /// Background"). Returns the task's number and the remaining time in milliseconds. The name may have at most 256
+    /// bytes.
     ///
     /// All tasks together have the time of ``backgroundTimeRemaining``, whichever methods of ``HandlerInterface`` the
     /// handler implements. If a task is still open when the time is up, the handler is killed;
@@ -256,10 +257,10 @@ public enum LifecycleInterface {
         outputs: ["remaining"]
     )
     /// Reports to the caller of a request how much of the work is done. The arguments are ``OpenContext/requestID``, a
-    /// fraction from 0 to 1, and a text for a person.
+    /// fraction from 0 to 1, and some text for a person.
     ///
     /// Only the handler that has the request may call this; otherwise the error is ``OpenURLError/Code/notAllowed``. If
-    /// the fraction is outside its range, the nearest one counts, and a text is cut off after 256 bytes. Nothing is
+    /// the fraction is outside its range, the nearest one counts, and text is cut off after 256 bytes. Nothing is
     /// reported to a caller without a handle (``RequestInterface``).
     public static let reportProgress = Method<Arguments<String, Double, String>, Empty>(
         name,
@@ -284,8 +285,8 @@ public enum LifecycleInterface {
     /// Notifies a running handler of a change. It never starts a handler.
     ///
     /// While the handler is suspended, the router keeps the latest value of each kind. The handler gets these values
-    /// when it wakes, before the URL ("Queued notifications", Table 4-1). A kind has at most 128 bytes, a value 64 KiB,
-    /// and all values that wait for one handler 1 MiB. A value cannot hold descriptors.
+    /// when it wakes, before the URL ("Queued notifications", Table 4-1). A kind may have at most 128 bytes, a value 64
+    /// KiB, and all values that wait for one handler 1 MiB. A value cannot hold descriptors.
     public static let notify = Method<Arguments<String, String, Value>, Empty>(
         name,
         "Notify",
@@ -334,8 +335,8 @@ public enum HandlerInterface {
         inputs: ["url", "context"],
         outputs: ["handled", "answer", "trace"]
     )
-    /// Asks the handler to stop its work on a URL, because the caller cancelled the request or its time limit is over.
-    /// The argument is ``OpenContext/requestID``.
+    /// Asks the handler to stop its work on a URL, because the caller cancelled the request or its time limit has
+    /// expired. The argument is ``OpenContext/requestID``.
     ///
     /// This returns at once. The call of ``open`` for the URL then returns soon, with the error
     /// ``OpenURLError/Code/cancelled`` or with any other outcome. If the handler does not have the request, it ignores
@@ -378,7 +379,7 @@ public enum HandlerInterface {
     /// Returns as soon as the main actor can run, without waiting for the events in the queue.
     ///
     /// While a method waits for something, the main actor is free; while it hangs, it is not. When the time limit of
-    /// `open` is over and the main actor does not answer, the router ends the process.
+    /// `open` has run out and the main actor is not responding, the router ends the process.
     public static let check = Method<Empty, Empty>(name, "Check")
 
     /// Asks the handler to exit, as `SIGTERM` does. Returns before it has exited.

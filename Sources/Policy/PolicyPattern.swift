@@ -151,7 +151,8 @@ package struct PolicyURL: Sendable, Hashable {
     /// Schemes in whose URLs a browser finds a host, whatever the number of slashes (URL Standard, "special scheme").
     private static let schemesWithAHost: Set<String> = ["http", "https", "ws", "wss", "ftp"]
 
-    /// Whether another program may see another host in the URL than this one, or a host where there is none.
+    /// Whether another program may see a different host in the URL than this program does, or a host where there is
+    /// none.
     ///
     /// A browser sees a host in `http:/example.com/`, maps letters such as a full-width `e`, decodes escapes, and sees
     /// 127.0.0.1 in `2130706433`, `0x7f.1` and `[::ffff:7f00:1]`. A program in C may cut a host at an escaped NUL.

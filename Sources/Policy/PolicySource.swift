@@ -63,7 +63,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
         return String(text)
     }
 
-    /// Whether a text is a name that a rule can contain.
+    /// Whether a string is a name that a rule can contain.
     static func isName(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.utf8.count <= maximumLength
             && text.unicodeScalars.allSatisfy { isNameScalar($0) || $0 == "." || $0 == "+" || $0 == ":" }
@@ -115,7 +115,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Whether a text can be read as an identifier without a mark.
+/// Whether a string can be read as an identifier without a mark.
 private func isIdentifier(_ text: String) -> Bool {
     do throws(BundleIdentifier.ParseError) {
         _ = try BundleIdentifier(text)
@@ -125,7 +125,7 @@ private func isIdentifier(_ text: String) -> Bool {
     }
 }
 
-/// Why a text is not a rule, worded for the person who wrote it.
+/// Why a string is not a rule, worded for the person who wrote it.
 package struct PolicySyntaxError: Error, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -21,7 +21,7 @@ package struct PolicyText: Sendable, Hashable {
         case problem(String, mayRefuse: Bool)
     }
 
-    /// Splits a text into lines, without any byte order mark at the beginning.
+    /// Splits a string into lines, without any byte order mark at the beginning.
     package init(_ text: String = "") {
         let scalars = text.unicodeScalars
         lines = scalars.dropFirst(scalars.first == "\u{FEFF}" ? 1 : 0)

@@ -57,7 +57,7 @@ package enum ProcessProgram {
         bytes(ofNeighbour: name).flatMap { String(validating: $0.dropLast(), as: UTF8.self) }
     }
 
-    /// Returns the same path as ``path(ofNeighbour:)``, for system calls: a directory may have any name.
+    /// Returns the same path as ``path(ofNeighbour:)``, as bytes for system calls, because it need not be valid text.
     ///
     /// - Returns: The bytes of the path and a zero; nil, with the reason in `errno`, if the kernel does not report the
     ///   directory.

@@ -2,8 +2,8 @@ internal import CLinux
 internal import Glibc
 public import SystemPackage
 
-/// A thread for one piece of work that may block for any length of time, such as a call to a file system that does not
-/// answer.
+/// A thread for one piece of work that may block for any length of time, such as a call to a file system that is not
+/// responding.
 public enum HelperThread {
     /// Runs work in a thread of its own and waits for its result, but no longer than a time limit.
     ///
@@ -56,7 +56,7 @@ public enum HelperThread {
                 var clock = clockid_t()
                 if pthread_getcpuclockid(pthread_self(), &clock) == 0 { state.clock = clock }
             }
-            // A step wakes no thread: the one that waits looks at the steps when its patience is over.
+            // A step wakes no thread: the one that waits looks at the steps when its patience has run out.
             let result = work { meeting.change { $0.steps += 1 } }
             var isLate = false
             meeting.change {

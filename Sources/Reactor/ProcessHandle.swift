@@ -133,7 +133,7 @@ public final class ProcessHandle {
     }
 
     /// Starts a program in a new session. Returns when the program's file has been loaded, which can take any length of
-    /// time if its file system does not answer. You may call this on any thread.
+    /// time if its file system is not responding. You may call this on any thread.
     ///
     /// No shell is involved. The program inherits only the descriptors 1 and 2; its standard input is empty. No signal
     /// is blocked, all signals have their default actions, and the environment is the one given.

@@ -7,7 +7,7 @@ internal import SystemPackage
 /// Each path is walked from the root, following links step by step. At each step the entry is first watched and then
 /// inspected, so that no change between the two is lost.
 ///
-/// An entry reports its own removal or replacement. So the directories on the way are not watched for changes of their
+/// An entry reports its own removal or replacement. So the directories on the way are not watched for changes to their
 /// entries, which would be many in a home directory or `/tmp`. Three cases do need the directory of an entry:
 ///
 /// - An entry that does not exist yet.

@@ -23,7 +23,7 @@ package struct RouterIdentity: Sendable {
     private static let sizeLimit = 4096
 
     /// Finds the programs in the files that the bus uses. Nil if every program counts as the router, and in a sandbox,
-    /// which sees other processes than the bus.
+    /// which sees processes other than the bus does.
     package init?(environment: (String) -> String?) {
         let named = environment(Self.variable)
         guard unsafe access("/.flatpak-info", F_OK) != 0, environment("SNAP") == nil, named != "any" else { return nil }

@@ -8,7 +8,7 @@ public final class Statement {
     init(_ sql: String, in database: Database) throws(SQLiteError) {
         var prepared: OpaquePointer?
         try database.check(sqlite3_prepare_v3(database.handle, sql, -1, 0, &prepared, nil))
-        // If a text contains no statement, SQLite compiles it to nothing.
+        // If a string contains no statement, SQLite compiles it to nothing.
         guard let prepared else { throw SQLiteError(code: SQLITE_MISUSE, database: nil) }
         self.database = database
         handle = prepared
@@ -21,7 +21,7 @@ public final class Statement {
     /// Makes SQLite copy a value. In C, this is `SQLITE_TRANSIENT`, a cast that Swift does not import.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
-    /// Sets a parameter to a text.
+    /// Sets a parameter to a string.
     public func bind(_ parameter: Int, _ text: String) throws(SQLiteError) {
         try database.check(sqlite3_bind_text(handle, CInt(parameter), text, -1, Self.copied))
     }

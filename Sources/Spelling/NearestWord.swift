@@ -1,9 +1,9 @@
 extension String {
     /// Returns the word that this text was most likely meant to be; nil if none is near enough.
     ///
-    /// The distance counts inserted, missing and changed bytes, and exchanges of two neighbours. A text of three to
+    /// The distance counts inserted, missing and changed bytes, and exchanges of two neighbours. A string of three to
     /// five bytes may have one mistake, a longer one two. Case does not count for ASCII letters, so the same word in
-    /// another case is the nearest. If a text has fewer than three or more than 64 bytes, nothing is near it.
+    /// another case is the nearest. If a string has fewer than three or more than 64 bytes, nothing is near it.
     ///
     /// - Parameter words: the words, without the text itself. If two are at the same distance, the first one is
     ///   returned.
@@ -36,7 +36,7 @@ private func lowercasedBytes(_ text: String) -> [UInt8] {
     text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
 }
 
-/// Counts the mistakes between two texts (optimal string alignment).
+/// Counts the mistakes between two strings (optimal string alignment).
 private func mistakes(between left: [UInt8], and right: [UInt8]) -> Int {
     // Rows of the table for the bytes of `left`: the one before the last, the last, and the one being filled.
     var earlier: [Int] = []

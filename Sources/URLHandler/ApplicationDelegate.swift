@@ -37,7 +37,7 @@ public protocol ApplicationDelegate: AnyObject {
     /// If the method throws, it declines the URL, and the sender receives the error's description as the reason.
     ///
     /// The method runs in a task of its own, which is cancelled if the sender withdraws the URL, or when its time limit
-    /// is over. Even then the answer still counts. Throw `CancellationError` to report that the URL was cancelled.
+    /// expires. Even then the answer still counts. Throw `CancellationError` to report that the URL was cancelled.
     /// During long work, call ``Application/reportProgress(_:_:)``.
     ///
     /// - Parameters:
@@ -81,10 +81,10 @@ public protocol ApplicationDelegate: AnyObject {
     /// If a URL woke the handler, it is opened next.
     func applicationWillEnterForeground(_ application: Application) async
 
-    /// Tells the delegate that the system is short of memory, so that it frees everything it can create again.
+    /// Tells the delegate that the system is short of memory. Free everything that you can create again.
     func applicationDidReceiveMemoryWarning(_ application: Application) async
 
-    /// Tells the delegate that something has changed that the handler watches.
+    /// Tells the delegate that something the handler watches has changed.
     ///
     /// If the handler was suspended during the changes, it receives only the latest value of each kind, before the URL
     /// that wakes it ("Processing Queued Notifications at Wakeup Time").
@@ -138,7 +138,7 @@ public protocol ApplicationDelegate: AnyObject {
         didDecodeRestorableStateWith coder: RestorableStateCoder
     ) async throws
 
-    /// Tells the delegate that the process ends when this method returns. Its state has been saved before.
+    /// Tells the delegate that the process ends when this method returns. Its state has already been saved.
     ///
     /// This is not called if the process is killed, or ends while it is suspended.
     func applicationWillTerminate(_ application: Application) async

@@ -26,7 +26,7 @@ struct RouterParts {
     var scopes: ProcessScopes?
     /// The router's unique name.
     var uniqueName: BusName?
-    /// Makes the object that asks the person.
+    /// Makes the object that asks the user.
     var person: (HandlerLauncher) -> any PersonAsking = { _ in Nobody() }
     /// Decides whether the process that owns a handler's name is the handler; nil for the router's own rules.
     var examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)?

@@ -311,7 +311,8 @@ public actor URLRouter {
         await deliveries?.run()
     }
 
-    /// Refuses the questions that wait for the person, and ends the calls, the claims on callbacks and the deliveries.
+    /// Refuses the questions that are waiting for the user, and ends the calls, the claims on callbacks and the
+    /// deliveries.
     ///
     /// It returns when the deliveries in progress have ended and every accepted URL is stored. Release the name right
     /// after this, because the next router reads the queue when it starts.
@@ -333,8 +334,8 @@ public actor URLRouter {
         callbacks.publisher = publisher
     }
 
-    /// Relieves memory whenever the kernel reports that programs wait for memory. Call this once. If a kernel has no
-    /// pressure information, nothing happens.
+    /// Relieves memory whenever the kernel reports that programs are waiting for memory. Call this once. If a kernel
+    /// has no pressure information, nothing happens.
     public func watchMemory() {
         do throws(Errno) {
             try PressureWatch.start(on: loop) { [unowned self] in

@@ -5,9 +5,9 @@ package struct FileVersion: Sendable, Hashable {
     package let device: UInt64
     package let inode: UInt64
     package let size: Int64
-    /// Time of the last change of the contents, in nanoseconds since 1970.
+    /// Time of the last change to the contents, in nanoseconds since 1970.
     package let modified: Int64
-    /// Time of the last change of the contents or the status, in nanoseconds since 1970. Programs cannot set it.
+    /// Time of the last change to the contents or the status, in nanoseconds since 1970. Programs cannot set it.
     package let changed: Int64
 
     /// Creates the version of a file with this status.
@@ -34,7 +34,7 @@ package struct FileVersion: Sendable, Hashable {
         device == other.device && inode == other.inode && size == other.size && modified == other.modified
     }
 
-    /// Returns whether every later change will have another time than ``changed``.
+    /// Returns whether every later change will have a time other than ``changed``.
     ///
     /// File systems take the time from a clock that ticks every few milliseconds, so if there are two changes within
     /// one tick, the second leaves no mark.

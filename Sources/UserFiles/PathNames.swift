@@ -1,7 +1,7 @@
 /// Returns the names on a path, in their order.
 ///
 /// Like the kernel, every function here looks at bytes. For Swift, a slash with a combining mark after it is not a
-/// slash, and texts of different bytes may be equal.
+/// slash, and strings of different bytes may be equal.
 package func names(onPath path: String) -> [String] {
     path.utf8.split(separator: slash).map { String(Substring($0)) }
 }

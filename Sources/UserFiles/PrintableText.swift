@@ -7,7 +7,7 @@ package func printable(_ scalar: Unicode.Scalar) -> String {
     return "U+" + String(repeating: "0", count: max(0, 4 - hex.count)) + hex
 }
 
-/// Returns a text for a message: every character but printable ASCII is escaped, and the text ends after 1000 bytes.
+/// Returns a string for a message: every character but printable ASCII is escaped, and the text ends after 1000 bytes.
 package func printable(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
@@ -18,7 +18,7 @@ package func printable(_ text: String) -> String {
     return result
 }
 
-/// Returns a text as one line of a log. Misleading characters are escaped, and all others stay.
+/// Returns a string as one line of a log. Misleading characters are escaped, and all others stay.
 package func printableLine(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isMisleading) else { return text }
     var result = ""
@@ -41,7 +41,7 @@ package func isMisleading(_ scalar: Unicode.Scalar) -> Bool {
     }
 }
 
-/// Returns a text as one word of a command line for a person to copy, in single quotes if it needs them.
+/// Returns a string as one word of a command line for a person to copy, in single quotes if it needs them.
 ///
 /// If the text has misleading characters, it is escaped for display instead, and cannot be copied.
 package func quotedForShell(_ text: String) -> String {

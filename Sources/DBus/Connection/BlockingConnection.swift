@@ -321,7 +321,7 @@ public final class BlockingConnection {
     /// show.
     public func hasOwner(_ name: BusName) -> Bool { calledNames.owner(of: name) != nil }
 
-    /// Counts a call of a name. If it is the first, asks the bus for the name's owner and for changes of the owner.
+    /// Counts a call to a name. If it is the first, asks the bus for the name's owner and for changes of owner.
     private func follow(_ name: BusName) throws(CallError) {
         guard isOnBus, name.changesOwner, calledNames.beginCall(of: name) else { return }
         questions[try sendCall(BusDriver.addMatch, on: BusDriver.object, BusDriver.ownerRule(name))] = name

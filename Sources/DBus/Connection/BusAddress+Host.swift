@@ -6,7 +6,7 @@ extension BusAddress {
     ///
     /// - Parameters:
     ///   - host: The machine as ssh takes it: `HOST` or `USER@HOST`.
-    ///   - asks: Whether ssh may ask the person at the terminal, for a password or about an unknown host.
+    ///   - asks: Whether ssh may ask the user at the terminal, for a password or about an unknown host.
     /// - Returns: Nil if the name is empty, or begins with `-` and would be an option of ssh.
     public static func host(_ host: String, asks: Bool = false) -> BusAddress? {
         guard !host.isEmpty, !host.hasPrefix("-"), !host.utf8.contains(0) else { return nil }

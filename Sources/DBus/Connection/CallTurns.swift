@@ -16,7 +16,7 @@ struct CallTurns {
     /// Number of calls that can start, which excludes those of accounts on hold.
     private(set) var count = 0
 
-    /// Why an account's calls wait.
+    /// Why an account's calls are waiting.
     struct Hold: OptionSet {
         let rawValue: UInt8
 
@@ -89,8 +89,8 @@ struct CallTurns {
     /// Above this number of paces, those whose period has ended are forgotten, unless their account is still on hold.
     private static let keptPaces = 64
 
-    /// Counts the start of a call to an account with a pace. If this was its last call of the period, the account is
-    /// put on hold.
+    /// Counts the start of a call towards the pace of its account. If this was the account's last call of the period,
+    /// it is put on hold.
     ///
     /// - Returns: The end of the period if the account is on hold until then.
     mutating func countStart(
@@ -114,7 +114,7 @@ struct CallTurns {
     /// Number of accounts whose pace is known.
     var paceCount: Int { paces.count }
 
-    /// Ends the hold on all accounts whose period is over.
+    /// Ends the hold on all accounts whose period has ended.
     ///
     /// - Returns: The end of the next period that an account is on hold for; nil if there is none.
     mutating func endPaces(now: ContinuousClock.Instant) -> ContinuousClock.Instant? {

@@ -2,9 +2,9 @@
 ///
 /// A session bus delivers answers that were never requested, and serials are easy to guess. So an answer counts only if
 /// it comes from the connection that was called. For a well-known name, that is any connection that owned the name
-/// between the call and the answer. To learn the owners, the connection subscribes to the changes of the name and asks
-/// for its owner before the first call. Because the bus handles all messages in order, the owner is known before any
-/// answer.
+/// between the call and the answer. To learn the owners, the connection subscribes to changes of the name's owner and
+/// asks for the owner before the first call. Because the bus handles all messages in order, the owner is known before
+/// any answer.
 struct CalledNames {
     private struct Entry {
         var owner: BusName?

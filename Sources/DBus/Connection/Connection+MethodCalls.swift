@@ -38,7 +38,7 @@ extension Connection {
         let message = UnsentMessage(try methodCall(method, on: object, input))
         let destination = object.destination
         // A resumed task goes to the executor that it prefers first, and from there to its actor. If it preferred
-        // another one than the loop, it would pass through another thread on the way, and tasks could overtake each
+        // one other than the loop, it would pass through another thread on the way, and tasks could overtake each
         // other.
         let result: Result<Output, CallError> = await withTaskExecutorPreference(loop) {
             await withTaskCancellationHandler {
@@ -121,7 +121,7 @@ extension Connection {
         return call
     }
 
-    /// Counts a call of a name. If it is the first, asks the bus for the name's owner and for changes of the owner.
+    /// Counts a call to a name. If it is the first, asks the bus for the name's owner and for changes of owner.
     private func follow(_ name: BusName) {
         guard uniqueName != nil, name.changesOwner, calledNames.beginCall(of: name) else { return }
         let rule = BusDriver.ownerRule(name)

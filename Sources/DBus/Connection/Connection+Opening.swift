@@ -45,7 +45,7 @@ final class EstablishedConnection: @unchecked Sendable {
 extension Connection {
     /// Connects to a bus.
     ///
-    /// The first exchange runs on a separate thread, so a bus that does not answer blocks nothing else on the loop.
+    /// The first exchange runs on a separate thread, so a bus that is not responding blocks nothing else on the loop.
     ///
     /// - Parameters:
     ///   - address: The bus.

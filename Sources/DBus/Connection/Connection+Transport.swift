@@ -46,13 +46,13 @@ extension Connection {
 
     /// Number of messages to handle before other jobs of the loop get their turn.
     private static let messagesPerTurn = 64
-    /// Number of reads in one turn while calls wait.
+    /// Number of reads in one turn while calls are waiting.
     private static let readsPerTurn = 4
 
     /// Reads and handles messages.
     ///
-    /// While calls wait for their turn, it reads on: behind the calls of a program that floods, there may be a call of
-    /// another program, or an answer that a call awaits.
+    /// While calls are waiting for their turn, it reads on: behind the calls of a program that floods, there may be a
+    /// call of another program, or an answer that a call awaits.
     private func read() {
         for _ in 0..<Self.readsPerTurn {
             // Handle messages that are left first, which bounds the memory for them.

@@ -86,8 +86,8 @@ struct IncomingCalls {
 
     /// Makes a call wait for ``startNext()``, which answers it at once.
     ///
-    /// - Returns: False if too many such calls wait, or if the program does not read its answers. The call then gets no
-    ///   answer.
+    /// - Returns: False if too many such calls are waiting, or if the program does not read its answers. The call then
+    ///   gets no answer.
     mutating func addRefused(of sender: BusName?, _ answer: @escaping @Sendable () -> Void) -> Bool {
         let account = account(of: sender)
         guard !turns.isHeld(account, for: .unread), accounts.addRefused(to: account) else { return false }
@@ -115,7 +115,7 @@ struct IncomingCalls {
     /// The next time at which accounts that have started all their calls of a period may go on; nil if there are none.
     private(set) var paceEnd: ContinuousClock.Instant?
 
-    /// Ends the hold of all accounts whose period is over.
+    /// Ends the hold of all accounts whose period has ended.
     mutating func endPaces() {
         paceEnd = turns.endPaces(now: .now)
     }

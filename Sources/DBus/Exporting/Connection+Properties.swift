@@ -51,7 +51,7 @@ extension Connection {
         try await call(StandardInterfaces.setProperty, on: object, input, timeout: timeout)
     }
 
-    /// Announces a change of an exported object's property to all subscribers of ``PropertiesInterface/changed``.
+    /// Announces a change to an exported object's property to all subscribers of ``PropertiesInterface/changed``.
     ///
     /// The signal carries the current value, or only the property's name for ``PropertyChange/invalidation``. If the
     /// object does not export the property, nothing is sent.

@@ -189,7 +189,7 @@ public struct ExportedInterface: Sendable {
     }
 }
 
-/// The way in which changes of a property are announced.
+/// The way in which changes to a property are announced.
 ///
 /// Each raw value is that of the annotation `org.freedesktop.DBus.Property.EmitsChangedSignal` in the D-Bus
 /// specification.

@@ -128,7 +128,7 @@ private enum QtType {
     }
 }
 
-/// Escapes a text for the value of an attribute (XML 1.0, section 2.4).
+/// Escapes a string for the value of an attribute (XML 1.0, section 2.4).
 private func escaped(_ text: String) -> String {
     let entities: [Character: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;"]
     return text.reduce(into: "") { $0 += entities[$1] ?? String($1) }

@@ -37,7 +37,7 @@ public enum CallError: Error, Sendable, Hashable, CustomStringConvertible {
     case disconnected
     /// An argument cannot be sent, so nothing was.
     case notSent(MessageEncodingError)
-    /// The answer has another type than the method's description promises.
+    /// The answer has a type other than the method's description promises.
     case unexpectedReply(MessageDecodingError)
 
     /// The reason in words.

@@ -4,7 +4,7 @@ internal import Glibc
 
 /// Why a message's body cannot be read.
 public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The body, or a value in it, has another type than the requested one.
+    /// The body, or a value in it, has a type other than the requested one.
     case wrongType(expected: Signature, found: String)
     /// The values hold more bytes than the limit.
     case tooLarge(limit: Int)

@@ -97,7 +97,7 @@ public actor PeerListener {
         id = Self.text(dbus_server_get_id(raw))
     }
 
-    /// Copies a text from libdbus, and frees the original.
+    /// Copies a string from libdbus, and frees the original.
     private static func text(_ text: UnsafeMutablePointer<CChar>?) -> String {
         defer { dbus_free(text) }
         return text.map { String(cString: $0) } ?? ""

@@ -17,7 +17,7 @@ final class CallAccounts: @unchecked Sendable {
         }
 
         private let owner: Owner
-        /// The owner's hash, kept because the tables look an account up ten times for each call, and hashing a text
+        /// The owner's hash, kept because the tables look an account up ten times for each call, and hashing a string
         /// takes longer than the rest of the work.
         private let hash: Int
 
@@ -67,7 +67,7 @@ final class CallAccounts: @unchecked Sendable {
 
     /// Counts a call that waits for an error.
     ///
-    /// - Returns: False if too many such calls wait. The call is then not counted.
+    /// - Returns: False if too many such calls are waiting. The call is then not counted.
     func addRefused(to account: Account) -> Bool {
         guard refused.refusal(of: account, 1) == nil else { return false }
         countRefused(to: account)

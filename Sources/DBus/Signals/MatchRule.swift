@@ -38,7 +38,7 @@ public struct MatchRule: Sendable, Hashable {
         return text
     }
 
-    /// Escapes a text for use between apostrophes. For each apostrophe in it, the quotation ends, the apostrophe
+    /// Escapes a string for use between apostrophes. For each apostrophe in it, the quotation ends, the apostrophe
     /// follows escaped, and a new quotation begins.
     private static func quoted(_ text: String) -> String {
         // Scan Unicode scalars: an apostrophe with an accent is another character for Swift, but still an apostrophe

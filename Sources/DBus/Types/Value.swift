@@ -28,7 +28,7 @@ public enum Value: Sendable, Hashable {
     case unixFD(UnixFD)
     /// An array: `a`, followed by the elements' signature. It cannot be sent if an element has another signature.
     indirect case array([Value], of: Signature)
-    /// A dictionary: `a{…}`. It cannot be sent if a key or a value has another signature than the one given.
+    /// A dictionary: `a{…}`. It cannot be sent if a key or a value has a signature other than the one given.
     indirect case dictionary([Value: Value], key: Signature, value: Signature)
     /// A structure: `(…)`, with at least one field.
     case structure([Value])

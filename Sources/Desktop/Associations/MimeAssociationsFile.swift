@@ -5,7 +5,7 @@ public import UserFiles
 ///
 /// Every change reads the file, changes only the lines concerned, and replaces the file in one step. All other lines
 /// stay as they are, including comments and malformed lines. The desktop specifies no lock for the file, so if two
-/// programs change it at the same moment, one can undo the change of the other.
+/// programs change it at the same moment, one can undo the other's change.
 public struct MimeAssociationsFile: Sendable, Hashable {
     /// The path of the file.
     public let path: String

@@ -14,7 +14,7 @@ final class MimeCacheFile {
     /// Identity and state of the file when it was opened.
     let version: FileVersion
 
-    /// A change of the file: `line` replaces the bytes in `range`.
+    /// A change to the file: `line` replaces the bytes in `range`.
     ///
     /// If the range is empty, this inserts the line; if the line is empty, it removes the bytes.
     struct Edit {

@@ -23,7 +23,7 @@ public struct MimeInfoCache: Sendable {
         self.directory = directory
     }
 
-    /// Records that an entry claims other types than before.
+    /// Records that the types that an entry claims have changed.
     ///
     /// This adds the entry to the lines of `types`, and removes it from the lines of all types that are only in
     /// `before`. Types are written in lower case. Text that is not a MIME type is left out, as it is when an entry is

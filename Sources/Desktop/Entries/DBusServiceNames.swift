@@ -45,7 +45,7 @@ public struct DBusServiceNames: Sendable {
     ///   - isQuick: whether to leave out the user's own directory, which has a file for each handler.
     ///   - isHandler: whether a name is that of a handler. If a file of such a name is in the user's own directory, it
     ///     is taken for the handler's without reading it. The next update reads it.
-    /// - Returns: whether a name has another service than before.
+    /// - Returns: whether the service of a name has changed.
     public mutating func update(isQuick: Bool = false, assuming isHandler: (String) -> Bool = { _ in false }) -> Bool {
         let now = currentTime()
         var hasRead = false

@@ -56,7 +56,7 @@ public struct DesktopEntries: Sendable, Hashable {
     /// This accesses the file system only to find out whether programs are installed.
     ///
     /// - Parameters:
-    ///   - silent: the programs whose file system does not answer. They count as not installed.
+    ///   - silent: the programs whose file system is not responding. They count as not installed.
     ///   - progress: called with the path of each program before the file system is asked for it.
     public init(
         of files: [DesktopFile],

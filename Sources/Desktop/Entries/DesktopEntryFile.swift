@@ -237,7 +237,7 @@ private func quotedArgument(_ argument: String) -> String {
     return result + "\""
 }
 
-/// Returns whether a text is allowed in the brackets of a localised key.
+/// Returns whether a string is allowed in the brackets of a localised key.
 private func isLocaleSuffix(_ text: String) -> Bool {
     !text.isEmpty && text.unicodeScalars.allSatisfy { isNameScalar($0) || $0 == "@" }
 }

@@ -218,7 +218,7 @@ private struct DesktopFileReader {
         }
     }
 
-    /// Returns texts without repetitions, in their order.
+    /// Returns strings without repetitions, in their order.
     private func unique(_ texts: [String]) -> [String] {
         var seen: Set<String> = []
         return texts.filter { seen.insert($0).inserted }

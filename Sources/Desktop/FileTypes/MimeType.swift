@@ -8,7 +8,7 @@ public struct MimeType: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// The type in lower case.
     public let rawValue: String
 
-    /// Checks a text, and stores it in lower case; `nil` if it is not the type of a file.
+    /// Checks a string, and stores it in lower case; `nil` if it is not the type of a file.
     public init?(_ text: String) {
         guard let type = validMimeType(text), !type.hasPrefix(schemeHandlerPrefix) else { return nil }
         rawValue = type

@@ -8,7 +8,7 @@ package enum XCallbackURL {
     /// Scheme of the answers to the router's calls. Such a URL holds a secret.
     package static let replyScheme = "openurl-reply"
 
-    /// Returns whether a text begins as an answer to a call does. It need not be a URL.
+    /// Returns whether a string begins as an answer to a call does. It need not be a URL.
     package static func isReply(_ text: String) -> Bool {
         let beginning = text.utf8.prefix(replyScheme.utf8.count + 1)
         return String(Substring(beginning)).lowercased() == "\(replyScheme):"

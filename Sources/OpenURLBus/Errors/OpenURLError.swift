@@ -20,17 +20,17 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
         case timedOut = "TimedOut"
         /// The handler does not accept URLs from this sender.
         case notAllowed = "NotAllowed"
-        /// Too many requests wait, for this caller or for this handler, or the URL is too long.
+        /// Too many requests are waiting, for this caller or for this handler, or the URL is too long.
         case limitsExceeded = "LimitsExceeded"
         /// Handlers open each other in a circle.
         case loopDetected = "LoopDetected"
         /// The router cannot store the URL for a later delivery.
         case notQueued = "NotQueued"
-        /// The caller withdrew the request, or the person did so in the handler.
+        /// The caller withdrew the request, or the user did so in the handler.
         case cancelled = "Cancelled"
         /// The handler's answer does not have the type in the contract. It may have acted on the URL.
         case invalidReply = "InvalidReply"
-        /// Another program waits for the same callback, or has claimed the scheme.
+        /// Another program is waiting for the same callback, or has claimed the scheme.
         case alreadyClaimed = "AlreadyClaimed"
         /// The text is not a URL.
         case malformedURL = "MalformedURL"

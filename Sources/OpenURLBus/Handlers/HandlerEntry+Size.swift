@@ -12,7 +12,7 @@ extension HandlerEntry {
 
     /// Keys, their types and the words.
     private static let bytesWithoutTexts = 768
-    /// Length of a text, with its end and its alignment.
+    /// Length of a string, with its end and its alignment.
     private static let bytesAroundText = 12
 
     /// Returns the entry if it takes at most this many bytes. Otherwise returns what is known without its manifest,

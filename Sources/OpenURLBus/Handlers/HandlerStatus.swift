@@ -20,7 +20,7 @@ public struct HandlerStatus: Sendable, Hashable {
 
     /// Why the handler is there only temporarily; ``Reported/absent`` for any other handler.
     public var temporary: Reported<TemporaryRegistration> = .absent
-    /// Whether the handler is registered. If not, its process still runs, and will end as any other does.
+    /// Whether the handler is registered. If not, its process is still running, and will end as any other does.
     public var isRegistered = true
 
     /// Creates a status.

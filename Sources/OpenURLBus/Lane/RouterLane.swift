@@ -41,7 +41,7 @@ package struct RouterLane: Sendable {
                 timeout: connectionTime
             )
         } catch {
-            // Perhaps the router does not run, or has too many connections, or another program listens. The bus will
+            // Perhaps the router is not running, or has too many connections, or another program listens. The bus will
             // show which.
             return nil
         }

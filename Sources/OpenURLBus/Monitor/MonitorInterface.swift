@@ -6,7 +6,7 @@ public import DBus
 /// ``OpenURLError/Code/notAllowed``.
 ///
 /// Anything that may be a secret is left out, with `…` in its place: the query, the fragment and the parameters of a
-/// URL, the user and the password, the content of a `data` URL, and the token of an answer to a call. The same texts
+/// URL, the user and the password, the content of a `data` URL, and the token of an answer to a call. The same strings
 /// are left out of messages. A subscriber may ask for the queries, the fragments and the parameters, but the log never
 /// has them.
 public enum MonitorInterface {

@@ -57,7 +57,7 @@ public enum PolicyInterface {
         inputs: ["source", "scheme", "host"],
         outputs: ["count"]
     )
-    /// Returns the question to which an open of the URL would lead now, for a caller that asks the person at its own
+    /// Returns the question to which an open of the URL would lead now, for a caller that asks the user at its own
     /// terminal. With the question comes a permission, which opens exactly this URL on this connection once, within
     /// ``permissionLifetime``.
     ///

@@ -4,7 +4,7 @@ public import DBus
 public struct QueuedURL: Sendable, Hashable {
     /// States of a queued URL.
     public enum State: String, Sendable, Hashable, CaseIterable {
-        /// It waits for the time of the next attempt.
+        /// It is waiting for the time of the next attempt.
         case waiting
         /// A handler has it, or is being started for it.
         case delivering

@@ -43,8 +43,8 @@ package struct RedactedURL: Sendable, Hashable {
 
     /// Returns a message without the texts that are left out of the URL.
     ///
-    /// A message may write them with other escapes than the URL, in another case, or in part. Therefore no 8 bytes in a
-    /// row of the parts that are left out remain, and no beginning of a secret in front of an ellipsis.
+    /// A message may write them with escapes other than the URL's, in another case, or in part. Therefore no 8 bytes in
+    /// a row of the parts that are left out remain, and no beginning of a secret in front of an ellipsis.
     package func redacting(_ message: String) -> String { hidden.isEmpty ? message : [secrets].redacting(message) }
 
     /// Returns a text without the texts that are left out of the URL. Its own words stay.

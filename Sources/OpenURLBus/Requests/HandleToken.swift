@@ -23,6 +23,6 @@ extension UInt8 {
     /// Whether the byte is a letter of ASCII.
     var isLetter: Bool { (0x61...0x7A).contains(self | 0x20) }
 
-    /// Whether the byte can stand in an element of an object path.
+    /// Whether the byte can appear in an element of an object path.
     var isPathByte: Bool { isLetter || (0x30...0x39).contains(self) || self == UInt8(ascii: "_") }
 }

@@ -19,9 +19,9 @@ public enum RequestInterface {
     /// the handler has two seconds for its answer, which is then the outcome of the request. A second call does
     /// nothing. Once the request has its answer, the error is `org.freedesktop.DBus.Error.UnknownObject`.
     public static let cancel = Method<Empty, Empty>(name, "Cancel")
-    /// Reports how much of the work the handler has done: a fraction from 0 to 1, and a text for a person. The signal
-    /// goes only to the caller, at most ten times a second, and always with the last report, which comes before the
-    /// answer.
+    /// Reports how much of the work the handler has done: a fraction from 0 to 1, and some text for a person. The
+    /// signal goes only to the caller, at most ten times a second, and always with the last report, which comes before
+    /// the answer.
     public static let progress = Signal<Arguments<Double, String>>(
         name,
         "Progress",

@@ -1,9 +1,9 @@
 extension GenericURL {
-    /// Returns a text with an escape for each byte that cannot stand in a URL.
+    /// Returns a string with an escape for each byte that cannot appear in a URL.
     ///
     /// Some programs show a URL in a decoded form and then pass on that form. This undoes the decoding of every byte
-    /// that a URL can only hold as an escape, so most such texts become a URL again. The text of a URL stays as it is.
-    /// If a decoded byte has a meaning of its own, such as `/`, there is no way to see whether it was an escape.
+    /// that a URL can only hold as an escape, so most such strings become a URL again. The text of a URL stays as it
+    /// is. If a decoded byte has a meaning of its own, such as `/`, there is no way to see whether it was an escape.
     ///
     /// These bytes get an escape: all bytes outside printable ASCII, the space, `"<>\^{|}` and the backtick; a `%`
     /// without two hexadecimal digits; each `#` after the first one; and a bracket outside the network location.
@@ -31,7 +31,7 @@ extension GenericURL {
         return result
     }
 
-    /// Returns the place of the network location in a text that need not be a URL.
+    /// Returns the place of the network location in a string that need not be a URL.
     private static func networkLocation(in bytes: [UInt8]) -> Range<Int> {
         let slash = UInt8(ascii: "/")
         var start = bytes.prefix(while: ByteSet.scheme.contains).endIndex

@@ -19,7 +19,8 @@ extension GenericURL {
 
     /// Parses a reference, which may be empty, and resolves it against this URL.
     ///
-    /// An empty reference means this URL: with its fragment by RFC 1808 (decision D4), and without its fragment by RFC
+    /// An empty reference means this URL: with its fragment according to RFC 1808 (decision D4), and without its
+    /// fragment according to RFC
     /// 3986. A URL that consists only of a fragment keeps the fragment, because no URL is empty.
     ///
     /// - Parameters:

@@ -39,8 +39,8 @@ public struct ApplicationLoader: Sendable {
     /// - Parameters:
     ///     - handlers: the handlers whose own desktop entries are left for the next update. There may be very many of
     ///       them, and the applications do not depend on them.
-    ///   - silent: the entries and programs whose file system does not answer. Such an entry stays as it was, and such
-    ///     a program counts as not installed.
+    ///   - silent: the entries and programs whose file system is not responding. Such an entry stays as it was, and
+    ///     such a program counts as not installed.
     ///   - progress: called with each path before the file system is asked for it.
     /// - Returns: whether the applications have changed.
     public mutating func update(

@@ -164,7 +164,7 @@ extension Scheme {
     /// The MIME type that stands for the scheme on the desktop.
     public var mimeType: String { schemeHandlerType(rawValue) }
 
-    /// Creates a scheme from a text in a desktop file, which may be invalid; `nil` if it is.
+    /// Creates a scheme from a string in a desktop file, which may be invalid; `nil` if it is.
     init?(ofDesktop text: String) {
         do throws(ParseError) {
             try self.init(text)

@@ -93,7 +93,7 @@ public struct BundleResources: Sendable, Hashable {
         [strings["CFBundleDisplayName"], strings["CFBundleName"]].compactMap { $0 }.first(where: isName)
     }
 
-    /// Whether a text is fit to stand for something in a list that a person reads.
+    /// Whether a string is fit to stand for something in a list that a person reads.
     private static func isName(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= maximumNameLength && !text.unicodeScalars.contains(where: isControl)
     }

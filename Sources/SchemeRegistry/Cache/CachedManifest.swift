@@ -49,7 +49,7 @@ struct CachedManifest: Sendable, Hashable {
 }
 
 extension Checksum {
-    /// Computes the checksum of two texts and a row's bytes.
+    /// Computes the checksum of two strings and a row's bytes.
     fileprivate init(_ writer: String, _ path: String, _ body: UnsafeRawBufferPointer) {
         self.init()
         for text in [writer, path] {

@@ -27,7 +27,7 @@ public struct ManifestCache: Sendable {
 
     /// Creates a cache in a file.
     ///
-    /// - Parameter writer: a text that differs between builds of the program. Another build may read manifests in
+    /// - Parameter writer: a string that differs between builds of the program. Another build may read manifests in
     ///   another way, so it must not use these rows.
     init(path: String, writer: String) {
         self.path = path

@@ -13,7 +13,7 @@ public enum DocumentRole: String, Sendable, Hashable, CaseIterable {
     /// Gets no files; the entry only names the kind.
     case none = "None"
 
-    /// Thrown for a text that is not one of the words.
+    /// Thrown for a string that is not one of the words.
     public struct ParseError: Error, Hashable, CustomStringConvertible {
         let text: String
 

@@ -10,7 +10,7 @@ public struct FilenameExtension: Sendable, Hashable, CustomStringConvertible {
     /// Largest length of an extension, in bytes.
     public static let maximumLength = 64
 
-    /// Thrown for a text that is not an extension.
+    /// Thrown for a string that is not an extension.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The text is empty.
         case empty
@@ -32,7 +32,7 @@ public struct FilenameExtension: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Checks a text, and stores it in lower case.
+    /// Checks a string, and stores it in lower case.
     public init(_ text: String) throws(ParseError) {
         guard let first = text.utf8.first, let last = text.utf8.last else { throw .empty }
         guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }

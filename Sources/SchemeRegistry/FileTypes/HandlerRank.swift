@@ -11,7 +11,7 @@ public enum HandlerRank: String, Sendable, Hashable, CaseIterable, Comparable {
     /// Gets no files of this kind.
     case none = "None"
 
-    /// Thrown for a text that is not one of the words.
+    /// Thrown for a string that is not one of the words.
     public struct ParseError: Error, Hashable, CustomStringConvertible {
         let text: String
 

@@ -11,7 +11,7 @@ public struct TypeIdentifier: Sendable, Hashable, Comparable, CustomStringConver
     /// Largest length of an identifier, in bytes.
     public static let maximumLength = 255
 
-    /// Thrown for a text that is not a type identifier.
+    /// Thrown for a string that is not a type identifier.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The text is longer than ``TypeIdentifier/maximumLength``.
         case tooLong(Int)
@@ -31,7 +31,7 @@ public struct TypeIdentifier: Sendable, Hashable, Comparable, CustomStringConver
         }
     }
 
-    /// Checks a text, and stores it in lower case.
+    /// Checks a string, and stores it in lower case.
     public init(_ text: String) throws(ParseError) {
         guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }
         for scalar in text.unicodeScalars where !(isNameScalar(scalar) || scalar == ".") {
@@ -42,7 +42,7 @@ public struct TypeIdentifier: Sendable, Hashable, Comparable, CustomStringConver
         rawValue = asciiLowercased(text)
     }
 
-    /// Creates an identifier from a text that is known to be valid and in lower case.
+    /// Creates an identifier from a string that is known to be valid and in lower case.
     init(checked rawValue: String) {
         self.rawValue = rawValue
     }

@@ -49,7 +49,7 @@ struct DirectoryContents: Sendable, Hashable {
     /// Reads the current contents of a directory, but takes unchanged entries from `before`.
     ///
     /// - Parameters:
-    ///   - silent: the entries whose file system does not answer. They stay as they were.
+    ///   - silent: the entries whose file system is not responding. They stay as they were.
     ///   - progress: called before each entry is read.
     init(
         of place: DirectoryPlace,
@@ -87,7 +87,7 @@ struct DirectoryContents: Sendable, Hashable {
         }
     }
 
-    /// The same contents, with the problem that the directory's file system does not answer.
+    /// The same contents, with the problem that the directory's file system is not responding.
     func silent(at place: DirectoryPlace) -> DirectoryContents {
         var contents = self
         contents.problems = [Self.silence(of: place.path)]
@@ -181,7 +181,7 @@ struct DirectoryContents: Sendable, Hashable {
             entry.handler = handler
             entry.diagnostics = warnings
             // Check a relative program path each time, because links on the way may lead elsewhere by now. If the
-            // caller passed the manifest, it may belong to another version of the file than the one just checked.
+            // caller passed the manifest, it may belong to a version of the file other than the one just checked.
             if manifest == nil, let version = ownFile?.version, version.isSettled(at: now),
                 handler.manifest.executable?.isRelative != true
             {

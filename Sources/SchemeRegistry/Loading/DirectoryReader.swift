@@ -1,9 +1,9 @@
-/// Reads registry directories. If an entry leads to a file system that does not answer, the others are read all the
+/// Reads registry directories. If an entry leads to a file system that is not responding, the others are read all the
 /// same.
 final class DirectoryReader: Sendable {
     private let reader = PatientReader()
 
-    /// Reads the current contents of a directory. Entries that do not answer stay as they were, with a diagnostic.
+    /// Reads the current contents of a directory. Entries that are not responding stay as they were, with a diagnostic.
     func contents(
         of place: DirectoryPlace,
         before: DirectoryContents,

@@ -1,7 +1,7 @@
 internal import Reactor
 internal import SystemPackage
 
-/// Reads files in threads of their own, because a path may lead to a file system that does not answer, and the caller
+/// Reads files in threads of their own, because a path may lead to a file system that is not responding, and the caller
 /// must not hang.
 final class PatientReader: Sendable {
     /// One thread that reads.
@@ -24,12 +24,13 @@ final class PatientReader: Sendable {
         self.patience = patience
     }
 
-    /// Runs a reading. If a path does not answer, runs it again without that path.
+    /// Runs a reading. If a path is not responding, runs it again without that path.
     ///
     /// - Parameters:
     ///   - start: the first path to be read.
     ///   - work: the reading. It gets the silent paths, which it leaves out, and a closure to call with the next path.
-    /// - Returns: nil if the first path does not answer, if too many paths do not answer, or if there is no thread.
+    /// - Returns: nil if the first path is not responding, if too many paths are not responding, or if there is no
+    ///   thread.
     func read<Result: Sendable>(
         _ start: String,
         _ work: @escaping @Sendable (_ silent: Set<String>, _ progress: (String) -> Void) -> Result

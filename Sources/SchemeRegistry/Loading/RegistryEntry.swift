@@ -27,7 +27,7 @@ struct RegistryEntry {
     /// Path of the property list, through the entry and without resolving links.
     var manifestFile: String { form == .bundle ? "\(path)/\(HandlerForm.bundleManifest)" : path }
 
-    /// Whether the property list is another file than the entry. If so, a change of it does not change the entry's
+    /// Whether the property list is a file other than the entry. If so, a change to it does not change the entry's
     /// directory.
     var leadsElsewhere: Bool {
         guard form == .manifest, case .success(let status) = status else { return form == .bundle }

@@ -29,7 +29,7 @@ public struct RegistryLoader: Sendable {
         found = directories.all.map { _ in DirectoryContents() }
     }
 
-    /// The schemes of the handlers that the last change of the registry added, removed or changed.
+    /// The schemes of the handlers that the last change to the registry added, removed or changed.
     public var changedSchemes: Set<Scheme> { Set(changedHandlers.flatMap(\.schemes)) }
 
     /// Loads the readings that an earlier process has cached, so that only later changes are read. Blocks while it

@@ -128,7 +128,7 @@ public struct Handler: Sendable, Hashable {
     public var answersCallbacks: Bool { declaration.manifest.answersCallbacks }
     /// Whether the handler's process stays when its program has been built anew.
     public var keepsOldProgram: Bool { declaration.manifest.keepsOldProgram }
-    /// Whether the router asks the person before each URL.
+    /// Whether the router asks the user before each URL.
     public var asks: Bool { declaration.manifest.asks }
     /// The programs that may send URLs to the handler.
     public var reach: Reach { declaration.manifest.reach }
@@ -175,7 +175,7 @@ public struct Handler: Sendable, Hashable {
 
 /// A handler's contents, behind one reference.
 ///
-/// Each change of the registry copies and compares all handlers, and a manifest has about twenty fields.
+/// Each change to the registry copies and compares all handlers, and a manifest has about twenty fields.
 private final class Declaration: Sendable, Hashable {
     let manifest: HandlerManifest
     let path: String

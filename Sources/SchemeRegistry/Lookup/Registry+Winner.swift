@@ -10,9 +10,9 @@ extension Registry {
     /// 3. the first default of the desktop that claims the URL;
     /// 4. the desktop's own order, in which the published entry of each handler has a place.
     ///
-    /// The desktop does not know the handlers' hosts. So the handlers share out their places among themselves: by the
-    /// longest matching host, then by the associations that a file adds, the precedence of their directories, the date
-    /// of their registration, and their ids. If a handler has no entry of its own, it comes last.
+    /// The desktop does not know about the handlers' hosts. So the handlers share out their places among themselves: by
+    /// the longest matching host, then by the associations that a file adds, the precedence of their directories, the
+    /// date of their registration, and their ids. If a handler has no entry of its own, it comes last.
     public func winner(for scheme: Scheme, host: String?) -> Claimant? {
         if let handler = runningClaimant(of: scheme) { return .handler(handler) }
         guard applications.concern(scheme) else { return handler(for: scheme, host: host).map(Claimant.handler) }

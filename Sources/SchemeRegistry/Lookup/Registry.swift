@@ -153,8 +153,8 @@ public struct Registry: Sendable {
         index.winner(for: scheme, host: host)
     }
 
-    /// Returns the schemes among `some` whose URLs without a host go to another claimant than in the other registry, in
-    /// byte order.
+    /// Returns the schemes among `some` whose URLs without a host go to a different claimant than in the other
+    /// registry, in byte order.
     public func schemes(_ some: Set<Scheme>, withWinnersOtherThanIn other: Registry) -> [Scheme] {
         some.filter { destination(of: $0) != other.destination(of: $0) }.sorted()
     }

@@ -10,7 +10,7 @@ public enum Executable: Sendable, Hashable, CustomStringConvertible {
     /// launch.
     case name(String)
 
-    /// Thrown for a text that is not a valid program name.
+    /// Thrown for a string that is not a valid program name.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The text is empty.
         case empty

@@ -155,7 +155,7 @@ public enum ManifestCheck {
 
     // MARK: Modes
 
-    /// Finds background modes that have no effect. Reading the manifest already reports long texts, and elements that
+    /// Finds background modes that have no effect. Reading the manifest already reports long strings, and elements that
     /// are not strings.
     private static func ignoredModes(of value: PropertyListValue) -> [ManifestProblem] {
         guard case .dictionary(let members) = value, case .array(let modes)? = members["UIBackgroundModes"] else {

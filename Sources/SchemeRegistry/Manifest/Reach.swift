@@ -11,7 +11,7 @@ public enum Reach: String, Sendable, Hashable, CaseIterable {
     /// Only the handlers that `OUAllowedSources` names, and only through the router.
     case listed
 
-    /// Thrown for a text that is not one of the words.
+    /// Thrown for a string that is not one of the words.
     public struct ParseError: Error, Hashable, CustomStringConvertible {
         let text: String
 

@@ -12,7 +12,7 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
     /// Largest length of an identifier, in bytes.
     public static let maximumLength = 255
 
-    /// Thrown for a text that is not a bundle identifier.
+    /// Thrown for a string that is not a bundle identifier.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The text is longer than ``BundleIdentifier/maximumLength``.
         case tooLong(Int)
@@ -53,7 +53,7 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
     /// The router's bus name.
     static let routerName = "org.openurl.Router1"
 
-    /// Checks a text and stores it unchanged.
+    /// Checks a string and stores it unchanged.
     public init(_ text: String) throws(ParseError) {
         guard !Self.reserved.contains(text) else { throw .reserved }
         guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }

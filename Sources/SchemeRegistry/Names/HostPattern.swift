@@ -12,7 +12,7 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
     /// Largest length of a pattern in bytes, which is that of a name in RFC 1035 section 2.3.4.
     public static let maximumLength = 253
 
-    /// Thrown for a text that is not a host pattern.
+    /// Thrown for a string that is not a host pattern.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The text is empty.
         case empty
@@ -38,7 +38,7 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Checks a text and stores it in lower case.
+    /// Checks a string and stores it in lower case.
     public init(_ text: String) throws(ParseError) {
         let host = text.hasPrefix("*.") ? text.dropFirst(2) : text[...]
         guard !text.isEmpty else { throw .empty }

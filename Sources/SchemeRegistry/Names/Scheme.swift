@@ -14,7 +14,7 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The scheme of answers to the router's calls. No handler can claim it.
     public static let reply = Scheme(checked: "openurl-reply")
 
-    /// Thrown for a text that is not a scheme.
+    /// Thrown for a string that is not a scheme.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The text is empty.
         case empty
@@ -37,7 +37,7 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
         }
     }
 
-    /// Checks a text and stores it in lower case.
+    /// Checks a string and stores it in lower case.
     public init(_ text: String) throws(ParseError) {
         guard let first = text.unicodeScalars.first else { throw .empty }
         guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }
@@ -49,7 +49,7 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
         rawValue = text.lowercased()
     }
 
-    /// Creates a scheme from a text that is known to be valid and in lower case.
+    /// Creates a scheme from a string that is known to be valid and in lower case.
     init(checked rawValue: String) {
         self.rawValue = rawValue
     }

@@ -66,7 +66,7 @@ struct BinaryPropertyListGuard {
     private enum Content {
         /// The object's own size in bytes.
         case bytes(Int)
-        /// A text in UTF-16, in this range of the file.
+        /// A string in UTF-16, in this range of the file.
         case text(Range<Int>)
         /// References to other objects, in this range of the file.
         case references(Range<Int>)
@@ -106,7 +106,7 @@ struct BinaryPropertyListGuard {
         return isReferences ? .references(range) : isText ? .text(range) : .bytes(length)
     }
 
-    /// Counts the combining marks in a text.
+    /// Counts the combining marks in a string.
     private func marks(in range: Range<Int>) -> Int {
         let units = stride(from: range.lowerBound, to: range.upperBound, by: 2).map { index in
             UInt16(bytes[index]) << 8 | UInt16(bytes[index + 1])

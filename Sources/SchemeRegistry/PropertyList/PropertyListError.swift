@@ -85,7 +85,7 @@ enum PropertyListLimits {
     static let containers = 256
     /// Largest number of values of any type, counted in the same way.
     static let values = 65_536
-    /// Largest number of combining marks in all texts together, counted in the same way. The decoder compares and
+    /// Largest number of combining marks in all strings together, counted in the same way. The decoder compares and
     /// hashes keys many times, which takes a time that grows with the square of the number of consecutive marks in a
     /// key.
     static let marks = 4096

@@ -88,7 +88,7 @@ private func decoded<Value: Decodable>(_ type: Value.Type, from container: any S
     }
 }
 
-/// Returns the innermost reason of a decoding error; the outer errors only say that decoding failed.
+/// Returns the innermost reason for a decoding error; the outer errors only say that decoding failed.
 ///
 /// It leaves out the line, because the decoder says "line 1" about every line. ``PropertyListError/line(in:)`` finds
 /// the real one.

@@ -23,7 +23,7 @@ public struct DesktopPublication: Sendable {
     private var cache: MimeInfoCache?
     /// Absolute path of the command.
     let command: String
-    /// Schemes for which programs wait for callbacks.
+    /// Schemes for which programs are waiting for callbacks.
     var callbackSchemes: Set<String> = []
     /// A directory that takes the place of `/`, or an empty text. Paths in the files do not contain it.
     private let root: String

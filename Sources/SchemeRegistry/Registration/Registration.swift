@@ -2,7 +2,7 @@ public import UserFiles
 
 /// The result of a registration.
 public struct Registration: Sendable, Hashable {
-    /// The change of the user's directory.
+    /// The change to the user's directory.
     public enum Change: Sendable, Hashable {
         /// No handler had the id before.
         case added
@@ -14,7 +14,7 @@ public struct Registration: Sendable, Hashable {
 
     /// The handler as it is registered now.
     public let handler: Handler
-    /// The change of the user's directory.
+    /// The change to the user's directory.
     public let change: Change
     /// Schemes that other handlers claim as well. The registry's rules decide which one wins, not only the order of
     /// registration.

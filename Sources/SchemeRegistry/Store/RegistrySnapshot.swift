@@ -6,7 +6,7 @@ package final class RegistrySnapshot: Sendable {
     package let number: Int
     /// The registry.
     package let registry: Registry
-    /// Schemes whose URLs go to another handler than in the snapshot before.
+    /// Schemes whose URLs go to a different handler than in the snapshot before.
     package let changed: [String]
 
     /// Creates a snapshot of a registry, with the schemes that changed with it.

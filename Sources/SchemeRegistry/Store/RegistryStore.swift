@@ -112,7 +112,7 @@ public actor RegistryStore {
     /// earlier call arrives late, it does nothing.
     ///
     /// - Parameters:
-    ///   - schemes: all schemes for which programs wait.
+    ///   - schemes: all schemes for which programs are waiting.
     ///   - number: greater than the number of every earlier call.
     package func publishCallbacks(_ schemes: Set<String>, _ number: Int) {
         guard number > callbackNumber else { return }
@@ -181,7 +181,7 @@ public actor RegistryStore {
         return (handlersChanged, applicationsChanged)
     }
 
-    /// Reads the desktop's files. If applications are on a file system that does not answer, they are left out.
+    /// Reads the desktop's files. If applications are on a file system that is not responding, they are left out.
     ///
     /// - Returns: whether the applications have changed.
     private func updateApplications(assumingEntriesOf handlers: [Handler] = []) -> Bool {
@@ -202,8 +202,8 @@ public actor RegistryStore {
         return update.hasChanged
     }
 
-    /// Runs the part of a registration that reads the handler's files, because they may be on a file system that does
-    /// not answer.
+    /// Runs the part of a registration that reads the handler's files, because they may be on a file system that is not
+    /// responding.
     private func reading<Value: Sendable>(
         _ path: String,
         _ body: @escaping @Sendable (RegistryDirectories, Registry, DBusServiceNames) throws(RegistrationError) -> Value
@@ -402,7 +402,7 @@ public actor RegistryStore {
     }
 
     /// Watches other files too, from ``follow(_:)`` on, because a user has few instances of inotify. The closure is
-    /// also called after changes of the store's own files.
+    /// also called after changes to the store's own files.
     package func watch(_ paths: Set<String>, _ onChange: @escaping @Sendable () async -> Void) {
         others = (paths, onChange)
     }

@@ -10,7 +10,7 @@ extension Application {
     /// Begin the task before the work, whatever state the handler is in, and end every task. During each stay in the
     /// background, the router gives all tasks a total of 180 seconds (`OUBackgroundTime` sets a shorter time). A stay
     /// ends when the handler comes to the foreground or is suspended, and if another program's URL arrives in the
-    /// background, a new stay begins. Shortly before the time is over, the router asks the handler to call the
+    /// background, a new stay begins. Shortly before the time runs out, the router asks the handler to call the
     /// expiration handlers. If a task is still open one second later, the router ends the process. There is no limit if
     /// no router suspends the handler: without a router, with `audio` or `voip` in `UIBackgroundModes`, and when it was
     /// started by hand.
@@ -19,7 +19,7 @@ extension Application {
     ///   - name: describes the work for a person who looks at the running tasks.
     ///   - expirationHandler: stops the work and ends the task. It is called on the main actor when the time is nearly
     ///     over, at most once, and not after the task has ended.
-    /// - Returns: the identifier to pass to ``endBackgroundTask(_:)``. If the time is over already, the expiration
+    /// - Returns: the identifier to pass to ``endBackgroundTask(_:)``. If the time has already run out, the expiration
     ///   handler has been called, and the task is not open.
     public func beginBackgroundTask(
         named name: String,
@@ -58,7 +58,7 @@ package protocol BackgroundTimekeeper: Sendable {
 package enum BackgroundTaskGrant: Sendable, Hashable {
     /// The task has begun, and has this number.
     case begun(UInt32)
-    /// The handler's time is over, or too many tasks are open.
+    /// The handler's time has run out, or too many tasks are open.
     case refused
     /// No router counts the time.
     case unlimited

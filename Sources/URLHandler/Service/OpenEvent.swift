@@ -5,7 +5,7 @@ internal import RFC1808
 final class OpenEvent: Sendable {
     let url: GenericURL
     let context: OpenContext
-    /// A way to cancel the URL, and to report about it; nil if another program than a router sent it.
+    /// A way to cancel the URL, and to report about it; nil if a program other than a router sent it.
     let arrived: ArrivedURL?
 
     init(_ url: GenericURL, _ context: consuming OpenContext, _ arrived: ArrivedURL?) {

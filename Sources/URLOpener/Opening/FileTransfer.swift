@@ -81,7 +81,7 @@ struct OutputFile {
 }
 
 extension OpenResult {
-    /// Writes a value of the reply into a file: a text, bytes, or everything that the handler writes into a pipe or
+    /// Writes a value of the reply into a file: a string, bytes, or everything that the handler writes into a pipe or
     /// file.
     ///
     /// - Parameter output: used if the file has no path.

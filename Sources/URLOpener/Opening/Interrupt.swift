@@ -8,7 +8,7 @@ package final class Interrupt {
     /// Readable after Ctrl-C.
     package let descriptor: CInt
     private let writingEnd: CInt
-    /// Whether the person wants to cancel.
+    /// Whether the user wants to cancel.
     private(set) var isRequested = false
 
     /// Takes over Ctrl-C.

@@ -24,7 +24,7 @@ final class OpenTrace {
     /// Adds an open, and leaves out what may be a secret of the URLs.
     ///
     /// - Parameters:
-    ///   - fallback: the URLs that are tried instead, because texts may quote them too.
+    ///   - fallback: the URLs that are tried instead, because strings may quote them too.
     ///   - start: when the command sent the URL, in microseconds of `TracePhase.now`.
     ///   - end: when the outcome was known.
     ///   - steps: the steps, whose times count from when the router accepted the URL.

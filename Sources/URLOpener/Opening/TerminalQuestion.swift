@@ -2,7 +2,7 @@ internal import DBus
 internal import Glibc
 internal import OpenURLBus
 
-/// A question to the person at the terminal whether to open a URL.
+/// A question to the user at the terminal whether to open a URL.
 struct TerminalQuestion {
     let url: String
     let options: OpenOptions
@@ -11,7 +11,7 @@ struct TerminalQuestion {
     let interrupt: Interrupt?
     let invocation: Invocation
 
-    /// The replies, by the letter that the person types.
+    /// The replies, by the letter that the user types.
     private enum Reply: Character {
         case yes = "y"
         case always = "a"
@@ -19,10 +19,10 @@ struct TerminalQuestion {
         case never = "v"
     }
 
-    /// Asks the person.
+    /// Asks the user.
     ///
     /// - Returns: the permission to open the URL; nil if the router has no question about it.
-    /// - Throws: the failure of a URL that the person does not allow.
+    /// - Throws: the failure of a URL that the user does not allow.
     func ask() throws(CommandFailure) -> String? {
         let question: PolicyQuestion
         do throws(CommandFailure) {

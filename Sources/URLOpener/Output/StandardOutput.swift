@@ -30,7 +30,7 @@ package final class StandardOutput {
         if buffer.count >= 1 << 16 { flush() }
     }
 
-    /// Adds a text without a line break, for a terminal.
+    /// Adds a string without a line break, for a terminal.
     package func append(_ text: String) {
         buffer.append(contentsOf: text.utf8)
     }
@@ -82,13 +82,13 @@ package struct StandardError {
         write(message.printable)
     }
 
-    /// Writes the beginning of a line that the person at the terminal completes, with the controls in the message
+    /// Writes the beginning of a line that the user at the terminal completes, with the controls in the message
     /// escaped.
     package func prompt(_ message: String) {
         _ = URLOpener.write(Array("openurl: \(message.printable)".utf8)[...], to: descriptor)
     }
 
-    /// Replaces the terminal's current line by a text without controls.
+    /// Replaces the terminal's current line by a string without controls.
     package func draw(_ text: String) {
         _ = URLOpener.write(Array("\r\(text)\u{1B}[K".utf8)[...], to: descriptor)
     }

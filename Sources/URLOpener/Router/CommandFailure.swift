@@ -28,7 +28,7 @@ package struct CommandFailure: Error, Hashable {
         self.init(OpenURLError(.noHandler, message))
     }
 
-    /// The failure of a URL that was not opened because the person pressed Ctrl-C.
+    /// The failure of a URL that was not opened because the user pressed Ctrl-C.
     package static let interrupted = CommandFailure(
         OpenURLError(.cancelled, "the request was cancelled before the router got the URL")
     )

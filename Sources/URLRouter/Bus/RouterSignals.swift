@@ -5,7 +5,7 @@ internal import OpenURLBus
 protocol RouterSignals: Sendable {
     /// Sets which connections get the signals.
     func setSubscribers(_ names: [BusName])
-    /// Emits the signal that these schemes go to other handlers than before.
+    /// Emits the signal that these schemes now go to other handlers.
     func announce(changed schemes: [String])
     /// Emits the signal that a handler's state has changed.
     func announce(_ state: HandlerState, of id: BusName)

@@ -37,8 +37,8 @@ final class CommandHops {
             order.removeFirst()
             starts[first] = nil
         }
-        // If the kernel has used a number again, it keeps its first place in the order, and leaves when its new time is
-        // over.
+        // If the kernel has used a number again, it keeps its first place in the order, and leaves when its new time
+        // has run out.
         if starts.updateValue(Start(hops: hops, end: now + period), forKey: pid) == nil { order.append(pid) }
     }
 }

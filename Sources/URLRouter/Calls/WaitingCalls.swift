@@ -93,7 +93,7 @@ final class WaitingCalls {
 
     // MARK: Answers
 
-    /// Returns the call that a URL answers, and its handler or application; nil if no call waits for the answer.
+    /// Returns the call that a URL answers, and its handler or application; nil if no call is waiting for the answer.
     private func answered(by url: GenericURL) -> (answer: CallAnswer, call: WaitingCall, claimant: Claimant)? {
         guard let answer = CallAnswer(url), let call = waiting[answer.token]?.call, let claimant = call.claimant else {
             return nil

@@ -25,9 +25,9 @@ final class DeliveryScheduler {
     private let timer: RestartableTimer
     private let loop: EventLoop
     private let waiters: OutcomeWaiters
-    /// Outcomes of attempts that the store does not know yet.
+    /// Outcomes of attempts, until the store has recorded them.
     private var outcomes: [Int64: Outcome] = [:]
-    /// Deliveries whose attempt has begun, and whose outcome the store does not know yet.
+    /// Deliveries whose attempt has begun, and whose outcome the store has not recorded yet.
     private var attempted: Set<Int64> = []
     private var idleWaiter: CheckedContinuation<Void, Never>?
 
@@ -277,7 +277,7 @@ final class DeliveryScheduler {
         guard bus.isOpen else { return nil }
         // While a handler is in quarantine it is not started, so this was no attempt.
         let quarantine = error.code == .launchFailed ? quarantine(delivery.handler) : nil
-        // It took too long, but may still have acted on the URL.
+        // The handler took too long, but may still have acted on the URL.
         let isLate = error.code == .timedOut && wasHandedOver
         let delay = quarantine ?? (isLate ? nil : RetryDelay.after(attempt, error.code))
         let next = delay.map { "in \($0.inWords)" } ?? "never"

@@ -2,10 +2,10 @@ internal import DBus
 internal import OpenURLBus
 internal import SQLite
 
-/// Requests of a person: the list of the queue, and changes of single deliveries.
+/// Requests of a person: the list of the queue, and changes to single deliveries.
 extension DeliveryStore {
     /// Returns the deliveries that follow a number, in the order of their numbers. It does not know which of them are
-    /// in progress. If its texts are large, the page ends early, and if a text is longer than any that the router
+    /// in progress. If its strings are large, the page ends early, and if a string is longer than any that the router
     /// stores, it is cut.
     ///
     /// - Parameter account: The only account whose deliveries count; nil for all.
@@ -43,10 +43,10 @@ extension DeliveryStore {
         }
     }
 
-    /// A page of the list ends when its texts are larger than this. But each page has at least one delivery.
+    /// A page of the list ends when its strings are larger than this. But each page has at least one delivery.
     private static let pageBytes = 4 << 20
 
-    /// Returns a text of the list, in SQL. Only the text of a damaged file can have a NUL, which a message cannot
+    /// Returns a string of the list, in SQL. Only the text of a damaged file can have a NUL, which a message cannot
     /// carry, or be longer than a message.
     static func listed(_ column: String) -> String {
         "substr(replace(CAST(\(column) AS TEXT), char(0), ''), 1, \(1 << 20))"

@@ -17,7 +17,7 @@ struct WaitingDeliveries {
 
     /// All deliveries of one sender to one handler.
     private struct Line {
-        /// Waiting deliveries. If an entry has another time than its delivery, it is out of date.
+        /// Waiting deliveries. If an entry's time is not that of its delivery, the entry is out of date.
         var entries = Heap<Entry>()
         /// Number of waiting deliveries.
         var count = 0

@@ -61,8 +61,8 @@ final class Explainer {
 
     /// Decides as ``Opener/open(_:)`` does, up to the point where it would start a process or send a message.
     ///
-    /// - Throws: only `malformedURL` and `limitsExceeded`, for a text that is not a URL, and `notAllowed` for a caller
-    ///   that may not ask about the scheme. Every other reason not to open the URL is part of the explanation.
+    /// - Throws: only `malformedURL` and `limitsExceeded`, for a string that is not a URL, and `notAllowed` for a
+    ///   caller that may not ask about the scheme. Every other reason not to open the URL is part of the explanation.
     func explain(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> Explanation {
         let url = try GenericURL(ofCaller: text, options)
         var explanation = Explanation(url: url.description)
@@ -139,7 +139,7 @@ final class Explainer {
         return explanation
     }
 
-    /// Returns the question about a URL for a caller that asks the person itself.
+    /// Returns the question about a URL for a caller that itself asks the user.
     func question(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> PolicyQuestion
     {
         let sender = await callers.caller(caller)

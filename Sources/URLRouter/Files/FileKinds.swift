@@ -9,7 +9,7 @@ internal import UserFiles
 
 /// Finds out the kinds of the files that callers open.
 ///
-/// Looking at a file may block forever if its file system does not answer, so each look has a thread of its own and a
+/// Looking at a file may block forever if its file system is not responding, so each look has a thread of its own and a
 /// time limit. This belongs to the router's actor.
 final class FileKinds {
     private var types: LocalFileTypes

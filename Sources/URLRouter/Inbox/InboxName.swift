@@ -5,7 +5,7 @@ struct InboxName: Hashable, CustomStringConvertible {
     /// Longest name that Linux file systems have, in bytes.
     static let maximumLength = 255
 
-    /// Why a text is not a name for an inbox.
+    /// Why a string is not a name for an inbox.
     enum ParseError: Error, Hashable, CustomStringConvertible {
         case empty
         case tooLong(Int)
@@ -37,7 +37,7 @@ struct InboxName: Hashable, CustomStringConvertible {
         self.text = text
     }
 
-    /// Returns whether a scalar changes the direction of a text, and so makes a name look like another one.
+    /// Returns whether a scalar changes the direction of a string, and so makes a name look like another one.
     private static func hidesItself(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isBidiControl || scalar.properties.generalCategory == .lineSeparator
             || scalar.properties.generalCategory == .paragraphSeparator

@@ -61,7 +61,7 @@ final class InboxOpener {
         let sender = await callers.caller(caller)
         try callers.move(&load, to: sender.account)
         var outcomes: [OpenOutcome] = []
-        // For the rules and the person, all files of a call are alike. So after the first no, nothing more is asked.
+        // For the rules and the user, all files of a call are alike. So after the first no, nothing more is asked.
         var refusal: RemoteError?
         for file in taken {
             if let refusal {
@@ -116,8 +116,8 @@ final class InboxOpener {
         }
     }
 
-    /// Decides about a file, and asks the person if necessary. This comes before the copying, because the handler sees
-    /// a copy at once.
+    /// Decides about a file, and asks the user if necessary. This comes before the copying, because the handler sees a
+    /// copy at once.
     private func checkPermission(
         for name: InboxName,
         _ handler: Handler,

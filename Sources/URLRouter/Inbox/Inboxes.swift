@@ -9,7 +9,7 @@ internal import UserFiles
 
 /// Copies files into inboxes.
 ///
-/// Copying may block forever if a file system does not answer, so each copy has a thread of its own and a time limit.
+/// Copying may block forever if a file system is not responding, so each copy has a thread of its own and a time limit.
 /// This belongs to the router's actor.
 final class Inboxes {
     /// The inboxes; nil if there is no directory for them.

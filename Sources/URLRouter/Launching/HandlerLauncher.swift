@@ -288,7 +288,7 @@ struct HandlerLauncher: Sendable {
         await look(at: handler) { ProgramFile.version(of: $0, $1) } ?? nil
     }
 
-    /// Looks at the handler's program file; nil if its file system does not answer.
+    /// Looks at the handler's program file; nil if its file system is not responding.
     private func look<Result: Sendable>(
         at handler: Handler,
         _ look: @escaping @Sendable (Handler.Program, [String: String]) -> Result

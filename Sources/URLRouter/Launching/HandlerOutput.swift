@@ -67,7 +67,8 @@ struct HandlerOutput: Sendable {
     /// - Parameter file: the name of the process's file, as for ``open(for:file:isRead:)``.
     func note(_ url: String, of file: String) { urls.assumeIsolated { $0.add(url, of: file) } }
 
-    /// Removes from a text the secrets of the latest URLs that a file's processes got. Call this on the loop's thread.
+    /// Removes from a string the secrets of the latest URLs that a file's processes got. Call this on the loop's
+    /// thread.
     func withoutSecrets(_ text: QuotingText, of file: String) -> QuotingText {
         urls.assumeIsolated { $0.redacting(text, of: file) }
     }

@@ -9,9 +9,10 @@ internal import UserFiles
 
 /// Files that hold the output of started processes: one for each handler, and one for the commands of each application.
 ///
-/// Processes write to these files and not to the router, so they can write while no router runs. The router copies the
-/// lines to its log. The files are the user's, so they stay. A file is followed as long as a process may write to it:
-/// the router knows this of its own processes, and each process holds a lock on its file for later routers.
+/// Processes write to these files and not to the router, so they can write while no router is running. The router
+/// copies the lines to its log. The files are the user's, so they stay. A file is followed as long as a process may
+/// write to it: the router knows this of its own processes, and each process holds a lock on its file for later
+/// routers.
 ///
 /// If the directory is a link, or if other users may write to it, it is not used.
 actor OutputFiles {
@@ -135,7 +136,7 @@ actor OutputFiles {
     }
 }
 
-/// Returns whether a text is the identifier of a handler or an application, so that a file may be called after it.
+/// Returns whether a string is the identifier of a handler or an application, so that a file may be called after it.
 private func isIdentifier(_ text: String) -> Bool {
     if DesktopFileID(rawValue: text) != nil { return true }
     do throws(BundleIdentifier.ParseError) {

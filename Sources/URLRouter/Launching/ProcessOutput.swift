@@ -69,7 +69,7 @@ private func line(ofFile path: String, from start: Int64, chosenBy choose: ([Lin
     }
 }
 
-/// Picks the line that explains a failure. Swift first writes the reason of a fatal error. Afterwards, its backtracer
+/// Picks the line that explains a failure. Swift first writes the reason for a fatal error. Afterwards, its backtracer
 /// writes the threads, the registers and the images.
 private func tellingLine(of lines: [Line]) -> Line? {
     var (fatal, last, headline): (Line?, Line?, Line?)

@@ -47,7 +47,7 @@ struct ProcessRecords: Sendable {
 
     /// Records the open background tasks of a handler, instead of its earlier ones.
     ///
-    /// - Parameter owner: the process that has begun the tasks. It may be another one than the started process, which then stays on
+    /// - Parameter owner: the process that has begun the tasks. It may be one other than the started process, which then stays on
     ///   record: the child of a script, or a process inside a sandbox.
     func put(_ tasks: [UInt32: String], of id: BundleIdentifier, _ owner: ProcessIdentity) {
         let started = reading { (directory) throws(FileError) in record(of: id, in: directory)?.running(bootID) } ?? nil

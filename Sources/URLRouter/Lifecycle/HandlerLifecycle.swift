@@ -58,8 +58,8 @@ final class HandlerLifecycle {
         try await runningSession(id).suspend()
     }
 
-    /// Returns a warning if a handler's process still runs the program of an earlier registration, or of a file that
-    /// has been replaced.
+    /// Returns a warning if a handler's process is still running the program of an earlier registration, or of a file
+    /// that has been replaced.
     func earlierProgram(of handler: Handler) async -> String? {
         guard handler.kind == .native, handler.program != nil, handlers.temporary.reason(for: handler.id) != .claim,
             let pid = await sessions.find(handler)?.processes.processOfEarlierProgram()

@@ -6,7 +6,7 @@ internal import SchemeRegistry
 /// It belongs to the router's actor. While nobody watches and the log is off, there is none.
 final class Observation {
     private(set) var request: ObservedRequest
-    /// Whether this request waits to be shown.
+    /// Whether this request is waiting to be shown.
     var isChanged = false
     private let monitor: Monitor
     private let begin = TracePhase.now

@@ -200,7 +200,7 @@ final class Opener {
     }
 
     /// Withdraws a request that its caller has cancelled. Between two places there is nothing to do: the next stage
-    /// notices it.
+    /// notices the cancellation.
     private func withdraw(_ request: OpenRequest) {
         switch request.place {
         case .queue(let session): session.cancel(request)

@@ -3,7 +3,7 @@ internal import Logging
 internal import OpenURLBus
 internal import Reactor
 
-/// Asks the person at the desktop of the session: by the desktop's own dialog, by a program with a dialog, or by a
+/// Asks the user at the desktop of the session: by the desktop's own dialog, by a program with a dialog, or by a
 /// notification.
 ///
 /// This uses the first way that works. If there is no display, it uses only a notification service that is already

@@ -1,7 +1,7 @@
 internal import DBus
 internal import Reactor
 
-/// Asks the person by a notification with actions: `org.freedesktop.Notifications`.
+/// Asks the user by a notification with actions: `org.freedesktop.Notifications`.
 struct NotifiedPerson: PersonAsking {
     let connection: Connection
     /// Whether the bus may start the service.

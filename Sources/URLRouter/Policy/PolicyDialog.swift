@@ -65,8 +65,8 @@ struct PolicyDialog: Sendable {
     }
 }
 
-/// Returns a text in printable ASCII and without angle brackets, because some dialogs take these for markup and some do
-/// not.
+/// Returns a string in printable ASCII and without angle brackets, because some dialogs take these for markup and some
+/// do not.
 private func shown(_ text: String) -> String {
     String(printable(text).map { $0 == "<" ? "(" : $0 == ">" ? ")" : $0 })
 }

@@ -1,6 +1,6 @@
 internal import DBus
 
-/// Asks the person by the dialog of the desktop's portal: `org.freedesktop.impl.portal.Access`.
+/// Asks the user by the dialog of the desktop's portal: `org.freedesktop.impl.portal.Access`.
 struct PortalPerson: PersonAsking {
     let connection: Connection
     let environment: [String: String]

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Reactor
 internal import SystemPackage
 
-/// Asks the person by a program with a dialog: `zenity` or `kdialog`.
+/// Asks the user by a program with a dialog: `zenity` or `kdialog`.
 struct ProgramPerson: PersonAsking {
     let launcher: HandlerLauncher
     let environment: [String: String]
@@ -130,7 +130,7 @@ struct DialogProgram: Sendable {
 
     static let all = [zenity, kdialog]
 
-    /// GNOME's dialog. If the person chooses an extra button, the program exits with status 1, and a line of the output
+    /// GNOME's dialog. If the user chooses an extra button, the program exits with status 1, and a line of the output
     /// is the button's label.
     static let zenity = DialogProgram(
         name: "zenity",

@@ -11,7 +11,7 @@ final class Questions {
         let dialog: PolicyDialog
         /// Requests that wait for the reply, in order.
         var places: [Place] = []
-        /// Whether the dialog is being closed, because no request waits for the reply any longer.
+        /// Whether the dialog is being closed, because no request is waiting for the reply any longer.
         var isWithdrawn = false
 
         init(_ dialog: PolicyDialog) {
@@ -128,8 +128,8 @@ final class Questions {
         for place in places { place.end(outcome) }
     }
 
-    /// Makes a request stop waiting for the reply. If no other request waits for it, the question is not asked, and its
-    /// dialog is closed.
+    /// Makes a request stop waiting for the reply. If no other request is waiting for it, the question is not asked,
+    /// and its dialog is closed.
     func giveUp(_ place: Place) {
         place.isWithdrawn = true
         for question in [current].compactMap(\.self) + waiting { question.places.removeAll { $0 === place } }

@@ -10,14 +10,14 @@ struct ListedTexts<Value> {
 
     /// Size of a list in a message. A connection sends at most 16 MiB.
     static var messageBytes: Int { 15 << 20 }
-    /// Length of a text, with its end and its alignment.
+    /// Length of a string, with its end and its alignment.
     private static var bytesAroundText: Int { 16 }
 
     init(bytes: Int = messageBytes) {
         room = bytes
     }
 
-    /// Adds an element that consists of these texts.
+    /// Adds an element that consists of these strings.
     mutating func add(_ value: Value, for key: String, _ texts: [String]) {
         var size = key.utf8.count + 2 * Self.bytesAroundText
         for text in texts { size += text.utf8.count + Self.bytesAroundText }

@@ -62,7 +62,7 @@ final class ServiceNames {
         return "\(ProcessProgram.path(pid: pid) ?? "a program") has it, as process \(pid)"
     }
 
-    /// Makes the bus read its service files again if it does not know the service of a new handler.
+    /// Makes the bus read its service files again if it does not know about the service of a new handler.
     ///
     /// A bus notices changes by itself, but only in directories that existed when it read its configuration. When a
     /// program calls an unknown name, dbus-daemon looks again, but dbus-broker does not.

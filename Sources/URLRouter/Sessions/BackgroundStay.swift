@@ -7,7 +7,7 @@ struct BackgroundStay {
     private var time = BackgroundTime()
     /// Whether the handler was asked in this stay to end its tasks.
     var isExpiring = false
-    /// When the suspend delay of this stay is over.
+    /// When the suspend delay of this stay ends.
     var suspensionTime: SuspendingClock.Instant?
     /// Whether the handler has brought itself to the foreground out of this stay.
     private var goesOn = false
@@ -31,7 +31,7 @@ struct BackgroundStay {
         }
     }
 
-    /// Adapts to a new state, or to a change of the tasks.
+    /// Adapts to a new state, or to a change in the tasks.
     mutating func update(in state: HandlerStateMachine.State, hasTasks: Bool, at now: SuspendingClock.Instant) {
         guard state.usesBackgroundTime else {
             if !goesOn { return self = BackgroundStay() }

@@ -13,7 +13,7 @@ struct BackgroundTime {
         start = runs ? now : nil
     }
 
-    /// Returns the rest of a time limit; zero when it is over.
+    /// Returns the rest of a time limit; zero when it has run out.
     func left(of limit: Duration, at now: SuspendingClock.Instant) -> Duration {
         max(limit - used(at: now), .zero)
     }

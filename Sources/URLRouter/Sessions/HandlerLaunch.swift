@@ -133,8 +133,8 @@ final class HandlerLaunch {
         }
     }
 
-    /// Ends the launch, because its time is over. If the handler's name has no owner, the bus is first asked which
-    /// other names the process has taken.
+    /// Ends the launch, because its time is up. If the handler's name has no owner, the bus is first asked which other
+    /// names the process has taken.
     private func timeIsOver() {
         guard session.machine.state == .starting, let running = processes.current.running else {
             return session.handle(.launchTimedOut)

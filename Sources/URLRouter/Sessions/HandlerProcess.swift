@@ -49,7 +49,7 @@ final class HandlerProcess {
     var launchDeadline: SuspendingClock.Instant?
     /// When the handler was sent to the background.
     var leavingSince: SuspendingClock.Instant?
-    /// Whether the handler is working on a URL whose time limit is over. If so, it gets no other URL for now.
+    /// Whether the handler is working on a URL whose time limit has run out. If so, it gets no other URL for now.
     var isBusy = false
     /// When the watchdog asked the first question that the process has not answered yet; nil after an answer.
     var silentSince: SuspendingClock.Instant?
@@ -170,8 +170,8 @@ final class HandlerProcess {
 
     // MARK: The program
 
-    /// Returns whether the process runs another program than a launch of the handler would start now, or the same
-    /// program with other arguments.
+    /// Returns whether the process runs a program other than the one that a launch of the handler would start now, or
+    /// the same program with other arguments.
     ///
     /// Only for its own processes does the router know how they were started. For any other it knows the program, which
     /// a script may have started. So the answer for these is yes only if the file of the program is gone, or if a

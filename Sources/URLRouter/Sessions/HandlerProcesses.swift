@@ -88,7 +88,7 @@ final class HandlerProcesses {
         }
     }
 
-    /// Finds a process that this router did not start, if the handler has one and the router does not know it.
+    /// Finds a process that this router did not start, if the handler has one and the router does not know about it.
     func find() async {
         let session = session
         guard session.machine.state == .notRunning else { return }
@@ -256,8 +256,8 @@ final class HandlerProcesses {
         if state != .notRunning { session.handle(.tellsState(owner: owner, state)) }
     }
 
-    /// Returns the process if it runs another program than a launch would start now, or the same program with other
-    /// arguments.
+    /// Returns the process if it runs a program other than the one that a launch would start now, or the same program
+    /// with other arguments.
     func processOfEarlierProgram() async -> UInt32? {
         guard let running = current.running, let pid = UInt32(exactly: running.pid) else { return nil }
         let process = current

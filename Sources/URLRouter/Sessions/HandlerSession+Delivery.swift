@@ -9,7 +9,7 @@ extension HandlerSession {
     /// Puts a new request into the queue in the order of arrival. It keeps this place while the bus is asked for the
     /// sender.
     ///
-    /// - Throws: `limitsExceeded` if too many requests wait for the handler.
+    /// - Throws: `limitsExceeded` if too many requests are waiting for the handler.
     func accept(_ request: OpenRequest) throws(OpenURLError) {
         request.begin(requests.nextNumber(), usual: openTimeout)
         try count(request, to: request.account)

@@ -27,7 +27,7 @@ extension HandlerSession {
         _ = try await deliver(request)
     }
 
-    /// Starts or wakes the handler without a change of the foreground, and returns when the handler has launched.
+    /// Starts or wakes the handler without changing the foreground, and returns when the handler has launched.
     ///
     /// - Parameter observed: the request as others see it; nil if nobody is watching.
     func wake(_ observed: Observation? = nil) async throws(OpenURLError) {

@@ -7,8 +7,8 @@ internal import SchemeRegistry
 
 /// One handler in the router: its machine, its requests, and the parts that act on its process.
 ///
-/// It reports events to the machine, performs the effects, and takes each request to its outcome. Its parts do the
-/// rest, and see only those members of the session that belong to their view of it.
+/// It reports events to the machine, performs the effects, and sees each request through to its outcome. Its parts do
+/// the rest, and see only those members of the session that belong to their view of it.
 ///
 /// Sessions belong to the router's actor, whose executor is the event loop. Because their asynchronous methods stay on
 /// their caller's actor, there is neither a lock nor a change of threads between an event and its effects. If each
@@ -23,14 +23,14 @@ final class HandlerSession {
 
     /// Counts the handler's crashes.
     let quarantine: Quarantine
-    /// Time limits that end in an event.
+    /// Time limits that cause an event when they expire.
     private(set) lazy var timers = HandlerTimers(on: host.loop, self)
     /// Watches whether the delegate's methods return.
     private(set) lazy var watchdog = ProgressWatchdog(id, host, self)
     private(set) lazy var background = HandlerBackground(id, host, timers, watchdog, self)
     private(set) lazy var processes = HandlerProcesses(id, host, quarantine, background, self)
     private(set) lazy var launch = HandlerLaunch(id, host, quarantine, timers, processes, self)
-    /// The end of a process of an earlier program.
+    /// Ends a process that runs an earlier program.
     private(set) lazy var replacement = ProcessReplacement(id, host, self)
 
     /// Events that the machine has not seen yet.
@@ -96,8 +96,8 @@ final class HandlerSession {
 
     /// Reports to the machine what has happened, and performs the effects.
     ///
-    /// If an effect causes another event, this event waits until all effects of the current one are done. So no effect
-    /// acts on a state that is already over.
+    /// If an effect causes another event, the new event waits until all effects of the current one are done. So no
+    /// effect acts on a state that is already over.
     func handle(_ event: HandlerStateMachine.Event) {
         events.append(event)
         handleEvents()
@@ -110,7 +110,7 @@ final class HandlerSession {
         defer { isHandlingEvents = false }
         while !processes.startGate.isClosed, let event = events.popFirst() {
             let (before, wasWoken) = (machine.state, machine.woken)
-            // If a stranger has the name, the router may not end it.
+            // If a stranger has the name, the router must not end that process.
             machine.exitsOnSuspend = handler.exitsOnSuspend && process.isRoutersToEnd
             if case .suspended(let owner) = before { machine.getsURLsBeforeName = host.bus.isAttached(owner) }
             let effects = machine.on(event, hasProcess: process.running != nil)
@@ -141,7 +141,7 @@ final class HandlerSession {
         timers.launch.cancel()
     }
 
-    /// Removes the secrets of the handler's latest URLs from a text that it has written.
+    /// Removes the secrets of the handler's latest URLs from a string that it has written.
     func withoutSecrets(_ text: QuotingText) -> QuotingText { host.withoutSecrets(text, of: id) }
 
     private func stateChanged() {
@@ -151,7 +151,7 @@ final class HandlerSession {
             host.foreground.remove(id)
         }
         background.countTime()
-        // If a request has woken the handler, it takes them along.
+        // If a request has woken the handler, that request delivers the notifications.
         if let owner, !process.notifications.isEmpty, requests.isEmpty, machine.woken == nil {
             host.tasks.start { await self.sendNotifications(owner) }
         }

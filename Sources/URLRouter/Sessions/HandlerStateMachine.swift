@@ -42,7 +42,7 @@ struct HandlerStateMachine {
     }
 
     enum Event {
-        /// A request waits for the handler.
+        /// A request is waiting for the handler.
         case requested
         /// A request is about to be delivered, which takes the handler to the foreground or leaves it in the
         /// background.
@@ -75,7 +75,7 @@ struct HandlerStateMachine {
         case suspendAnswered(owner: BusName, isReady: Bool)
         /// The handler has released its name, but its process must not be stopped.
         case cannotBeStopped(owner: BusName)
-        /// The state's time limit is over.
+        /// The state's time limit has run out.
         case timeOver
         /// A woken handler did not take its name in time.
         case nameTimeOver
@@ -129,7 +129,7 @@ struct HandlerStateMachine {
         case startTimer
         /// Make ``Event/nameTimeOver`` happen at the end of the time limit for waking.
         case startNameTimer
-        /// The process is stopped, so wake it again if a request waits.
+        /// The process is stopped, so wake it again if a request is waiting.
         case wakeIfWaiting
         /// Ask the process to exit.
         case terminate
@@ -139,7 +139,7 @@ struct HandlerStateMachine {
         case startEndWatchdog
         /// The process is gone but its connection is not, so end the processes that have inherited the connection.
         case endDescendants
-        /// The process is gone, so start over if a request waits.
+        /// The process is gone, so start over if a request is waiting.
         case restartIfWaiting
     }
 

@@ -6,7 +6,7 @@ internal import DBus
 final class NameOwner {
     private let id: BusName
     private let bus: any BusNames
-    /// Reports a change of the owner to the handler's session.
+    /// Reports a change of owner to the handler's session.
     private let changed: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
     /// The watch of the name; nil until the owner is asked for.
     private var watch: NameWatchID?

@@ -61,7 +61,7 @@ struct RequestQueue {
         return lastNumber
     }
 
-    /// Whether no request waits, is about to be delivered, or is in hand.
+    /// Whether no request is waiting, is about to be delivered, or is in hand.
     var isEmpty: Bool { waiting.isEmpty && resuming == 0 && inHand.isEmpty }
 
     /// Inserts a request at its place. This is the end, unless it was in the queue before.

@@ -48,7 +48,7 @@ final class SessionHost {
         self.sessions = sessions
     }
 
-    /// Removes the secrets of a handler's latest URLs, no matter who sent them, from a text that the handler has
+    /// Removes the secrets of a handler's latest URLs, no matter who sent them, from a string that the handler has
     /// written.
     func withoutSecrets(_ text: QuotingText, of id: BusName) -> QuotingText {
         launcher.output.withoutSecrets(text, of: id.rawValue)

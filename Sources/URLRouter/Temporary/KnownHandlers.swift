@@ -27,8 +27,8 @@ final class KnownHandlers {
 
     /// Replaces the registry of the files; running handlers continue. If the snapshot is stale, it is ignored.
     ///
-    /// - Returns: The schemes to announce, whose URLs go to another handler than before. If the snapshot is stale,
-    ///   these are the changes that were recorded when it was read.
+    /// - Returns: The schemes to announce, whose URLs now go to another handler. If the snapshot is stale, these are
+    ///   the changes that were recorded when it was read.
     func use(_ snapshot: RegistrySnapshot) -> [String] {
         if snapshot.number > declared.number {
             declared = snapshot
@@ -47,7 +47,7 @@ final class KnownHandlers {
         announce(registry.schemes(schemes, withWinnersOtherThanIn: before).map(\.rawValue))
     }
 
-    /// Announces to the subscribers that schemes go to other handlers than before.
+    /// Announces to the subscribers that schemes now go to other handlers.
     func announce(_ schemes: [String]) {
         if !schemes.isEmpty { bus.announce(changed: schemes) }
     }

@@ -63,7 +63,7 @@ struct CallbackClaims {
     /// Returns the claim that a URL belongs to; nil if every claim on it has ended.
     ///
     /// - Parameter matching: the claims on the URL whose receivers may get it.
-    /// - Throws: `notAllowed` if a URL fits a pattern, but does not bring the state, or comes from another program than
+    /// - Throws: `notAllowed` if a URL fits a pattern, but does not bring the state, or comes from a program other than
     ///   the claim accepts.
     func claim(
         for url: GenericURL,

@@ -41,7 +41,7 @@ final class Permissions {
         if snapshot.number > self.snapshot.number { self.snapshot = snapshot }
     }
 
-    /// Uses the answers that were remembered before this router.
+    /// Uses the answers that were remembered before this router started.
     func use(_ answers: RememberedAnswers) {
         self.answers = answers
     }
@@ -133,7 +133,7 @@ final class Permissions {
         }
     }
 
-    /// Decides about a URL that a person has allowed, because in the meantime a rule may deny it.
+    /// Decides about a URL that a person has allowed, because by now a rule may deny it.
     func decisionAfterQuestion(on destination: Destination, from source: OpenContext.Source) -> Decision {
         let verdict = verdict(on: destination, from: source)
         return verdict.decision == .deny ? .refuse(denial(of: destination, verdict, source)) : .go
@@ -158,8 +158,8 @@ final class Permissions {
 
     /// Decides about a queued URL before each attempt, because the rules may have changed since it was accepted.
     ///
-    /// If a person was asked when the URL was accepted, they are not asked again about the same handler. Nobody waits
-    /// for the answer to any other question, so the delivery fails then.
+    /// If a person was asked when the URL was accepted, they are not asked again about the same handler. Nobody is
+    /// there to answer any other question, so in that case the delivery fails.
     func decision(_ verdict: PolicyVerdict, on destination: Destination, of delivery: Delivery) -> Decision {
         if verdict.decision == .allow { return .go }
         let dialog = PolicyDialog(destination, from: delivery.context.source)
@@ -186,7 +186,7 @@ final class Permissions {
 
     // MARK: Permissions
 
-    /// Grants a permission for a URL about which the caller asks the person itself.
+    /// Grants a permission for a URL, if the caller itself asks the user about it.
     func give(_ dialog: PolicyDialog, to connection: BusName) -> PolicyQuestion {
         PolicyQuestion(
             url: dialog.shownURL,
@@ -260,7 +260,7 @@ private struct GivenPermissions {
     private static let limit = 64
     private var permissions: [Permission] = []
 
-    /// Adds a permission, and returns a text for it that cannot be guessed.
+    /// Adds a permission, and returns a string for it that cannot be guessed.
     mutating func add(_ dialog: PolicyDialog, _ connection: String) -> String {
         var generator = SystemRandomNumberGenerator()
         let text = (0..<2).map { _ in String(generator.next(), radix: 36) }.joined(separator: "-")

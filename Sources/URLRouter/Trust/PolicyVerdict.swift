@@ -12,7 +12,7 @@ struct PolicyVerdict: Sendable {
         indirect case answer(RememberedAnswer, insteadOf: Reason)
         /// The caller is on another host.
         case remoteCaller
-        /// The caller sees other files than the program that would open the file.
+        /// The caller does not see the same files as the program that would open the file.
         case localFile
         /// The handler's manifest has `OUAsk`.
         case manifest(Handler)

@@ -114,7 +114,7 @@ extension DueDate: Codable {
     }
 }
 
-/// Thrown for a text that is not a date.
+/// Thrown for a string that is not a date.
 public struct InvalidDate: Error, Hashable, CustomStringConvertible {
     /// The problem with the text.
     public enum Reason: Hashable, Sendable {
@@ -159,7 +159,7 @@ public struct InvalidDate: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// A text of a fixed form, to read numbers from.
+/// A string of a fixed form, to read numbers from.
 private struct Digits {
     private let text: [UInt8]
 

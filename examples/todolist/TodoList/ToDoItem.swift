@@ -17,7 +17,7 @@ public struct ToDoItem: Hashable, Sendable {
         for scalar in task.unicodeScalars {
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator: throw .controlCharacter(scalar)
-            // Otherwise the list would show another text than the task's.
+            // Otherwise the list would show text other than the task's.
             case _ where scalar.properties.isBidiControl: throw .controlCharacter(scalar)
             default: continue
             }
