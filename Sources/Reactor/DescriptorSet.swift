@@ -1,61 +1,68 @@
 internal import CLinux
 internal import Glibc
+internal import SystemPackage
 
-/// The watches of one loop, kept as the array that `poll` takes, with one entry for each descriptor.
+/// The watches of one loop, and the `epoll` instance that waits for their descriptors.
 ///
-/// You may watch a descriptor more than once: a connection has one watch for reading and another for writing. Because
-/// `poll` refuses more entries than the process may have descriptors, watches of the same descriptor share an entry. If
-/// all of them are disabled, the entry stays in the array with a negative descriptor, which `poll` skips.
-struct DescriptorSet {
-    private var entries: [pollfd] = []
-    private var watches: [[DescriptorWatch]] = []
-    private var slots: [CInt: Int] = [:]
+/// You may watch a descriptor more than once: a connection has one watch for reading and another for writing. The kernel
+/// knows each descriptor once, with the events of all its watches that are enabled, and does not know it at all while
+/// there are none.
+struct DescriptorSet: ~Copyable {
+    private let epoll: CInt
+    private var watches: [CInt: [DescriptorWatch]] = [:]
+    /// Events that the kernel waits for. A descriptor that it refused is not here.
+    private var known: [CInt: UInt32] = [:]
+    /// Descriptors that the kernel refused to watch, such as closed ones. Their watches get an error.
+    private var refused: Set<CInt> = []
+    private var ready = [epoll_event](repeating: epoll_event(), count: Self.eventsPerWait)
+
+    /// Number of descriptors that one wait reports. The next wait begins with the others.
+    private static let eventsPerWait = 64
+
+    /// - Throws: The error of `epoll_create1(2)` if the process has no descriptor left.
+    init() throws(Errno) {
+        epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
+        guard epoll >= 0 else { throw Errno(rawValue: errno) }
+    }
+
+    deinit { close(epoll) }
 
     mutating func add(_ watch: DescriptorWatch) {
-        if let slot = slots[watch.descriptor] {
-            watches[slot].append(watch)
-        } else {
-            slots[watch.descriptor] = entries.count
-            entries.append(pollfd())
-            watches.append([watch])
-        }
+        watches[watch.descriptor, default: []].append(watch)
         update(watch.descriptor)
     }
 
     mutating func remove(_ watch: DescriptorWatch) {
-        guard let slot = slots[watch.descriptor] else { return }
-        watches[slot].removeAll { $0 === watch }
-        guard watches[slot].isEmpty else {
-            update(watch.descriptor)
-            return
-        }
-        slots[watch.descriptor] = nil
-        let last = entries.count - 1
-        if slot != last {
-            slots[watches[last][0].descriptor] = slot
-            entries.swapAt(slot, last)
-            watches.swapAt(slot, last)
-        }
-        entries.removeLast()
-        watches.removeLast()
+        watches[watch.descriptor]?.removeAll { $0 === watch }
+        if watches[watch.descriptor]?.isEmpty == true { watches[watch.descriptor] = nil }
+        update(watch.descriptor)
     }
 
     /// Cancels all watches when the loop ends. Otherwise a watch and a handler that holds it would keep each other
     /// alive.
     func cancelAll() {
-        for watch in watches.joined() { watch.cancel() }
+        for watch in watches.values.joined() { watch.cancel() }
     }
 
-    /// Updates the entry of a descriptor after one of its watches has changed.
+    /// Tells the kernel which events to wait for, after a watch of the descriptor has changed.
     mutating func update(_ descriptor: CInt) {
-        guard let slot = slots[descriptor] else { return }
-        var events: DescriptorEvents = []
-        var isEnabled = false
-        for watch in watches[slot] where watch.isEnabled {
-            events.formUnion(watch.events)
-            isEnabled = true
+        refused.remove(descriptor)
+        let enabled = watches[descriptor, default: []].filter(\.isEnabled)
+        let events = enabled.reduce(into: UInt32(0)) { $0 |= $1.events.epoll }
+        guard enabled.isEmpty || known[descriptor] != events else { return }
+        var event = epoll_event(events: events, data: epoll_data_t(fd: descriptor))
+        guard !enabled.isEmpty else {
+            // It fails only if the descriptor is closed, and then the kernel has forgotten it.
+            if known.removeValue(forKey: descriptor) != nil { epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event) }
+            return
         }
-        entries[slot] = pollfd(fd: isEnabled ? descriptor : -1, events: events.poll, revents: 0)
+        let operation = known[descriptor] == nil ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
+        if epoll_ctl(epoll, operation, descriptor, &event) == 0 {
+            known[descriptor] = events
+        } else {
+            known[descriptor] = nil
+            refused.insert(descriptor)
+        }
     }
 
     /// Waits until a descriptor is ready, a signal arrives, or the time has passed.
@@ -63,62 +70,36 @@ struct DescriptorSet {
     /// - Parameter milliseconds: The time to wait; -1 for no limit.
     /// - Returns: The watches that are ready, each with its events.
     mutating func wait(milliseconds: CInt) -> [(DescriptorWatch, DescriptorEvents)] {
-        var count = Int(poll(&entries, nfds_t(entries.count), milliseconds))
+        let count = Int(epoll_wait(epoll, &ready, CInt(ready.count), refused.isEmpty ? milliseconds : 0))
         // After a signal (`EINTR`), end the wait without an event, because the loop has to look for jobs and deadlines.
-        if count < 0, errno != EINTR { count = pollEach(milliseconds) }
-        guard count > 0 else { return [] }
-        var ready: [(DescriptorWatch, DescriptorEvents)] = []
-        ready.reserveCapacity(2 * count)
-        for index in entries.indices where entries[index].revents != 0 {
-            let events = DescriptorEvents(poll: entries[index].revents)
-            for watch in watches[index] where watch.isEnabled {
+        guard count > 0 || !refused.isEmpty else { return [] }
+        var found: [(DescriptorWatch, DescriptorEvents)] = []
+        for event in ready.prefix(max(0, count)) {
+            let events = DescriptorEvents(epoll: event.events)
+            for watch in watches[event.data.fd, default: []] where watch.isEnabled {
                 let relevant = events.intersection(watch.events.union([.hangup, .error]))
-                if !relevant.isEmpty { ready.append((watch, relevant)) }
+                if !relevant.isEmpty { found.append((watch, relevant)) }
             }
-            count -= 1
-            if count == 0 { break }
         }
-        return ready
-    }
-}
-
-extension DescriptorSet {
-    /// Polls each descriptor by itself, after a pause of at most 20 ms.
-    ///
-    /// Use this if `poll` refuses all descriptors at once, because the process watches more descriptors than its limit,
-    /// which was lowered later (`EINVAL`), or because the kernel lacks memory (`ENOMEM`). The pause keeps the loop from
-    /// spinning.
-    ///
-    /// - Returns: The number of descriptors that are ready.
-    private mutating func pollEach(_ milliseconds: CInt) -> Int {
-        let pause: CInt = 20
-        poll(nil, 0, milliseconds < 0 ? pause : min(milliseconds, pause))
-        var count = 0
-        for index in entries.indices {
-            var entry = entries[index]
-            entry.revents = 0
-            if poll(&entry, 1, 0) > 0 { count += 1 }
-            entries[index] = entry
+        for descriptor in refused {
+            found += watches[descriptor, default: []].filter(\.isEnabled).map { ($0, .error) }
         }
-        return count
+        return found
     }
 }
 
 extension DescriptorEvents {
-    fileprivate var poll: CShort {
-        CShort(
-            (contains(.readable) ? POLLIN : 0) | (contains(.writable) ? POLLOUT : 0)
-                | (contains(.priority) ? POLLPRI : 0)
-        )
+    fileprivate var epoll: UInt32 {
+        (contains(.readable) ? EPOLLIN.rawValue : 0) | (contains(.writable) ? EPOLLOUT.rawValue : 0)
+            | (contains(.priority) ? EPOLLPRI.rawValue : 0)
     }
 
-    fileprivate init(poll: CShort) {
-        let bits = CInt(poll)
+    fileprivate init(epoll bits: UInt32) {
         self = []
-        if bits & POLLIN != 0 { insert(.readable) }
-        if bits & POLLOUT != 0 { insert(.writable) }
-        if bits & POLLPRI != 0 { insert(.priority) }
-        if bits & POLLHUP != 0 { insert(.hangup) }
-        if bits & (POLLERR | POLLNVAL) != 0 { insert(.error) }
+        if bits & EPOLLIN.rawValue != 0 { insert(.readable) }
+        if bits & EPOLLOUT.rawValue != 0 { insert(.writable) }
+        if bits & EPOLLPRI.rawValue != 0 { insert(.priority) }
+        if bits & EPOLLHUP.rawValue != 0 { insert(.hangup) }
+        if bits & EPOLLERR.rawValue != 0 { insert(.error) }
     }
 }

@@ -8,16 +8,16 @@ public struct DescriptorEvents: OptionSet, Sendable {
         self.rawValue = rawValue
     }
 
-    /// There is something to read. In C, this is `POLLIN`.
+    /// There is something to read. In C, this is `EPOLLIN`.
     public static let readable = DescriptorEvents(rawValue: 1)
-    /// Writing does not block. In C, this is `POLLOUT`.
+    /// Writing does not block. In C, this is `EPOLLOUT`.
     public static let writable = DescriptorEvents(rawValue: 2)
-    /// The other end has closed. You get this event even if you did not ask for it. In C, it is `POLLHUP`.
+    /// The other end has closed. You get this event even if you did not ask for it. In C, it is `EPOLLHUP`.
     public static let hangup = DescriptorEvents(rawValue: 4)
-    /// The descriptor is broken. You get this event even if you did not ask for it. In C, it is `POLLERR` or
-    /// `POLLNVAL`.
+    /// The descriptor is broken, or cannot be watched. You get this event even if you did not ask for it. In C, it is
+    /// `EPOLLERR`.
     public static let error = DescriptorEvents(rawValue: 8)
-    /// Something other than data has arrived. In C, this is `POLLPRI`.
+    /// Something other than data has arrived. In C, this is `EPOLLPRI`.
     public static let priority = DescriptorEvents(rawValue: 16)
 }
 

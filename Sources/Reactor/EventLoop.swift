@@ -8,7 +8,7 @@ public import SystemPackage
 ///
 /// An actor on a loop may use the objects that the loop drives, such as a C library or a descriptor, without a lock:
 /// the callbacks of the loop and the methods of the actor run on the same thread, one at a time, in the order of
-/// arrival. The loop does not wake up without a reason. If it is idle, it sleeps in `poll`; after ``expectInput()`` it
+/// arrival. The loop does not wake up without a reason. If it is idle, it sleeps in `epoll_wait`; after ``expectInput()`` it
 /// polls without sleeping, for at most 500 µs.
 ///
 /// ### Task executor
@@ -37,8 +37,8 @@ public import SystemPackage
 ///
 /// ### Deadlines
 ///
-/// Deadlines are instants of `ContinuousClock`, which keeps running while the system sleeps. `poll` does not count the
-/// time that the system sleeps. If a deadline passes during the sleep, it fires with the next event, or when the rest
+/// Deadlines are instants of `ContinuousClock`, which keeps running while the system sleeps. `epoll_wait` does not count
+/// the time that the system sleeps. If a deadline passes during the sleep, it fires with the next event, or when the rest
 /// of the wait is over.
 ///
 /// The class is unchecked `Sendable` because everything outside `shared` is used only on the loop's thread.
@@ -72,15 +72,16 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private let shared = Lock(Shared())
     private let wakeup: CInt
     private let thread = Atomic<UInt>(0)
-    private var descriptors = DescriptorSet()
+    private var descriptors: DescriptorSet
     private var timers = TimerQueue()
     private var busyPoll = BusyPoll()
     private var isExpectingInput = false
 
     /// Creates a loop. Its thread starts with the first job.
     ///
-    /// - Throws: The error of `eventfd(2)` if the process has no descriptor left.
+    /// - Throws: The error of `epoll_create1(2)` or `eventfd(2)` if the process has no descriptor left.
     public init() throws(Errno) {
+        descriptors = try DescriptorSet()
         wakeup = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
         guard wakeup >= 0 else { throw Errno(rawValue: errno) }
         descriptors.add(

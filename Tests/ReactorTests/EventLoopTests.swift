@@ -217,6 +217,47 @@ private actor Counter {
         loop.stop()
     }
 
+    /// The kernel watches neither a descriptor that is closed nor a regular file.
+    @Test func watchOfAnUnsuitableDescriptorGetsAnError() async throws {
+        let loop = try EventLoop()
+        let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
+        defer { close(file) }
+        for descriptor in [file, CInt.max] {
+            let events: DescriptorEvents = await onLoop(loop) { done in
+                var watch: DescriptorWatch?
+                watch = loop.watch(descriptor, for: .readable) { events in
+                    watch?.cancel()
+                    done(events)
+                }
+            }
+            #expect(events == .error)
+        }
+        loop.stop()
+    }
+
+    @Test func everyReadyDescriptorGetsItsTurn() async throws {
+        let loop = try EventLoop()
+        // One wait of the loop reports fewer.
+        let pairs = try (0..<150).map { _ in try socketPair() }
+        for pair in pairs { _ = write(pair.1, "1", 1) }
+        let seen: Set<CInt> = await onLoop(loop) { done in
+            var seen: Set<CInt> = []
+            // The descriptors stay readable, so those that were reported may be reported again before the others.
+            for (socket, _) in pairs {
+                _ = loop.watch(socket, for: .readable) { _ in
+                    if seen.insert(socket).inserted, seen.count == pairs.count { done(seen) }
+                }
+            }
+            loop.schedule(at: .now + .seconds(20)) { if seen.count < pairs.count { done(seen) } }
+        }
+        #expect(seen.count == pairs.count)
+        loop.stop()
+        for pair in pairs {
+            close(pair.0)
+            close(pair.1)
+        }
+    }
+
     @Test func handlerMayAddAWatchAndChangeItsEvents() async throws {
         let loop = try EventLoop()
         let (a, b) = try socketPair()
