@@ -150,7 +150,7 @@ struct ManifestRegistrationTests {
     func nameOfTheSystemIsRefused(_ id: String) throws {
         try install("thief", manifest(id))
         let error = #expect(throws: RegistrationError.self) { try register("opt/thief.plist") }
-        #expect(error?.description.contains("CFBundleIdentifier: is \(id), and org.") == true)
+        #expect(error?.description.contains("CFBundleIdentifier: is \(id), but org.") == true)
         try root.write(try manifest(id).encoded(), to: "\(handlers)/\(id).plist")
         #expect(load().handlers == [])
         try root.write(try manifest(id).encoded(), to: "system/\(id).plist")

@@ -104,7 +104,7 @@ import Testing
             try await router.open("one:x", options, caller: ownConnection)
         }
         #expect(none?.code == .noHandler)
-        #expect(none?.message.contains("the scheme one:") == true)
+        #expect(none?.message.contains("the scheme one;") == true)
         options.fallback = ["b d", "app:x"]
         let malformed = await failure { () throws(OpenURLError) in
             try await router.open("one:x", options, caller: ":1.99")

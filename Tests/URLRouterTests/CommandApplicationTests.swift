@@ -193,7 +193,7 @@ import Testing
         await router.wait { $0.applications.startingCommands.count == 1 }
         let second = await failure { () throws(OpenURLError) in try await router.open("slow:2") }
         #expect(second?.code == .limitsExceeded)
-        #expect(second?.message.hasPrefix("1 commands of slow.desktop are being started for ") == true)
+        #expect(second?.message.hasPrefix("1 commands of slow.desktop are already being started for ") == true)
         #expect(try await router.open("other:x").handler == "other.desktop")
         try desktop.write(to: "go")
         #expect(await first.value?.code == .declined)
