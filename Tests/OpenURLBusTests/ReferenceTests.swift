@@ -200,7 +200,7 @@ private enum Reference {
         3. Otherwise the handler keeps the descriptor open after the call, and leaves its flags, its owner and its signal as they
            are. It releases its bus name (`ReleaseName`), waits for the bus's answer, and then answers `true`. The router stops the
            process with `SIGSTOP`.
-        4. For the next URL, or a call of the bus name, the router continues the process with `SIGCONT` and closes the writing end.
+        4. For the next URL, or a call to the bus name, the router continues the process with `SIGCONT` and closes the writing end.
            When the router dies, the kernel does both.
         5. At the end of the lifeline, the handler takes its bus name back (`RequestName`) and closes the descriptor. It has
            `OUTransitionTimeout` for this. If it does not get its name, it ends.
