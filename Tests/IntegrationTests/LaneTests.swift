@@ -242,6 +242,26 @@ import Testing
         process.waitUntilExit()
     }
 
+    /// One program gets half of the places on the lane.
+    @Test func programThatHoldsItsShareLeavesTheLaneToOthers() async throws {
+        let script = try pythonProgram("hold_connections")
+        let router = try await RouterProcess([Self.app: []])
+        defer { router.stop() }
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["python3", "-c", script, try await router.lane().path]
+        let (input, output) = (Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        let count = Int(String(decoding: output.fileHandleForReading.availableData, as: UTF8.self).dropLast())
+        #expect((120...128).contains(count ?? 0), "\(count ?? 0)")
+        let run = try await router.openurl("--json", "app:x")
+        #expect(run.output.contains(#""source-name":":lane."#), "\(run)")
+        try input.fileHandleForWriting.close()
+        process.waitUntilExit()
+    }
+
     /// The bus can start the next router.
     private static func writeService(_ directory: URL) throws {
         let services = directory.appending(path: "XDG_DATA_HOME/dbus-1/services")

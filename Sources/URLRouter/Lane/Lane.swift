@@ -24,6 +24,8 @@ final class Lane: Sendable {
         let credentials: Credentials
         /// The process at the other end when it connected; nil if it had exited.
         let process: ProcessIdentity?
+        /// Path of its program, to which the connection is counted.
+        let program: String
         /// Handlers whose calls the program wants to get here.
         var offers: Set<BusName> = []
     }
@@ -32,12 +34,15 @@ final class Lane: Sendable {
         var listener: PeerListener?
         var lastNumber: UInt64 = 0
         var sockets: [BusName: Socket] = [:]
+        /// Connections of each program.
+        var connections: Shares<String>
         /// Names on the lane of the handlers that are reached here, by their unique names on the bus.
         var handlers: [BusName: BusName] = [:]
     }
 
-    /// Number of connections at a time. If there are more, the other programs use the bus.
-    private static let connections = 128
+    /// Number of connections at a time. One program gets at most half of those that the others leave; without a
+    /// connection, it uses the bus. Each may make the router keep a message that has not arrived as a whole.
+    static let connections = 256
     /// Number of handlers that one connection may offer itself for.
     private static let offersPerConnection = 16
 
@@ -50,11 +55,12 @@ final class Lane: Sendable {
     }()
 
     private let bus: Connection
-    private let state = Lock(State())
+    private let state: Lock<State>
 
     /// Creates a lane beside the router's connection to the bus. It has no socket yet.
-    init(beside bus: Connection) {
+    init(beside bus: Connection, connections: Int = connections) {
         self.bus = bus
+        state = Lock(State(connections: Shares(limit: connections)))
     }
 
     // MARK: The socket
@@ -76,7 +82,7 @@ final class Lane: Sendable {
             at: LaneAddress.address(ofPath: path),
             on: bus.loop,
             limits: Self.limits,
-            maximumConnections: Self.connections,
+            maximumConnections: state.withLock { $0.connections.limit },
             sharingLimitsOf: bus
         ) { [unowned self] in
             accept($0, offered)
@@ -87,18 +93,23 @@ final class Lane: Sendable {
     }
 
     private func accept(_ connection: isolated Connection, _ offered: @escaping @Sendable (BusName) -> Void) {
-        let (credentials, process) = Self.program(at: connection)
-        let name = state.withLock { state in
+        let (credentials, process) = Self.process(at: connection)
+        let program = process.flatMap { ProcessProgram.shownPath(pid: $0.pid) } ?? ""
+        let name: BusName? = state.withLock { state in
+            guard state.connections.refusal(of: program, 1) == nil else { return nil }
+            state.connections.add(1, to: program)
             state.lastNumber += 1
             let name = BusName(lane: state.lastNumber)
             state.sockets[name] = Socket(
                 number: state.lastNumber,
                 connection: connection,
                 credentials: credentials,
-                process: process
+                process: process,
+                program: program
             )
             return name
         }
+        guard let name else { return connection.hangUp() }
         connection.namePeer(name)
         connection.exportObjects(of: bus)
         connection.export([LaneObject.interface(self, name, offered)], at: LaneInterface.path)
@@ -110,7 +121,7 @@ final class Lane: Sendable {
 
     /// Finds the process at the other end of a connection; nil if it has exited, or if its number may belong to another
     /// process.
-    private static func program(at connection: isolated Connection) -> (Credentials, ProcessIdentity?) {
+    private static func process(at connection: isolated Connection) -> (Credentials, ProcessIdentity?) {
         let peer = connection.peerCredentials
         let gone = Credentials(pid: nil, uid: peer?.uid)
         guard let peer, let pid = peer.pid else { return (gone, nil) }
@@ -127,7 +138,9 @@ final class Lane: Sendable {
 
     private func remove(_ name: BusName) {
         state.withLock { state in
-            state.sockets[name] = nil
+            if let socket = state.sockets.removeValue(forKey: name) {
+                state.connections.remove(1, from: socket.program)
+            }
             state.handlers = state.handlers.filter { $0.value != name }
         }
     }

@@ -1,0 +1,15 @@
+import os, socket, sys
+kept = []
+for _ in range(1000):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(sys.argv[1])
+    try:
+        connection.sendall(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
+        if not connection.recv(100).startswith(b"OK"):
+            break
+        connection.sendall(b"BEGIN\r\n")
+    except (BrokenPipeError, ConnectionResetError):
+        break
+    kept.append(connection)
+print(len(kept), flush=True)
+sys.stdin.read()
