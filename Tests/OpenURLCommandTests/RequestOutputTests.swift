@@ -173,6 +173,28 @@ import Testing
         )
     }
 
+    /// Swift takes a quote with such a mark behind or in front of it for another character.
+    @Test(arguments: ["\"\u{301}", "\u{600}\""]) func graphQuotesEachQuote(_ name: String) {
+        let quoted = RequestGraph.quoted("x\(name) [URL=\"y\"]")
+        let inner = quoted.unicodeScalars.dropFirst().dropLast()
+        let parts = inner.split(separator: "\"", omittingEmptySubsequences: false)
+        #expect(parts.count == 4 && parts.dropLast().allSatisfy { $0.last == "\\" }, "\(quoted)")
+    }
+
+    /// A handler may report any time.
+    @Test func timesOfATraceMayBeAnyNumber() throws {
+        let steps = [TracePhase("open", microseconds: .max), TracePhase("later", microseconds: 5)]
+        let run = try captured { invocation in
+            let trace = try OpenTrace(nil)
+            trace.add("app:x", from: 1000, to: 1100, handler: "com.acme.app", steps, outcome: "launched")
+            try trace.write(invocation.output)
+            return 0
+        }
+        #expect(run.output.contains(#""name":"open","cat":"openurl","ph":"X","ts":1000,"dur":100"#), "\(run.output)")
+        let result = OpenResult(handler: "com.acme.app", way: .launched, reply: [:], trace: steps)
+        #expect(result.traceLines(of: "app:x")[1].hasPrefix("1844674407370955"))
+    }
+
     @Test func traceIsInTheTraceEventFormat() throws {
         let run = try captured { invocation in
             let trace = try OpenTrace(nil)

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import UserFiles
 
@@ -21,5 +22,19 @@ import UserFiles
     @Test func fileNameIsShownInPrintableASCII() {
         let problem = Diagnostic(severity: .error, file: "/\u{1B}[2J\u{202E}\n", reason: "is a device")
         #expect(problem.description == #"/\u{1B}[2J\u{202E}\n: is a device"#)
+    }
+
+    /// Swift takes a quote with such a mark behind or in front of it for another character.
+    @Test(arguments: ["it's", "a'\u{301}; touch x; '\u{301}b", "\u{600}'b"])
+    func shellReadsAQuotedWordAsItIs(_ text: String) throws {
+        let shell = Process()
+        shell.executableURL = URL(filePath: "/bin/sh")
+        shell.arguments = ["-c", "printf %s \(quotedForShell(text))"]
+        let output = Pipe()
+        shell.standardOutput = output
+        try shell.run()
+        let read = try output.fileHandleForReading.readToEnd()
+        shell.waitUntilExit()
+        #expect(read == Data(text.utf8))
     }
 }

@@ -42,7 +42,12 @@ struct RequestGraph {
 
     /// Returns a text as a quoted identifier. It escapes backslashes, because they begin an escape in a label.
     static func quoted(_ text: String) -> String {
-        let escaped = text.printable.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] }
-        return "\"\(String(escaped))\""
+        var quoted = "\""
+        // In a string of characters, a quote with a combining mark after it would be another character.
+        for scalar in text.printable.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { quoted += "\\" }
+            quoted.unicodeScalars.append(scalar)
+        }
+        return quoted + "\""
     }
 }

@@ -1,5 +1,6 @@
 internal import DBus
 internal import URLOpener
+internal import UserFiles
 
 /// A handler that `openurl new` writes: it greets the name in a URL.
 ///
@@ -72,7 +73,7 @@ struct HandlerTemplate {
 
     /// Returns commands for a person to copy, which build, test, register and open the handler.
     func commands(in directory: String) -> [String] {
-        let place = directory.quotedForShell
+        let place = quotedForShell(directory)
         let build =
             switch language {
             case .swift: ["swift build", "swift test"]
@@ -80,7 +81,7 @@ struct HandlerTemplate {
             case .c: ["make", "make test"]
             }
         return ["cd \(place)"] + build + [
-            "openurl register \("\(directory)/\(id).plist".quotedForShell)", "openurl --json '\(scheme):?name=World'",
+            "openurl register \(quotedForShell("\(directory)/\(id).plist"))", "openurl --json '\(scheme):?name=World'",
         ]
     }
 
@@ -119,21 +120,5 @@ struct HandlerTemplate {
         </plist>
 
         """
-    }
-}
-
-extension String {
-    /// The text as one word of a shell command.
-    fileprivate var quotedForShell: String {
-        let isPlain = utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"),
-                UInt8(ascii: "_"):
-                true
-            default: false
-            }
-        }
-        return isPlain ? self : "'\(replacing("'", with: #"'\''"#))'"
     }
 }

@@ -14,7 +14,7 @@ extension OpenResult {
         let answer = reply.isEmpty ? [] : ["    reply \(replyJSON.text.printable)"]
         return [title]
             + trace.map { phase in
-                let tenths = (phase.microseconds + 50) / 100
+                let tenths = phase.microseconds / 100 + (phase.microseconds % 100 + 50) / 100
                 let milliseconds = "\(tenths / 10).\(tenths % 10)"
                 let padding = String(repeating: " ", count: max(0, 8 - milliseconds.count))
                 return "\(padding)\(milliseconds) ms  \(phase.name.printable)\(phase.answer ? "" : "  no")"

@@ -50,16 +50,18 @@ final class OpenTrace {
         add("open \(redacted)", at: start, total, lane: lane, facts)
         var before: UInt64 = 0
         for step in steps {
-            // A step ends when it is reported. The handler and the router use the same clock.
-            let begin = min(before, step.microseconds)
+            // A step ends when it is reported. The handler and the router use the same clock, but a handler may write
+            // any number.
+            let end = min(step.microseconds, total)
+            let begin = min(before, end)
             add(
                 secrets.redacting(step.name),
                 at: start + begin,
-                step.microseconds - begin,
+                end - begin,
                 lane: lane,
                 [("answer", .boolean(step.answer))]
             )
-            before = step.microseconds
+            before = end
         }
     }
 
