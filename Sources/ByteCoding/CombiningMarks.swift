@@ -3,14 +3,14 @@ extension String {
     ///
     /// Swift compares and hashes strings in their canonical form (UAX #15), for which it sorts each run of marks.
     /// Because the time grows with the square of the run, one comparison of a string of 1 MiB takes a minute. Without
-    /// longer runs than this, a string takes no more than a few times as long as any other. The Stream-Safe Text Format
-    /// of UAX #15 allows 30 marks in a row, and no language comes near that.
-    package static let maximumMarks = 256
+    /// longer runs than this, a string takes no more than a few times as long as any other. This is the limit of the
+    /// Stream-Safe Text Format of UAX #15, and no language comes near it.
+    package static let maximumMarks = 30
 
     /// Whether more than ``maximumMarks`` combining marks follow each other.
     package var hasTooManyMarks: Bool {
-        // Each mark is two bytes or more. Most strings are too short to have so many, and need no counting.
-        guard utf8.count > 2 * Self.maximumMarks else { return false }
+        // Each mark is two bytes or more, and none begins with a smaller byte. Most strings need no counting.
+        guard utf8.count > 2 * Self.maximumMarks, utf8.contains(where: { $0 >= 0xCC }) else { return false }
         var marks = 0
         for scalar in unicodeScalars {
             guard scalar.isMark else {

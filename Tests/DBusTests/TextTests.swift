@@ -14,7 +14,7 @@ import Testing
     /// The bound for one text: 20 ms for each KiB, also on a machine that does much else.
     private static let bound = Duration.seconds(15)
     private static let refusal = MessageDecodingError.invalidValue(
-        "a string has more than 256 combining marks in a row"
+        "a string has more than 30 combining marks in a row"
     )
 
     private static func read<Body: MessageBody>(_ body: Body) throws -> Body {
@@ -22,11 +22,11 @@ import Testing
     }
 
     @Test func textWithMarksInARowIsRefusedAboveTheLimit() throws {
-        for text in [Self.marks(256), Self.marks(256) + Self.marks(256), String(repeating: "é中", count: 5000)] {
+        for text in [Self.marks(30), Self.marks(30) + Self.marks(30), String(repeating: "é中", count: 5000)] {
             #expect(try Self.read(text) == text)
             #expect(try Self.read([text: Value.string(text)]) == [text: .string(text)])
         }
-        for text in [Self.marks(257), "中" + Self.marks(300) + "中", Self.marks(257, before: "")] {
+        for text in [Self.marks(31), "中" + Self.marks(40) + "中", Self.marks(31, before: "")] {
             #expect(throws: Self.refusal) { try Self.read(text) }
             #expect(throws: Self.refusal) { try Self.read([text: UInt8(1)]) }
             #expect(throws: Self.refusal) { try Self.read(Value.string(text)) }
@@ -37,7 +37,7 @@ import Testing
 
     /// The rule has to count each scalar that Swift sorts.
     @Test func everyRunOfTheLimitIsComparedFast() throws {
-        let text = String(repeating: Self.marks(256), count: 1000)
+        let text = String(repeating: Self.marks(30), count: 8000)
         let time = try ContinuousClock().measure {
             let read = try Self.read([text: UInt8(1)])
             #expect(read["b"] == nil && read[text] == 1)

@@ -155,7 +155,7 @@ private enum Reference {
         Most methods of the D-Bus interfaces take or return dictionaries of the type `a{sv}`. These tables list their keys.
         Leave out keys that have no value, and ignore keys that you do not know. A dictionary is refused if a required key is
         missing, if a known key arrives twice, or if a value has a type other than the table says. You may use any integer
-        type that holds an integer. No string may have more than 256 combining marks in a row.
+        type that holds an integer. No string may have more than 30 combining marks in a row.
 
         Later versions may use further words for `kind`, `transport` and the `state` of a handler, so accept words that you do
         not know.

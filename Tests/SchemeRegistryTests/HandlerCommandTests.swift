@@ -55,7 +55,10 @@ import UserFiles
                 "has an unknown code in '%x'; the codes are %u for the URL and %f for a file, and %% is a percent sign"
             ),
             (["OUCommand": ["../cat"]], "leads out of the handler's directory with '..'; give an absolute path"),
-            (["OUCommand": ["cat"], "CFBundleExecutable": "cat"], "cannot be used together with CFBundleExecutable; remove one of them"),
+            (
+                ["OUCommand": ["cat"], "CFBundleExecutable": "cat"],
+                "cannot be used together with CFBundleExecutable; remove one of them"
+            ),
         ] as [([String: PropertyListValue], String)]
     )
     func wrongCommandIsAProblem(keys: [String: PropertyListValue], reason: String) {

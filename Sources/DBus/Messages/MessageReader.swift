@@ -34,7 +34,7 @@ public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvert
 /// It checks each value: the value lies within the message, a string is UTF-8 without a NUL, a path or a signature is
 /// valid, and padding is zero.
 ///
-/// Two rules go beyond those of D-Bus. A string with more than 256 combining marks in a row is an error, because the
+/// Two rules go beyond those of D-Bus. A string with more than 30 combining marks in a row is an error, because the
 /// time that Swift takes to compare it with any other string grows with the square of their number. So are two equal
 /// keys in a dictionary, because Swift could keep only one of them.
 public struct MessageReader: ~Copyable {
