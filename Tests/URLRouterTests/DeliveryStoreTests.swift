@@ -80,6 +80,20 @@ import Testing
         #expect(error?.reason == "it is a link, which is not followed; remove it")
     }
 
+    /// Another user could put a queue of its own there.
+    @Test func directoryThatOthersMayChangeIsNotUsed() async throws {
+        let first = try store()
+        _ = try await first.accept(delivery("app:1"), at: 0)
+        await first.giveBack()
+        let folder = URL(filePath: directory.queue).deletingLastPathComponent().path
+        try #require(chmod(folder, 0o777) == 0)
+        let second = try store()
+        let error = await #expect(throws: DeliveryStoreError.self) { _ = try await second.waiting() }
+        #expect(error?.reason == "its directory can be changed by other users")
+        try #require(chmod(folder, 0o700) == 0)
+        #expect(try await store().waiting()?.count == 1)
+    }
+
     @Test func numbersOfADeletedFileAreNotReused() async throws {
         let id = try await store().accept(delivery("app:1"), at: 0)
         try directory.remove()

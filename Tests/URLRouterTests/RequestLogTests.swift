@@ -30,16 +30,19 @@ import Testing
         return entry
     }
 
-    private func times(_ log: RequestLog, _ change: (inout MonitorFilter) -> Void = { _ in }) async -> [UInt64] {
+    private func times(
+        _ log: RequestLog,
+        _ change: (inout MonitorFilter) -> Void = { _ in }
+    ) async throws(RemoteError) -> [UInt64] {
         var filter = MonitorFilter()
         change(&filter)
-        return await log.entries(filter, at: 0).map(\.time)
+        return try await log.entries(filter, at: 0).map(\.time)
     }
 
     @Test func nextRouterReadsTheEntriesUnchanged() async throws {
         let entries = [entry(1), entry(2, failing: true)]
         await open().add(entries, at: 2)
-        #expect(await open().entries(MonitorFilter(), at: 2) == entries.reversed())
+        #expect(try await open().entries(MonitorFilter(), at: 2) == entries.reversed())
         var status = stat()
         #expect(stat(path, &status) == 0)
         #expect(status.st_mode & 0o777 == 0o600)
@@ -50,10 +53,10 @@ import Testing
         let log = open()
         let count = UInt64(MonitorInterface.capacity)
         await log.add((1...count).map { entry($0) }, at: count)
-        #expect(await times(log) { $0.before = 3 } == [2, 1])
+        #expect(try await times(log) { $0.before = 3 } == [2, 1])
         await log.add([entry(count + 1)], at: count)
-        #expect(await times(log) { $0.before = 3 } == [2])
-        #expect(await times(log) { $0.limit = 1 } == [count + 1])
+        #expect(try await times(log) { $0.before = 3 } == [2])
+        #expect(try await times(log) { $0.limit = 1 } == [count + 1])
     }
 
     /// A router counts only its own entries at first, and then all of them.
@@ -62,21 +65,22 @@ import Testing
         await log.add([entry(1)], at: 1)
         await other.add((2...9).map { entry($0) }, at: 9)
         await log.add((10...18).map { entry($0) }, at: 18)
-        #expect(await times(log).count == 18)
+        #expect(try await times(log).count == 18)
         await log.add([entry(19)], at: 19)
         await log.add([entry(20)], at: 20)
-        #expect(await times(log) == (11...20).reversed())
+        #expect(try await times(log) == (11...20).reversed())
     }
 
     @Test func entriesGoAfterThirtyDays() async throws {
         let log = open()
         let now = 100 * Self.day
         await log.add([entry(69 * Self.day), entry(70 * Self.day), entry(71 * Self.day)], at: 71 * Self.day)
-        #expect(await times(log) == [71 * Self.day, 70 * Self.day, 69 * Self.day])
+        #expect(try await times(log) == [71 * Self.day, 70 * Self.day, 69 * Self.day])
         // They are not shown any longer, and the next entry removes them.
-        #expect(await log.entries(MonitorFilter(), at: now).map(\.time) == [71 * Self.day, 70 * Self.day])
+        let shown = try await log.entries(MonitorFilter(), at: now).map(\.time)
+        #expect(shown == [71 * Self.day, 70 * Self.day])
         await log.add([entry(now)], at: now)
-        #expect(await times(log) == [now, 71 * Self.day, 70 * Self.day])
+        #expect(try await times(log) == [now, 71 * Self.day, 70 * Self.day])
     }
 
     @Test func filterSelectsEntries() async throws {
@@ -87,23 +91,25 @@ import Testing
         activated.source = "com.example.source"
         activated.requestID = "r4"
         await log.add([entry(1), entry(2, url: "MAILTO:a"), entry(3, failing: true), activated], at: 4)
-        #expect(await times(log) { $0.scheme = "mailto" } == [2])
-        #expect(await times(log) { $0.handler = "com.example.other" } == [4])
-        #expect(await times(log) { $0.requestID = "r4" } == [4])
-        #expect(await times(log) { $0.isForFailures = true } == [3])
-        #expect(await times(log) { $0.since = 3 } == [4, 3])
-        #expect(await times(log) { $0.before = 3 } == [2, 1])
-        for source in ["source", "/usr/bin/source"] { #expect(await times(log) { $0.source = source } == [3, 2, 1]) }
-        #expect(await times(log) { $0.source = "com.example.source" } == [4])
-        #expect(await times(log) { $0.source = "ource" } == [])
+        #expect(try await times(log) { $0.scheme = "mailto" } == [2])
+        #expect(try await times(log) { $0.handler = "com.example.other" } == [4])
+        #expect(try await times(log) { $0.requestID = "r4" } == [4])
+        #expect(try await times(log) { $0.isForFailures = true } == [3])
+        #expect(try await times(log) { $0.since = 3 } == [4, 3])
+        #expect(try await times(log) { $0.before = 3 } == [2, 1])
+        for source in ["source", "/usr/bin/source"] {
+            #expect(try await times(log) { $0.source = source } == [3, 2, 1])
+        }
+        #expect(try await times(log) { $0.source = "com.example.source" } == [4])
+        #expect(try await times(log) { $0.source = "ource" } == [])
     }
 
     @Test func pageIsLimited() async throws {
         let log = open()
         await log.add((1...200).map { entry($0) }, at: 200)
-        #expect(await times(log).count == MonitorInterface.pageSize)
-        #expect(await times(log) { $0.limit = 5 } == [200, 199, 198, 197, 196])
-        #expect(await times(log) { $0.limit = 1000 }.count == MonitorInterface.pageSize)
+        #expect(try await times(log).count == MonitorInterface.pageSize)
+        #expect(try await times(log) { $0.limit = 5 } == [200, 199, 198, 197, 196])
+        #expect(try await times(log) { $0.limit = 1000 }.count == MonitorInterface.pageSize)
     }
 
     /// A page of the largest entries fits into a message that clients read.
@@ -127,7 +133,7 @@ import Testing
         try Data(repeating: 7, count: 5000).write(to: URL(filePath: path))
         let log = open()
         await log.add([entry(1)], at: 1)
-        #expect(await times(log) == [1])
+        #expect(try await times(log) == [1])
     }
 
     @Test func linkIsNotFollowed() async throws {
@@ -137,7 +143,21 @@ import Testing
         let log = open()
         await log.add([entry(1)], at: 1)
         #expect(access(target, F_OK) != 0)
-        #expect(await times(log) == [])
+        let error = await #expect(throws: RemoteError.self) { try await times(log) }
+        #expect(error?.message.hasSuffix("it is a link, which is not followed; remove it") == true)
+        #expect(self.log.lines.contains { $0.contains("it is a link") })
+    }
+
+    /// Another user could put a log of its own there.
+    @Test func directoryThatOthersMayChangeIsNotUsed() async throws {
+        let folder = URL(filePath: path).deletingLastPathComponent()
+        try folder.createDirectory()
+        #expect(chmod(folder.path, 0o777) == 0)
+        let log = open()
+        await log.add([entry(1)], at: 1)
+        #expect(access(path, F_OK) != 0)
+        let error = await #expect(throws: RemoteError.self) { try await times(log) }
+        #expect(error?.message.hasSuffix("its directory can be changed by other users") == true)
     }
 
     @Test func environmentTurnsTheLogOff() {

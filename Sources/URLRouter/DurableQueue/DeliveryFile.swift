@@ -14,9 +14,11 @@ struct DeliveryFile: Sendable {
     /// number, a new file must not reuse the numbers of a file that was lost.
     private static var firstNumber: Int64 { WallClock.milliseconds }
 
-    /// Returns whether the file exists. If there is a link in its place, that is an error.
+    /// Returns whether the file exists. If there is a link in its place, or if other users may change its directory,
+    /// that is an error.
     func isThere() throws(DeliveryStoreError) -> Bool {
         if isLink(path) { throw failure("it is a link, which is not followed; remove it") }
+        if access(directory, F_OK) == 0 { try checkDirectory() }
         if access(path, F_OK) == 0 { return true }
         guard errno == ENOENT || errno == ENOTDIR else { throw failure("\(FileError(code: errno))") }
         return false
@@ -26,7 +28,6 @@ struct DeliveryFile: Sendable {
     ///
     /// - Returns: Nil if a later version of the program made the file.
     func open() throws(SQLiteError) -> Database? {
-        makeDirectory()
         // SQLite gives its auxiliary files the mode of this file, so no other user can read them either.
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         if descriptor >= 0 {
@@ -99,7 +100,7 @@ struct DeliveryFile: Sendable {
     ///
     /// - Returns: The descriptor that holds the right; nil while another process holds it.
     func lock() throws(DeliveryStoreError) -> CInt? {
-        makeDirectory()
+        try makeDirectory()
         let descriptor = Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure("\(FileError(code: errno))") }
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
@@ -109,12 +110,17 @@ struct DeliveryFile: Sendable {
         return nil
     }
 
-    /// Makes the directory of the file. If this fails, opening the file will show it.
-    private func makeDirectory() {
-        do throws(DirectoryError) {
-            try makePrivateDirectories(parentDirectory(of: path))
+    private var directory: String { parentDirectory(of: path) }
+
+    /// Makes the directory of the file, if it is missing.
+    func makeDirectory() throws(DeliveryStoreError) { try checkDirectory(isMade: true) }
+
+    /// Checks that the directory belongs to the user, and that no other user may put a file of its own into it.
+    private func checkDirectory(isMade: Bool = false) throws(DeliveryStoreError) {
+        do throws(FileError) {
+            _ = try PrivateDirectory(directory, isMade: isMade)
         } catch {
-            // Opening the file will fail next, and give the reason.
+            throw failure("its directory \(error)")
         }
     }
 

@@ -402,6 +402,7 @@ public actor DeliveryStore {
     private func using<Result>(_ body: (Database) throws(SQLiteError) -> Result) throws(DeliveryStoreError) -> Result {
         // If there is a link in place of the file, this is an error before SQLite follows it.
         _ = try isThere()
+        if database == nil { try file.makeDirectory() }
         do throws(SQLiteError) {
             if database == nil { database = try file.open() }
             if let database { return try body(database) }

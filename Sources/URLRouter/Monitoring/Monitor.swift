@@ -141,7 +141,7 @@ final class Monitor {
             throw RemoteError(.failed, "the log is off (see \(RequestLog.variable)), or there is no directory for it")
         }
         await flush()
-        return await log.entries(filter)
+        return try await log.entries(filter)
     }
 
     // MARK: Subscribers

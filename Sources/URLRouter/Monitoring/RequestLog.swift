@@ -56,19 +56,23 @@ public actor RequestLog {
     }
 
     func add(_ entries: [MonitorEntry], at now: UInt64) {
-        using { database throws(SQLiteError) in
-            try database.transaction { () throws(SQLiteError) in
-                let insert = try database.prepare("INSERT OR REPLACE INTO entries (time, entry) VALUES (?, ?)")
-                var added = 0
-                for entry in entries {
-                    guard let bytes = bytes(of: entry) else { continue }
-                    try insert.bind(1, Int64(clamping: entry.time))
-                    try insert.bind(2, bytes)
-                    _ = try insert.step()
-                    added += 1
+        do throws(FileError) {
+            try using { database throws(SQLiteError) in
+                try database.transaction { () throws(SQLiteError) in
+                    let insert = try database.prepare("INSERT OR REPLACE INTO entries (time, entry) VALUES (?, ?)")
+                    var added = 0
+                    for entry in entries {
+                        guard let bytes = bytes(of: entry) else { continue }
+                        try insert.bind(1, Int64(clamping: entry.time))
+                        try insert.bind(2, bytes)
+                        _ = try insert.step()
+                        added += 1
+                    }
+                    try prune(database, added: added, at: now)
                 }
-                try prune(database, added: added, at: now)
             }
+        } catch {
+            log.error("the log \(printable(path)) cannot be used: \(error)")
         }
     }
 
@@ -99,23 +103,32 @@ public actor RequestLog {
     }
 
     /// Returns the entries that a filter selects, the latest first.
-    func entries(_ filter: MonitorFilter, at now: UInt64 = WallClock.microseconds) -> [MonitorEntry] {
+    ///
+    /// - Throws: `failed` if the log cannot be read.
+    func entries(
+        _ filter: MonitorFilter,
+        at now: UInt64 = WallClock.microseconds
+    ) throws(RemoteError) -> [MonitorEntry] {
         let limit = min(filter.limit.map { Int($0) } ?? .max, MonitorInterface.pageSize)
         let kept = UInt64(MonitorInterface.keptTime / .microseconds(1))
         // If nothing has been written lately, old entries are still there.
         let earliest = max(filter.since ?? 0, now > kept ? now - kept : 0)
         var entries: [MonitorEntry] = []
-        using { database throws(SQLiteError) in
-            entries = []
-            let rows = try database.prepare(
-                "SELECT entry FROM entries WHERE time >= ? AND time < ? ORDER BY time DESC"
-            )
-            try rows.bind(1, Int64(clamping: earliest))
-            try rows.bind(2, filter.before.map { Int64(clamping: $0) } ?? .max)
-            while entries.count < limit, try rows.step() {
-                let bytes = rows.withBytes(0) { Array($0) }
-                if let entry = entry(from: bytes), filter.matches(entry) { entries.append(entry) }
+        do throws(FileError) {
+            try using { database throws(SQLiteError) in
+                entries = []
+                let rows = try database.prepare(
+                    "SELECT entry FROM entries WHERE time >= ? AND time < ? ORDER BY time DESC"
+                )
+                try rows.bind(1, Int64(clamping: earliest))
+                try rows.bind(2, filter.before.map { Int64(clamping: $0) } ?? .max)
+                while entries.count < limit, try rows.step() {
+                    let bytes = rows.withBytes(0) { Array($0) }
+                    if let entry = entry(from: bytes), filter.matches(entry) { entries.append(entry) }
+                }
             }
+        } catch {
+            throw RemoteError(.failed, "the log \(printable(path)) cannot be used: \(error)")
         }
         return entries
     }
@@ -141,10 +154,15 @@ public actor RequestLog {
     }
 
     /// Uses the file. If it is damaged, or of a later version, a new one takes its place, because it is only a log.
-    private func using(_ body: (Database) throws(SQLiteError) -> Void) {
-        guard !isLink(path) else {
-            return log.error("the log \(printable(path)) is a link, which is not followed; remove it")
+    ///
+    /// Throws the reason, worded to follow a colon.
+    private func using(_ body: (Database) throws(SQLiteError) -> Void) throws(FileError) {
+        do throws(FileError) {
+            _ = try PrivateDirectory(parentDirectory(of: path), isMade: true)
+        } catch {
+            throw FileError("its directory \(error)")
         }
+        guard !isLink(path) else { throw FileError("it is a link, which is not followed; remove it") }
         for isLast in [false, true] {
             do throws(SQLiteError) {
                 if database == nil { database = try open() }
@@ -153,20 +171,13 @@ public actor RequestLog {
             } catch {
                 database = nil
                 known = nil
-                guard !isLast, error.isDamage || error.isInvalidStatement else {
-                    return log.error("the log \(printable(path)) cannot be used: \(error)")
-                }
+                guard !isLast, error.isDamage || error.isInvalidStatement else { throw FileError("\(error)") }
                 for suffix in ["-wal", "-shm", ""] { unlink(path + suffix) }
             }
         }
     }
 
     private func open() throws(SQLiteError) -> Database {
-        do throws(DirectoryError) {
-            try makePrivateDirectories(parentDirectory(of: path))
-        } catch {
-            // Opening the file will fail next, and give the reason.
-        }
         // SQLite gives its auxiliary files the mode of this file, so no other user can read them either.
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         if descriptor >= 0 {
