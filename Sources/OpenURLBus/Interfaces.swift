@@ -244,7 +244,13 @@ public enum LifecycleInterface {
         outputs: ["task", "remaining"]
     )
     /// Ends a task of the calling handler. If the task has already ended, nothing happens.
+    ///
+    /// ``earlierTasks`` instead of a number ends all tasks that the handler has begun under an earlier router. This router
+    /// has them from a record, in which an end may be missing if the earlier router exited at that moment. So when the
+    /// router's name gets a new owner, begin each open task again, and then end the earlier ones.
     public static let endBackgroundTask = Method<UInt32, Empty>(name, "EndBackgroundTask", inputs: ["task"])
+    /// In place of the number of a task: all tasks from an earlier router. No task has this number.
+    public static let earlierTasks: UInt32 = 0
     /// Returns how much time the tasks of the calling handler have left, in milliseconds, whether a task is open or
     /// not. On the way to the background, this is the time of the whole stay. It is ``unlimited`` in the foreground,
     /// for a handler whose background mode prevents the suspension, and for a process that no router started.

@@ -144,6 +144,26 @@ import Testing
         }
     }
 
+    /// The earlier router may have exited before it heard that a task had ended.
+    @Test func tasksFromAnEarlierRouterEndTogether() async throws {
+        let router = try await router(
+            """
+            @dbus.service.method(HANDLER)
+            def EnterBackground(self):
+                begin("first")
+                begin("second")
+                tasks["earlier"] = dbus.UInt32(\(LifecycleInterface.earlierTasks))
+            """
+        )
+        defer { router.stop() }
+        _ = try await router.open("script:x")
+        try await router.lifecycle(LifecycleInterface.background, Self.script)
+        try await router.restart()
+        _ = try await router.open("script://begin/third", inBackground)
+        _ = try await router.open("script://end/earlier", inBackground)
+        #expect(try await router.status(of: Self.script).backgroundTasks == ["third"])
+    }
+
     @Test func openTaskEndsTheProcessAfterARestartOfTheRouter() async throws {
         let router = try await router(Self.background, ["OUBackgroundTime": 1.5])
         defer { router.stop() }

@@ -50,6 +50,8 @@ package protocol BackgroundTimekeeper: Sendable {
     func begin(_ name: String) async -> BackgroundTaskGrant
     /// Ends the task with this number.
     func end(_ number: UInt32)
+    /// Ends all tasks that have begun with an earlier router.
+    func endEarlierTasks()
     /// Returns the remaining background time; nil if there is no limit.
     func remaining() async -> Duration?
 }
@@ -97,8 +99,8 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
 
     /// Begins the open tasks again with a new router.
     ///
-    /// The router may know some of them from the one before, but only from those that it started and could record. So each task
-    /// begins anew, and then its earlier numbers end, except for those that the new router has given again.
+    /// The router may know some of them from the one before, and also tasks whose end that router never heard of. So each
+    /// task begins anew, and then all earlier ones end, except for the numbers that the new router has given again.
     func renew() async {
         let earlier = Set(tasks.values.flatMap(\.numbers))
         for number in tasks.keys.sorted() {
@@ -106,6 +108,7 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
             await register(number)
         }
         for number in earlier.subtracting(tasks.values.flatMap(\.numbers)).sorted() { timekeeper?.end(number) }
+        timekeeper?.endEarlierTasks()
     }
 
     private func register(_ number: Int) async {

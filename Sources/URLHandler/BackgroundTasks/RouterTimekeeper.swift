@@ -36,6 +36,8 @@ struct RouterTimekeeper: BackgroundTimekeeper {
         }
     }
 
+    func endEarlierTasks() { end(LifecycleInterface.earlierTasks) }
+
     func remaining() async -> Duration? {
         do throws(CallError) {
             let milliseconds = try await connection.call(

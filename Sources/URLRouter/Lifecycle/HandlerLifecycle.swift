@@ -167,7 +167,8 @@ final class HandlerLifecycle {
         return try callingSession(caller).background.beginTask(name)
     }
 
-    func endBackgroundTask(_ task: UInt32, caller: BusName?) throws(OpenURLError) {
+    func endBackgroundTask(_ task: UInt32, caller: BusName?) async throws(OpenURLError) {
+        await callers.waitForRelease()
         try callingSession(caller).background.endTask(task)
     }
 

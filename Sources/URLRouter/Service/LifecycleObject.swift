@@ -46,7 +46,7 @@ enum LifecycleObject {
                     return Arguments(task, remaining)
                 },
                 .method(LifecycleInterface.endBackgroundTask, of: router) { router, call, task in
-                    try router.lifecycle.endBackgroundTask(task, caller: call.sender)
+                    try await router.lifecycle.endBackgroundTask(task, caller: call.sender)
                     return Empty()
                 },
                 .method(LifecycleInterface.backgroundTimeRemaining, of: router) { router, call, _ in

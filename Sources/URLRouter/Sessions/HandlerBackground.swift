@@ -166,8 +166,12 @@ final class HandlerBackground {
         return (task, timeRemaining)
     }
 
+    /// Ends a background task, or with `LifecycleInterface.earlierTasks` all those from an earlier router.
     func endTask(_ task: UInt32) {
-        guard process.tasks.removeValue(forKey: task) != nil else { return }
+        let ended = task == LifecycleInterface.earlierTasks ? process.recordedTasks : [task]
+        let count = process.tasks.count
+        for task in ended { process.tasks[task] = nil }
+        guard process.tasks.count < count else { return }
         recordTasks()
         guard process.tasks.isEmpty else { return }
         countTime()
@@ -184,6 +188,7 @@ final class HandlerBackground {
     func takeRecordedTasks() {
         guard process.isStartedByRouter, let identity = process.identity else { return process.tasks = [:] }
         process.tasks = host.launcher.records?.tasks(of: session.handler.id, identity) ?? [:]
+        process.recordedTasks = Set(process.tasks.keys)
         countTime()
     }
 

@@ -64,6 +64,8 @@ final class HandlerProcess {
     var lifeline: UnixFD?
     /// Names of the open background tasks, by their numbers.
     var tasks: [UInt32: String] = [:]
+    /// Numbers of those tasks in ``tasks`` that an earlier router has recorded.
+    var recordedTasks: Set<UInt32> = []
     /// Number of the latest background task. It starts at random, because the handler may still use numbers from an
     /// earlier router to end tasks.
     private var lastTask = UInt32.random(in: 0 ... .max)
@@ -136,7 +138,7 @@ final class HandlerProcess {
 
     /// Begins a background task, and returns its number.
     func beginTask(_ name: String) -> UInt32 {
-        repeat { lastTask &+= 1 } while tasks[lastTask] != nil
+        repeat { lastTask &+= 1 } while tasks[lastTask] != nil || lastTask == LifecycleInterface.earlierTasks
         tasks[lastTask] = name
         return lastTask
     }
