@@ -128,8 +128,9 @@ $(PROGRAMS:%=$(BUILT)/%) &:
 
 # Both are part of shell commands here, and of the files that start the programs.
 install uninstall: export PLACE = $(PREFIX)$(DESTDIR)
-CHECK_PLACE = @case "$$PLACE" in *[][:space:][:cntrl:][\"\'\`\$$\&\|\;\<\>\(\){}*?!%\\]*) \
-	echo 'PREFIX and DESTDIR may have no spaces, quotes, or characters that are special in a shell or in a service file' >&2; exit 1;; esac
+CHECK_PLACE = @case "$$PLACE" in *[][:space:][:cntrl:][\"\'\`\$$\&\|\;\<\>\(\){}*?!%=\\]*) \
+	echo 'PREFIX and DESTDIR may have no spaces, quotes, or characters that are special in a shell, in a desktop entry or in a service file' >&2; exit 1;; \
+	/*) ;; *) echo 'PREFIX must be an absolute path' >&2; exit 1;; esac
 
 install: $(PROGRAMS:%=$(BUILT)/%)
 	$(CHECK_PLACE)

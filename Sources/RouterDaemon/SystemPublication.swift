@@ -72,7 +72,7 @@ struct SystemPublication: Hashable {
             let isDone = publication.diagnostics.allSatisfy { $0.severity == .warning }
             return ((problems + publication.diagnostics).map { printableLine($0.description) }, isDone)
         } catch {
-            return (["\(root)\(directory): \(error.reason)"], false)
+            return ([printableLine("\(root)\(directory): \(error.reason)")], false)
         }
     }
 

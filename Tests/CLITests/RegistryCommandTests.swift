@@ -85,6 +85,9 @@ import Testing
 
                     """
             )
+            let odd = try await openurl(["check", "/\u{1B}[2J\n/b.plist"], on: router)
+            #expect(odd.output.unicodeScalars.allSatisfy { $0.value >= 0x20 || $0 == "\n" }, "\(odd.output)")
+            #expect(odd.output.hasPrefix(#"/\u{1B}[2J\u{A}/b.plist"#), "\(odd.output)")
             let bad = try await openurl(["check", "com.acme.bad"], on: router)
             #expect(bad.status == 65)
             #expect(bad.output == "com.acme.bad: error: is neither a bundle nor a manifest\n")

@@ -1,5 +1,7 @@
+import DBus
 import Foundation
 import Glibc
+import OpenURLBus
 import Testing
 
 @testable import OpenURLCommand
@@ -100,6 +102,34 @@ import Testing
             printer.end()
             return 0
         }.output
+    }
+
+    @Test func savedReplyOnATerminalHasNoControls() throws {
+        let result = OpenResult(handler: "com.acme.app", way: .active, reply: ["k": "a\u{1B}[2J"], trace: [])
+        let run = try captured(isTerminal: true) { invocation in
+            try result.save(SavedValue(KeyedFile(key: "k", path: nil)), invocation.output, until: nil)
+            return 0
+        }
+        #expect(run.output == "a\\u{1B}[2J\n")
+    }
+
+    /// A handler that never closes the pipe in its reply, and one that answers with an endless file.
+    @Test func savingEndsWithTheTimeLimit() throws {
+        let pipe = Pipe()
+        let endless = open("/dev/zero", O_RDONLY | O_CLOEXEC)
+        try #require(endless >= 0)
+        for file in [dup(pipe.fileHandleForReading.fileDescriptor), endless] {
+            let reply = ["k": Value.unixFD(UnixFD(owning: file))]
+            let result = OpenResult(handler: "com.acme.app", way: .active, reply: reply, trace: [])
+            let saved = try SavedValue(KeyedFile(key: "k", path: "/dev/null"))
+            let error = #expect(throws: CommandFailure.self) {
+                _ = try captured { invocation in
+                    try result.save(saved, invocation.output, until: .now + .milliseconds(50))
+                    return 0
+                }
+            }
+            #expect(error?.name == "org.openurl.Error.TimedOut")
+        }
     }
 
     @Test func terminalGetsNoControls() throws {

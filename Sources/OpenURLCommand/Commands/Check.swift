@@ -40,8 +40,8 @@ struct Check: Command {
             if outputOptions.json {
                 for finding in findings { invocation.output.print(JSON(finding).text) }
             } else {
-                for finding in findings { invocation.output.print(finding.line(of: handler.shown)) }
-                if findings.isEmpty { invocation.output.print("\(handler.shown): no problems found") }
+                for finding in findings { invocation.output.print(finding.line(of: handler.shown).printable) }
+                if findings.isEmpty { invocation.output.print("\(handler.shown.printable): no problems found") }
             }
         }
         return failure == 0 ? status : failure

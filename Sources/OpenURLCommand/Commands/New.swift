@@ -57,7 +57,7 @@ struct New: Command {
         let clone = language == .swift ? try self.clone() : ""
         let files = template.files(clone: clone)
         for file in files { try create(file, in: directory) }
-        for file in files { invocation.output.print("\(directory)/\(file.path)") }
+        for file in files { invocation.output.print("\(directory)/\(file.path)".printable) }
         invocation.output.print("")
         for line in template.commands(in: directory) { invocation.output.print(line) }
         return 0

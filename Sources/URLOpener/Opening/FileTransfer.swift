@@ -66,7 +66,11 @@ struct OutputFile {
         _ output: StandardOutput,
         _ body: ((ArraySlice<UInt8>) -> Bool) throws(CommandFailure) -> Void
     ) throws(CommandFailure) {
-        guard let (path, file) = file else { return try body { output.write($0) } }
+        guard let (path, file) = file else {
+            var printer = OutputPrinter(output)
+            defer { printer.end() }
+            return try body { printer.print($0) }
+        }
         // A pipe or a device has no length.
         if ftruncate(file.rawValue, 0) != 0, errno != EINVAL { throw CommandFailure(errno, of: path) }
         var problem: CInt?
@@ -84,18 +88,27 @@ extension OpenResult {
     /// Writes a value of the reply into a file: a string, bytes, or everything that the handler writes into a pipe or
     /// file.
     ///
-    /// - Parameter output: used if the file has no path.
-    /// - Throws: `invalidReply` if the reply has no such value, and the failure of the file.
-    func save(_ saved: SavedValue, _ output: StandardOutput) throws(CommandFailure) {
+    /// - Parameters:
+    ///   - output: used if the file has no path.
+    ///   - deadline: when the handler must have written everything; nil for no limit.
+    /// - Throws: `invalidReply` if the reply has no such value, `timedOut`, and the failure of the file.
+    func save(
+        _ saved: SavedValue,
+        _ output: StandardOutput,
+        until deadline: ContinuousClock.Instant?
+    ) throws(CommandFailure) {
         guard let value = reply[saved.key] else {
             throw CommandFailure(OpenURLError(.invalidReply, "the reply of \(handler) has no '\(saved.key)'"))
         }
-        try saved.file.write(output) { (write) throws(CommandFailure) in try copy(value, saved.key, to: write) }
+        try saved.file.write(output) { (write) throws(CommandFailure) in
+            try copy(value, saved.key, until: deadline, to: write)
+        }
     }
 
     private func copy(
         _ value: Value,
         _ key: String,
+        until deadline: ContinuousClock.Instant?,
         to write: (ArraySlice<UInt8>) -> Bool
     ) throws(CommandFailure) {
         switch value {
@@ -106,13 +119,12 @@ extension OpenResult {
         case .unixFD(let source):
             var buffer = [UInt8](repeating: 0, count: 1 << 16)
             while true {
-                let count = read(source.rawValue, &buffer, buffer.count)
-                if count < 0, errno == EINTR { continue }
-                if count < 0, errno == EAGAIN {
-                    var input = pollfd(fd: source.rawValue, events: Int16(POLLIN), revents: 0)
-                    _ = poll(&input, 1, -1)
-                    continue
+                guard waitForInput(source.rawValue, until: deadline) else {
+                    let message = "the time limit ran out while \(handler) was writing '\(key)'"
+                    throw CommandFailure(OpenURLError(.timedOut, message))
                 }
+                let count = read(source.rawValue, &buffer, buffer.count)
+                if count < 0, errno == EINTR || errno == EAGAIN { continue }
                 guard count >= 0 else { throw CommandFailure(errno, of: "'\(key)' of \(handler)") }
                 guard count > 0, write(buffer[..<count]) else { return }
             }
@@ -133,5 +145,23 @@ extension CommandFailure {
             "\(file): \(String(cString: strerror(code)))",
             exitStatus: status
         )
+    }
+}
+
+/// Waits until a descriptor has input or has ended.
+///
+/// - Returns: false if the deadline has passed.
+private func waitForInput(_ descriptor: CInt, until deadline: ContinuousClock.Instant?) -> Bool {
+    while true {
+        var milliseconds: CInt = -1
+        if let deadline {
+            let left = deadline - .now
+            guard left > .zero else { return false }
+            milliseconds = CInt(clamping: Int64(left / .milliseconds(1)) + 1)
+        }
+        var input = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        let count = poll(&input, 1, milliseconds)
+        // The read that follows reports any other error.
+        if count > 0 || count < 0 && errno != EINTR { return true }
     }
 }

@@ -131,7 +131,8 @@ package struct OpenOperation {
 
     private func save(_ result: OpenResult, _ outputs: [SavedValue], _ invocation: Invocation) -> Int32 {
         do throws(CommandFailure) {
-            for output in outputs { try result.save(output, invocation.output) }
+            let deadline = options.timeout.map { .now + $0 } as ContinuousClock.Instant?
+            for output in outputs { try result.save(output, invocation.output, until: deadline) }
             return 0
         } catch {
             if !isQuiet { invocation.errors.print(error) }

@@ -1,22 +1,20 @@
-internal import URLOpener
-
 /// Prints a handler's output: byte for byte for a program, and with escaped controls on a terminal.
-struct OutputPrinter {
+package struct OutputPrinter {
     private let output: StandardOutput
     /// The beginning of a character whose other bytes have not come yet.
     private var rest: [UInt8] = []
     private var isInLine = false
     /// Whether there was any output.
-    private(set) var hasPrinted = false
+    package private(set) var hasPrinted = false
 
-    init(_ output: StandardOutput) {
+    package init(_ output: StandardOutput) {
         self.output = output
     }
 
     /// Prints bytes at once.
     ///
     /// - Returns: whether somebody still reads the output.
-    mutating func print(_ bytes: ArraySlice<UInt8>) -> Bool {
+    package mutating func print(_ bytes: ArraySlice<UInt8>) -> Bool {
         hasPrinted = true
         guard output.isTerminal else { return output.write(bytes) }
         var bytes = rest + bytes
@@ -27,7 +25,7 @@ struct OutputPrinter {
     }
 
     /// Ends the last line on a terminal.
-    mutating func end() {
+    package mutating func end() {
         append(rest)
         rest = []
         if isInLine { output.print("") }
