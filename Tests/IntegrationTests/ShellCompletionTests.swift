@@ -60,6 +60,9 @@ import Testing
         try #require(listed.count > 10, "\(list)")
 
         var lines = Self.names.map { ("openurl open \($0.prefix(2))\t", ["open", $0]) }
+        // The plain command opens files and URLs, too.
+        lines += Self.names.map { ("openurl \($0.prefix(2))\t", [$0]) }
+        lines.append(("openurl \t\t\u{15}openurl x", ["x"]))
         lines.append(("openurl open -- -t\t", ["open", "--", "-touch"]))
         // Open quotes.
         lines.append(("openurl open '10\t", ["open", Self.names[0]]))
@@ -81,6 +84,13 @@ import Testing
         lines.append(("openurl open todo\tx", ["open", "todolist:x"]))
         lines.append(("openurl open todolist:\tx", ["open", "todolist:x"]))
         lines.append(("openurl todo\tx", ["todolist:x"]))
+        lines.append(("openurl pol\tde\ttodo\t", ["policy", "deny", "todolist"]))
+        lines.append(
+            (
+                "openurl policy ask --source com.ac\ttodo\t",
+                ["policy", "ask", "--source", "com.acme.todolist", "todolist"]
+            )
+        )
         lines.append(("openurl open --handler=com.ac\tx:", ["open", "--handler=com.acme.todolist", "x:"]))
         lines.append(("openurl open --handler com.ac\tx:", ["open", "--handler", "com.acme.todolist", "x:"]))
 
@@ -129,6 +139,9 @@ import Testing
         #expect(try await complete(router, "check", "com.example.n") == ["files", "com.example.notes"])
         #expect(try await complete(router, "monitor", "--scheme=cal") == ["", "--scheme=calendar"])
         #expect(try await complete(router, "doctor", "cal") == ["", "calendar"])
+        #expect(try await complete(router, "policy", "deny", "cal") == ["", "calendar"])
+        #expect(try await complete(router, "policy", "ask", "--source", "sand") == ["", "sandboxed"])
+        #expect(try await complete(router, "run", "--handler", "com.example.n") == ["files", "com.example.notes"])
         _ = try await router.openurl("--queue", "calendar:x")
         #expect(try await complete(router, "queue", "drop", "x") == [""])
     }

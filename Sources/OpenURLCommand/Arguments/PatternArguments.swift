@@ -5,6 +5,7 @@ internal import URLOpener
 struct PatternArguments: ParsableArguments {
     @Option(
         help: "The callers: an identifier, a class, host:NAME, app:NAME, or '*'.",
+        completion: .sources,
         transform: CommandLineArgument.requiredText
     )
     var source = "*"
@@ -13,6 +14,7 @@ struct PatternArguments: ParsableArguments {
 
     @Argument(
         help: .init("The URLs: SCHEME, SCHEME://HOST, or '*'.", valueName: "urls"),
+        completion: .schemes,
         transform: CommandLineArgument.requiredText
     )
     var urls: String
@@ -38,6 +40,7 @@ struct PatternArguments: ParsableArguments {
 struct OptionalPatternArguments: ParsableArguments {
     @Option(
         help: "The callers: an identifier, a class, host:NAME, app:NAME, or '*'.",
+        completion: .sources,
         transform: CommandLineArgument.requiredText
     )
     var source: String?
@@ -46,6 +49,7 @@ struct OptionalPatternArguments: ParsableArguments {
 
     @Argument(
         help: .init("The URLs: SCHEME, SCHEME://HOST, or '*'.", valueName: "urls"),
+        completion: .schemes,
         transform: CommandLineArgument.requiredText
     )
     var urls: String?

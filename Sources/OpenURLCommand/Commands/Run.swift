@@ -29,7 +29,7 @@ struct Run: Command {
             "The bundle identifier of the program, or the path of its bundle or manifest. A program in a bundle does not need this.",
             valueName: "id or path"
         ),
-        completion: .handlers
+        completion: .manifests
     )
     var handler: CommandLineArgument?
 

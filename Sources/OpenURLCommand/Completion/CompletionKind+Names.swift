@@ -24,6 +24,11 @@ extension CompletionKind {
         try router.schemes() + router.handlers()
     }
 
+    /// The callers that a rule can name: their classes, and identifiers of handlers.
+    static let sources = values { router throws(CommandFailure) in
+        try CallerClass.allCases.map(\.rawValue) + router.handlers()
+    }
+
     /// Numbers of the URLs in the queue.
     static let queuedURLs = values { router throws(CommandFailure) in
         try router.call(QueueInterface.list, "", timeout: .seconds(2)).map(\.id)
