@@ -10,9 +10,9 @@ BAD = ["\x1b", "\x07", "\u202e", "\u2066", "\u200f", "\x9b", "\u2028", "\x00"]
 
 
 def on_terminal(session, *command, limit=15):
-    """Runs a command on a terminal. Returns all that it wrote there."""
+    """Runs a command on a terminal that wants no colours. Returns all that it wrote there."""
     main, other = pty.openpty()
-    process = session.start(*command, stdin=other, stdout=other, stderr=other)
+    process = session.start(*command, environment={"NO_COLOR": "1"}, stdin=other, stdout=other, stderr=other)
     os.close(other)
     text, end = b"", time.monotonic() + limit
     while time.monotonic() < end:
@@ -30,7 +30,7 @@ def on_terminal(session, *command, limit=15):
 
 
 def raw(text):
-    """Returns the controls in a text by name. The command's own colours and marks of the end of a line do not count."""
+    """Returns the controls in a text by name. Marks of the end of a line do not count."""
     return [f"U+{ord(c):04X}" for c in BAD if c in text]
 
 

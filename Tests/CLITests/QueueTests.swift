@@ -42,6 +42,28 @@ import Testing
         }
     }
 
+    @Test func personReadsErrorsBelowTheTable() async throws {
+        try await StandInRouter.with { router in
+            let environment = router.environment.merging(["TZ": "UTC", "NO_COLOR": "1"]) { $1 }
+            let brief = try await onTerminal("queue", environment: environment)
+            #expect(
+                brief.lines == [
+                    "ID  HANDLER      STATE    TRIES  NEXT        URL",
+                    "7   com.acme.ok  waiting  2      1970-01-02  …",
+                    "8   com.acme.ok  dead     8      –           ok:y", "", "7: it did not start",
+                ]
+            )
+            let wide = try await onTerminal("queue", "list", "--wide", environment: environment)
+            #expect(
+                wide.lines == [
+                    "ID  HANDLER      STATE    TRIES  NEXT                 URL   ERROR",
+                    "7   com.acme.ok  waiting  2      1970-01-02T00:00:01  …     it did not start",
+                    "8   com.acme.ok  dead     8      –                    ok:y  –",
+                ]
+            )
+        }
+    }
+
     @Test func waitsForReplies() async throws {
         try await StandInRouter.with { router in
             #expect(try await openurl(["queue", "wait", "7"], on: router).output == "{\"text\":\"hello\"}\n")

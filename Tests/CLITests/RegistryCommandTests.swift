@@ -15,13 +15,26 @@ import Testing
                 + #""schemes":["todolist","todo"],"types":[],"url-names":{},"launch-image":"","kind":"native","#
                 + #""reach":"local","fixed":false,"temporary":"","state":"active","warnings":[],"cut":false}"#
             #expect(json.lines == [entry])
-            let terminal = try await onTerminal("list", environment: router.environment)
+            let environment = router.environment.merging(["NO_COLOR": "1"]) { $1 }
+            let wide = [
+                "ID                 NAME       KIND    SCHEMES        STATE   PATH                 REACH  TYPES",
+                "com.acme.todolist  To\\u{9}do  native  todolist,todo  active  /opt/todolist.plist  local  –",
+            ]
+            #expect(try await onTerminal("list", "--wide", environment: environment).lines == wide)
+            // This terminal does not know its size, so it has 80 columns.
             #expect(
-                terminal.lines == [
-                    "ID                 NAME       KIND    SCHEMES        STATE   PATH                 REACH  TYPES",
-                    "com.acme.todolist  To\\u{9}do  native  todolist,todo  active  /opt/todolist.plist  local  –",
+                try await onTerminal("list", environment: environment).lines == [
+                    "ID                 NAME       KIND    SCHEMES        STATE   PATH",
+                    "com.acme.todolist  To\\u{9}do  native  todolist,todo  active  /opt/todo…st.plist",
+                    "Cut to the width of the terminal; --wide shows everything.",
                 ]
             )
+            let line = "stty cols 120; $openurl list"
+            let broad = try await shell(
+                "exec script --quiet --return --command '\(line)' /dev/null",
+                environment: environment
+            )
+            #expect(broad.output.replacing("\r\n", with: "\n") == wide.map { "\($0)\n" }.joined())
         }
     }
 
@@ -176,6 +189,22 @@ import Testing
                     'openurl activate --reset com.acme.idle' starts it now
 
                     """
+            )
+        }
+    }
+
+    @Test func factsAboutOneHandlerAreWrapped() async throws {
+        try await StandInRouter.with { router in
+            let variables = ["TZ": "UTC", "NO_COLOR": "1", "PATH": "/usr/bin:/bin"]
+            let environment = router.environment.merging(variables) { $1 }
+            let run = try await onTerminal("status", "com.acme.idle", environment: environment)
+            #expect(
+                run.lines.prefix(4) == [
+                    "○ com.acme.idle", "     State: notRunning",
+                    "            com.acme.idle crashed too often and will not be started until",
+                    "            1970-01-02T00:00:00; 'openurl activate --reset com.acme.idle'",
+                ],
+                "\(run)"
             )
         }
     }

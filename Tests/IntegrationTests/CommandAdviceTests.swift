@@ -63,17 +63,37 @@ import Testing
         #expect(try await router.openurl("lits").status == 64)
     }
 
-    @Test func statusWithoutHandlersSaysSo() async throws {
+    @Test func emptyListsSaySoOnATerminal() async throws {
         let router = try await RouterProcess { directory in
             let example = directory.appending(path: "XDG_DATA_DIRS/openurl/handlers/com.acme.todolist.plist")
             try FileManager.default.removeItem(at: example)
         }
         defer { router.stop() }
-        let none = try await router.openurl("status")
-        #expect(none.status == 0 && none.output.isEmpty, "\(none)")
-        #expect(none.errors == "openurl: no handler is registered; 'openurl register PATH' adds one\n")
-        let json = try await router.openurl("status", "--json")
-        #expect(json.status == 0 && json.output.isEmpty && json.errors.isEmpty, "\(json)")
+        let sentences = [
+            "status": "No handlers are registered. Register one with 'openurl register PATH'.",
+            "queue": "The queue is empty. 'openurl --queue URL' stores a URL in it.",
+            "policy": "There are no rules. Add one with 'openurl policy allow', 'deny' or 'ask'.",
+            "permissions": "There are no rules and no remembered answers. Add a rule with 'openurl policy'.",
+            "log": "The log shows no requests. 'openurl monitor' shows them as they come.",
+        ]
+        for (command, sentence) in sentences {
+            let nothing = CommandRun(status: 0, output: "", errors: "")
+            #expect(try await router.openurl(command) == nothing)
+            #expect(
+                try await router.openurl(command == "queue" ? ["queue", "list", "--json"] : [command, "--json"])
+                    == nothing
+            )
+            let script = [
+                "--quiet", "--return", "--command", "\(RouterProcess.products.path)/openurl \(command)", "/dev/null",
+            ]
+            let terminal = try await CommandRun(
+                URL(filePath: "/usr/bin/script"),
+                script,
+                router.bus.environment,
+                in: router.bus.directory
+            )
+            #expect(terminal.output == "\(sentence)\r\n", "\(terminal)")
+        }
     }
 
     /// A command is a handler too, also while no process of it runs.

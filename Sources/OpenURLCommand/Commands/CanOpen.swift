@@ -9,27 +9,27 @@ struct CanOpen: Command {
         discussion: "The exit status is 0 if every URL has a handler, and 3 if at least one URL has none."
     )
 
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var tableOptions: TableOptions
 
     @Argument(help: .init("A URL or a file to ask about.", valueName: "url"), completion: .urls)
     var urls: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation)
-        var table = Table(header: ["URL", "CAN OPEN"])
-        let batch = Batch(key: "url", printsJSON: outputOptions.json, invocation: invocation)
+        var table = Table(columns: [Column("URL", .cut(least: 24)), "CAN OPEN"])
+        let batch = Batch(key: "url", printsJSON: tableOptions.json, invocation: invocation)
         var canOpenAll = true
         let status = batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
             let text = try url.urlText()
             let canOpen = try router.call(RouterInterface.canOpenURL, text)
             canOpenAll = canOpenAll && canOpen
-            if outputOptions.json {
+            if tableOptions.json {
                 invocation.output.print(JSON.object([("url", .string(text)), ("canOpen", .boolean(canOpen))]).text)
             } else {
-                table.rows.append([text, canOpen ? "yes" : "no"])
+                table.rows.append([Cell(text), canOpen ? Cell("yes", as: .good) : Cell("no", as: .bad)])
             }
         }
-        table.print(to: invocation.output)
+        table.print(invocation, isWide: tableOptions.wide)
         guard status == 0 else { return status }
         return canOpenAll ? 0 : OpenURLError.Code.noHandler.exitStatus
     }

@@ -15,3 +15,13 @@ struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON, one object per line.")
     var json = false
 }
+
+/// The options of a command that prints a table.
+struct TableOptions: ParsableArguments {
+    @Flag(help: "On a terminal, show every column and cell in full.")
+    var wide = false
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    var json: Bool { outputOptions.json }
+}

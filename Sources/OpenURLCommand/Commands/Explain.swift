@@ -24,7 +24,7 @@ struct Explain: Command {
     )
     var desktopEntry: String?
 
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var tableOptions: TableOptions
 
     @Argument(help: .init("The URL or the file to explain.", valueName: "url"), completion: .urls)
     var url: CommandLineArgument
@@ -38,22 +38,28 @@ struct Explain: Command {
             RouterInterface.explain,
             Arguments(url.urlText(passedBy: desktopEntry), options)
         )
-        if outputOptions.json {
+        if tableOptions.json {
             invocation.output.print(JSON(explanation).text)
         } else {
-            Table(rows: explanation.rows).print(to: invocation.output)
-            let candidates = explanation.candidates.map { candidate in
+            Table(rows: explanation.rows.map { $0.map { Cell($0) } }).print(invocation)
+            let candidates = explanation.candidates.map { candidate -> [Cell] in
                 [
-                    candidate.wins ? "wins" : "loses", candidate.id, candidate.kind.rawValue,
-                    candidate.host ?? Table.absent, candidate.reason,
+                    candidate.wins ? "wins" : "loses", Cell(candidate.id),
+                    Cell(candidate.kind.rawValue), candidate.host.map { Cell($0) } ?? .absent, Cell(candidate.reason),
                 ]
             }
             if !candidates.isEmpty { invocation.output.print("") }
-            Table(header: ["", "CANDIDATE", "KIND", "HOST", "REASON"], rows: candidates).print(to: invocation.output)
+            Table(
+                columns: [
+                    "", Column("CANDIDATE", .cut(least: 28)), "KIND", Column("HOST", .cut(least: 8)),
+                    Column("REASON", .wrapped(least: 16)),
+                ],
+                rows: candidates
+            ).print(invocation, isWide: tableOptions.wide)
         }
         guard let error = explanation.error else { return 0 }
         let failure = explanation.failure(error)
-        if !outputOptions.json { invocation.errors.print(router.suggestingName(for: url.shown, handler, failure)) }
+        if !tableOptions.json { invocation.errors.print(router.suggestingName(for: url.shown, handler, failure)) }
         return failure.exitStatus
     }
 }

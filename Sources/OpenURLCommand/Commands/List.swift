@@ -12,45 +12,63 @@ struct List: Command {
     @Flag(help: "List the schemes with their handlers, the one that gets the URLs first.")
     var schemes = false
 
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var tableOptions: TableOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let router = RouterClient(on: invocation)
         if schemes {
-            let schemes = try router.call(RegistryInterface.listSchemes, Empty()).sorted { $0.key < $1.key }
-            if outputOptions.json {
-                for (scheme, ids) in schemes {
-                    invocation.output.print(JSON.object([("scheme", .string(scheme)), ("ids", .strings(ids))]).text)
-                }
-            } else {
-                let rows = schemes.map { [$0.key, $0.value.joined(separator: ",")] }
-                Table(header: ["SCHEME", "HANDLERS"], rows: rows).print(to: invocation.output)
-            }
+            show(try router.call(RegistryInterface.listSchemes, Empty()).sorted { $0.key < $1.key }, invocation)
         } else {
-            let handlers = try router.call(RegistryInterface.listHandlers, Empty())
-            if outputOptions.json {
-                for handler in handlers { invocation.output.print(JSON(handler).text) }
-            } else {
-                let rows = handlers.map { handler in
-                    [
-                        handler.id, handler.name, handler.kind.rawValue, handler.schemes.joined(separator: ","),
-                        handler.state.rawValue, handler.place, handler.reach.rawValue,
-                        handler.types.isEmpty ? Table.absent : handler.types.joined(separator: ","),
-                    ]
-                }
-                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH", "REACH", "TYPES"], rows: rows)
-                    .print(to: invocation.output)
-                let cut = handlers.filter(\.isCut).map { "\($0.id): \($0.warnings.joined(separator: "; "))" }
-                let notes = handlers.compactMap { $0.temporary.sentence(about: $0.id) } + cut
-                if !notes.isEmpty { invocation.output.print("") }
-                Table(rows: notes.map { [$0] }).print(to: invocation.output)
-            }
+            show(try router.call(RegistryInterface.listHandlers, Empty()), invocation)
         }
         return 0
+    }
+
+    private func show(_ schemes: [(key: String, value: [String])], _ invocation: Invocation) {
+        if tableOptions.json {
+            for (scheme, ids) in schemes {
+                invocation.output.print(JSON.object([("scheme", .string(scheme)), ("ids", .strings(ids))]).text)
+            }
+            return
+        }
+        Table(
+            columns: [Column("SCHEME", .cut(least: 24)), Column("HANDLERS", .wrapped(least: 24))],
+            rows: schemes.map { scheme, ids in
+                [Cell(scheme), Cell(ids.joined(separator: ","), brief: ids.joined(separator: ", "))]
+            },
+            empty: "No scheme has a handler. Register one with 'openurl register PATH'."
+        ).print(invocation, isWide: tableOptions.wide)
+    }
+
+    private func show(_ handlers: [HandlerEntry], _ invocation: Invocation) {
+        if tableOptions.json {
+            for handler in handlers { invocation.output.print(JSON(handler).text) }
+            return
+        }
+        Table(
+            columns: [
+                Column("ID", .cut(least: 28)), Column("NAME", .cut(least: 8)), "KIND",
+                Column("SCHEMES", .cut(least: 12)), "STATE", Column("PATH", .cut(least: 16)), "REACH",
+                Column("TYPES", .cut(least: 12)),
+            ],
+            rows: handlers.map(\.row),
+            empty: "No handlers are registered. Register one with 'openurl register PATH'."
+        ).print(invocation, isWide: tableOptions.wide)
+        let cut = handlers.filter(\.isCut).map { "\($0.id): \($0.warnings.joined(separator: "; "))" }
+        invocation.output.print(notes: handlers.compactMap { $0.temporary.sentence(about: $0.id) } + cut)
     }
 }
 
 extension HandlerEntry {
+    fileprivate var row: [Cell] {
+        [
+            Cell(id), Cell(name, brief: name == id ? Table.absent : nil), Cell(kind.rawValue),
+            Cell(schemes.joined(separator: ",")),
+            Cell(state.rawValue, as: state.known?.meaning), Cell(place), Cell(reach.rawValue),
+            types.isEmpty ? .absent : Cell(types.joined(separator: ",")),
+        ]
+    }
+
     /// Where the handler is defined: the path of its bundle, its manifest or its desktop file.
     var place: String { bundle ?? manifest ?? desktopEntry ?? Table.absent }
 }

@@ -50,6 +50,9 @@ struct Log: Command {
         } else {
             let view = RequestView(display, invocation)
             for entry in entries { view.show(entry) }
+            if entries.isEmpty, invocation.output.isTerminal, !display.outputOptions.json {
+                invocation.output.print("The log shows no requests. 'openurl monitor' shows them as they come.")
+            }
         }
         return 0
     }

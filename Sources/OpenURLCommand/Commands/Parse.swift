@@ -95,7 +95,7 @@ private struct Parsing {
                 invocation.output.print(url.json.text)
             } else {
                 if !isFirst { invocation.output.print("") }
-                url.table.print(to: invocation.output)
+                url.table.print(invocation)
                 isFirst = false
             }
         } catch {

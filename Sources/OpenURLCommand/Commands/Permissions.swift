@@ -10,19 +10,25 @@ struct Permissions: Command {
         discussion: "'openurl policy reset' removes a rule, and 'openurl policy forget' an answer."
     )
 
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var tableOptions: TableOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let router = RouterClient(on: invocation)
         let rules = try router.call(PolicyInterface.rules, Empty()).values.0
         let answers = try router.call(PolicyInterface.answers, Empty())
-        guard !outputOptions.json else {
+        guard !tableOptions.json else {
             for rule in rules { invocation.output.print(rule.json(from: "rule").text) }
             for answer in answers { invocation.output.print(answer.json(from: "answer").text) }
             return 0
         }
-        let header = ["SOURCE", "DECISION", "URLS", "HANDLER", "SINCE", "USES", "FROM"]
-        Table(header: header, rows: rules.map(\.permission) + answers.map(\.permission)).print(to: invocation.output)
+        Table(
+            columns: [
+                Column("SOURCE", .cut(least: 12)), "DECISION", Column("URLS", .cut(least: 12)),
+                Column("HANDLER", .cut(least: 10)), "SINCE", "USES", Column("FROM", .cut(least: 8)),
+            ],
+            rows: rules.map(\.permission) + answers.map(\.permission),
+            empty: "There are no rules and no remembered answers. Add a rule with 'openurl policy'."
+        ).print(invocation, isWide: tableOptions.wide)
         return 0
     }
 }
@@ -36,14 +42,20 @@ extension Record {
 }
 
 extension PolicyRule {
-    fileprivate var permission: [String] {
-        [source, decision.rawValue, urls, Table.absent, Table.absent, Table.absent, place]
+    fileprivate var permission: [Cell] {
+        [
+            Cell(source), Cell(decision.rawValue, as: decision.meaning), Cell(urls), .absent, .absent, .absent,
+            Cell(place),
+        ]
     }
 }
 
 extension PolicyAnswer {
-    fileprivate var permission: [String] {
+    fileprivate var permission: [Cell] {
         let urls = scheme + (host.map { "://\($0)" } ?? "")
-        return [source, decision.rawValue, urls, handler, LocalTime.text(date), "\(uses)", "answer"]
+        return [
+            Cell(source), Cell(decision.rawValue, as: decision.meaning), Cell(urls), Cell(handler), Cell(time: date),
+            Cell("\(uses)"), "answer",
+        ]
     }
 }

@@ -28,14 +28,21 @@ struct PolicyList: Command {
         discussion: "Problems in the files are printed on standard error."
     )
 
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var tableOptions: TableOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let (rules, problems) = try RouterClient(on: invocation).call(PolicyInterface.rules, Empty()).values
-        if outputOptions.json {
+        if tableOptions.json {
             for rule in rules { invocation.output.print(JSON(rule).text) }
         } else {
-            Table(header: ["DECISION", "URLS", "SOURCE", "FILE"], rows: rules.map(\.row)).print(to: invocation.output)
+            Table(
+                columns: [
+                    "DECISION", Column("URLS", .cut(least: 16)), Column("SOURCE", .cut(least: 16)),
+                    Column("FILE", .cut(least: 16)),
+                ],
+                rows: rules.map(\.row),
+                empty: "There are no rules. Add one with 'openurl policy allow', 'deny' or 'ask'."
+            ).print(invocation, isWide: tableOptions.wide)
         }
         for problem in problems { invocation.errors.print(problem) }
         let restricting = rules.filter { $0.decision != .allow }
@@ -159,5 +166,18 @@ extension PolicyRule {
     /// The file and line of the rule.
     var place: String { "\(file):\(line)" }
 
-    fileprivate var row: [String] { [decision.rawValue, urls, source, place] }
+    fileprivate var row: [Cell] {
+        [Cell(decision.rawValue, as: decision.meaning), Cell(urls), Cell(source), Cell(place)]
+    }
+}
+
+extension PolicyDecision {
+    /// The colour of the decision.
+    var meaning: TerminalStyle.Meaning {
+        switch self {
+        case .allow: .good
+        case .ask: .pending
+        case .deny: .bad
+        }
+    }
 }

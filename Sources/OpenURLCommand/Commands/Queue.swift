@@ -25,16 +25,25 @@ struct QueueList: Command {
     @Flag(help: "Show each URL in full, including possible secrets.")
     var showQueries = false
 
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var tableOptions: TableOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let urls = try RouterClient(on: invocation).queuedURLs().map { showQueries ? $0 : $0.redacted }
-        if outputOptions.json {
+        if tableOptions.json {
             for url in urls { invocation.output.print(JSON(url).text) }
-        } else {
-            Table(header: ["ID", "HANDLER", "STATE", "ATTEMPTS", "NEXT", "URL", "ERROR"], rows: urls.map(\.row))
-                .print(to: invocation.output)
+            return 0
         }
+        // A person reads errors below the table, where they have room.
+        let isBrief = invocation.output.isTerminal && !tableOptions.wide
+        let columns: [Column] = [
+            "ID", Column("HANDLER", .cut(least: 16)), "STATE", "TRIES", "NEXT", Column("URL", .cut(least: 16)), "ERROR",
+        ]
+        Table(
+            columns: isBrief ? columns.dropLast() : columns,
+            rows: urls.map { isBrief ? $0.row.dropLast() : $0.row },
+            empty: "The queue is empty. 'openurl --queue URL' stores a URL in it."
+        ).print(invocation, isWide: tableOptions.wide)
+        if isBrief { invocation.output.print(notes: urls.compactMap(\.note)) }
         return 0
     }
 }
@@ -199,10 +208,27 @@ extension QueuedURL {
         return entry
     }
 
-    var row: [String] {
+    var row: [Cell] {
         [
-            id, handler, state.rawValue, "\(attempts)", next.map(LocalTime.text) ?? Table.absent, url,
-            error.map { CommandFailure($0.name, $0.message, exitStatus: 0).lines[0] } ?? Table.absent,
+            Cell(id), Cell(handler), Cell(state.rawValue, as: state.meaning), Cell("\(attempts)"),
+            next.map(Cell.init(time:)) ?? .absent, Cell(url), reason.map { Cell($0) } ?? .absent,
         ]
+    }
+
+    /// Why the last attempt failed, in one line.
+    private var reason: String? {
+        error.map { CommandFailure($0.name, $0.message, exitStatus: 0).lines[0] }
+    }
+
+    fileprivate var note: String? { reason.map { "\(id): \($0)" } }
+}
+
+extension QueuedURL.State {
+    fileprivate var meaning: TerminalStyle.Meaning? {
+        switch self {
+        case .waiting: .pending
+        case .delivering, .delivered: .good
+        case .dead: .bad
+        }
     }
 }

@@ -21,7 +21,7 @@ struct Register: Command {
     )
     var ephemeral = false
 
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var tableOptions: TableOptions
 
     @Argument(help: .init("The path of a bundle or a manifest.", valueName: "path"), completion: .manifests)
     var paths: [CommandLineArgument]
@@ -32,11 +32,13 @@ struct Register: Command {
 
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation)
-        var table = Table(header: ["ID", "CLAIMS", "PATH"])
+        var table = Table(columns: [
+            Column("ID", .cut(least: 24)), Column("CLAIMS", .cut(least: 12)), Column("PATH", .cut(least: 16)),
+        ])
         let method =
             ephemeral
             ? RegistryInterface.registerTemporarily : replace ? RegistryInterface.replace : RegistryInterface.register
-        let batch = Batch(key: "file", printsJSON: outputOptions.json, invocation: invocation)
+        let batch = Batch(key: "file", printsJSON: tableOptions.json, invocation: invocation)
         let status = batch.perform(paths, name: \.shown) { (path) throws(CommandFailure) in
             if let host = invocation.host, path.bytes.first != UInt8(ascii: "/") {
                 let reason = "'\(path.shown)' is not an absolute path; a file on \(host.name) needs one"
@@ -44,17 +46,18 @@ struct Register: Command {
             }
             let absolute = try path.absolutePath()
             let handler = try router.call(method, absolute, refusal: ExitStatus.failure)
-            if outputOptions.json {
+            if tableOptions.json {
                 invocation.output.print(JSON(handler).text)
             } else {
-                table.rows.append([handler.id, (handler.schemes + handler.types).joined(separator: ","), handler.place])
+                let claims = (handler.schemes + handler.types).joined(separator: ",")
+                table.rows.append([Cell(handler.id), Cell(claims), Cell(handler.place)])
             }
-            if let sentence = handler.temporary.sentence(about: handler.id), !outputOptions.json {
+            if let sentence = handler.temporary.sentence(about: handler.id), !tableOptions.json {
                 invocation.errors.print(sentence)
             }
             for warning in handler.warnings { invocation.errors.print("warning: \(handler.id): \(warning)") }
         }
-        table.print(to: invocation.output)
+        table.print(invocation, isWide: tableOptions.wide)
         return status
     }
 }

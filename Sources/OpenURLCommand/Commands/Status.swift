@@ -10,7 +10,7 @@ struct Status: Command {
         discussion: "For one handler, also shows its latest request, and the last lines of its output."
     )
 
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var tableOptions: TableOptions
 
     @Argument(
         help: "Show the handler with this bundle identifier in detail.",
@@ -23,17 +23,18 @@ struct Status: Command {
         let router = RouterClient(on: invocation)
         let handlers = try router.call(LifecycleInterface.list, Empty())
         if let id { return try show(id, handlers, router, invocation) }
-        if outputOptions.json {
+        if tableOptions.json {
             for handler in handlers { invocation.output.print(JSON(handler).text) }
-        } else if handlers.isEmpty {
-            invocation.errors.print("no handler is registered; 'openurl register PATH' adds one")
-        } else {
-            Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row))
-                .print(to: invocation.output)
-            let notes = handlers.flatMap(\.notes)
-            if !notes.isEmpty { invocation.output.print("") }
-            Table(rows: notes.map { [$0] }).print(to: invocation.output)
+            return 0
         }
+        Table(
+            columns: [
+                Column("ID", .cut(least: 28)), "STATE", "PID", "SINCE", "MEMORY", Column("TASKS", .cut(least: 8)),
+            ],
+            rows: handlers.map(\.row),
+            empty: "No handlers are registered. Register one with 'openurl register PATH'."
+        ).print(invocation, isWide: tableOptions.wide)
+        invocation.output.print(notes: handlers.flatMap(\.notes))
         return 0
     }
 
@@ -52,7 +53,7 @@ struct Status: Command {
             throw router.suggestingHandler(for: id, CommandFailure(unknownHandler: id))
         }
         let details = HandlerDetails(status, from: router, invocation)
-        if outputOptions.json {
+        if tableOptions.json {
             invocation.output.print(details.json.text)
         } else {
             details.print(to: invocation.output, TerminalStyle(invocation))
@@ -73,11 +74,11 @@ extension Reported<TemporaryRegistration> {
 }
 
 extension HandlerStatus {
-    var row: [String] {
+    var row: [Cell] {
         [
-            id, state.rawValue, pid.map(String.init) ?? Table.absent, since.map(LocalTime.text) ?? Table.absent,
-            memoryText ?? Table.absent,
-            backgroundTasks.isEmpty ? Table.absent : backgroundTasks.joined(separator: ", "),
+            Cell(id), Cell(state.rawValue, as: meaning), pid.map { Cell(String($0)) } ?? .absent,
+            since.map(Cell.init(time:)) ?? .absent, memoryText.map { Cell($0) } ?? .absent,
+            backgroundTasks.isEmpty ? .absent : Cell(backgroundTasks.joined(separator: ", ")),
         ]
     }
 

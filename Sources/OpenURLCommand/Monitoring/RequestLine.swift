@@ -144,21 +144,3 @@ extension TracePhase {
         return "\(tenths / 10).\(tenths % 10)".padded(8, atStart: true)
     }
 }
-
-extension String {
-    /// Pads the text with spaces to a width.
-    fileprivate func padded(_ width: Int, atStart: Bool = false) -> String {
-        let spaces = String(repeating: " ", count: max(0, width - count))
-        return atStart ? spaces + self : self + spaces
-    }
-
-    /// Cuts the text to a width at its end.
-    fileprivate func keepingBeginning(_ width: Int) -> String {
-        count <= width ? self : prefix(max(0, width - 1)) + "…"
-    }
-
-    /// Cuts the text to a width at its beginning.
-    fileprivate func keepingEnd(_ width: Int) -> String {
-        count <= width ? self : "…" + suffix(max(0, width - 1))
-    }
-}

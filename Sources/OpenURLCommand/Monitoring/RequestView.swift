@@ -80,17 +80,7 @@ final class RequestView {
 
     /// Splits a text below a request into lines that fit the terminal, between words where possible.
     private func indented(_ text: String) -> [String] {
-        let width = max(20, output.width - 1 - Self.indentation.count)
-        var lines: [String] = []
-        var rest = text.printable[...]
-        while rest.count > width {
-            let line = rest.prefix(width + 1)
-            let space = line.lastIndex(of: " ") ?? line.startIndex
-            let end = space > line.startIndex ? space : line.index(before: line.endIndex)
-            lines.append(Self.indentation + rest[..<end])
-            rest = rest[end...].drop { $0 == " " }
-        }
-        return lines + [Self.indentation + rest]
+        text.printable.wrapped(to: max(20, output.width - 1 - Self.indentation.count)).map { Self.indentation + $0 }
     }
 
     /// Prints the date before the first request of each day.

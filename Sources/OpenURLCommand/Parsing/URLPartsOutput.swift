@@ -22,7 +22,7 @@ extension GenericURL {
     /// A table with one row for each part. Absent and empty parts look different.
     var table: Table {
         let rows = parts.map { [$0.name, $0.text.map { $0.isEmpty ? "\"\"" : $0 } ?? Table.absent] }
-        return Table(rows: [["url", description]] + rows)
+        return Table(rows: ([["url", description]] + rows).map { $0.map { Cell($0) } })
     }
 
     /// An object with the parts, in which the port is a number.

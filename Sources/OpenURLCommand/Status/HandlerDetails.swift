@@ -32,15 +32,16 @@ struct HandlerDetails {
     func print(to output: StandardOutput, _ style: TerminalStyle) {
         let width = output.isTerminal ? output.width - 1 : .max
         let isRunning = status.state != .known(.notRunning)
-        output.print("\(isRunning ? style.good("●") : style.dim("○")) \(status.id.printable)")
-        for (label, text) in rows {
-            let words = text.printable.cut(to: width - Self.labelWidth - 2)
-            output.print(String(repeating: " ", count: Self.labelWidth - label.count) + "\(label): \(words)")
+        output.print("\(style.show(isRunning ? "●" : "○", as: status.meaning)) \(status.id.printable)")
+        for (label, text) in rows + status.notes.map({ ("", $0) }) {
+            for (number, line) in text.printable.wrapped(to: width - Self.labelWidth - 2).enumerated() {
+                let head = number == 0 && !label.isEmpty ? "\(label): " : ""
+                output.print(head.padded(Self.labelWidth + 2, atStart: true) + line)
+            }
         }
-        for note in status.notes { output.print(String(repeating: " ", count: Self.labelWidth + 2) + note.printable) }
         guard let lines = self.output, !lines.isEmpty else { return }
         output.print("")
-        for line in lines { output.print(line.printable.cut(to: width)) }
+        for line in lines { output.print(line.printable.keepingBeginning(width)) }
     }
 
     private static let labelWidth = 10
@@ -86,10 +87,4 @@ extension RouterClient {
 
     /// Lines of more bytes are cut off.
     private static let largestEnd = 1 << 20
-}
-
-extension String {
-    fileprivate func cut(to width: Int) -> String {
-        count <= width ? self : prefix(max(0, width - 1)) + "…"
-    }
 }

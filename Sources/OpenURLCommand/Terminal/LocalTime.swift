@@ -1,9 +1,9 @@
 internal import Glibc
 
 /// Times for a person to read.
-package enum LocalTime {
+enum LocalTime {
     /// Returns seconds since 1970 as an ISO 8601 date and time in the user's time zone.
-    package static func text(_ seconds: UInt64) -> String {
+    static func text(_ seconds: UInt64) -> String {
         var time = time_t(clamping: seconds)
         var parts = tm()
         guard localtime_r(&time, &parts) != nil else { return Table.absent }

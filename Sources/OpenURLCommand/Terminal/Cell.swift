@@ -1,0 +1,30 @@
+/// A cell of a ``Table``.
+struct Cell: Hashable, ExpressibleByStringLiteral {
+    /// The content.
+    let text: String
+    /// The content for a person, unless the table is wide.
+    let brief: String
+    /// What the content says about the row.
+    let meaning: TerminalStyle.Meaning?
+
+    init(_ text: String, brief: String? = nil, as meaning: TerminalStyle.Meaning? = nil) {
+        self.text = text
+        self.brief = brief ?? text
+        self.meaning = meaning
+    }
+
+    init(stringLiteral text: String) {
+        self.init(text)
+    }
+
+    /// Creates a cell with a time in seconds since 1970. A person reads the time if it is today, and the date
+    /// otherwise.
+    init(time: UInt64) {
+        let halves = LocalTime.text(time).split(separator: "T")
+        let isToday = LocalTime.text(WallClock.microseconds / 1_000_000).split(separator: "T").first == halves.first
+        self.init(LocalTime.text(time), brief: (isToday ? halves.last : halves.first).map(String.init))
+    }
+
+    /// A cell without a value.
+    static let absent = Cell(Table.absent)
+}
