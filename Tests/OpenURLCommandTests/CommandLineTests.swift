@@ -192,11 +192,64 @@ import Testing
         }
     }
 
+    @Test func commandsComeInGroups() throws {
+        let lines = try openurl("--help").output.split(separator: "\n")
+        let titles = CommandLineInterface.configuration.groupedSubcommands.map { "\($0.name.uppercased()):" }
+        #expect(lines.filter { titles.contains(String($0)) }.map(String.init) == titles)
+        #expect(!lines.contains { $0.hasSuffix("SUBCOMMANDS:") })
+        #expect(try openurl("queue", "--help").output.contains("\nSUBCOMMANDS:\n"))
+    }
+
+    /// Splits a command line as a shell does, with single quotes as the only special characters.
+    private func words(_ line: Substring) -> [String] {
+        var words: [String] = []
+        for (index, part) in line.split(separator: "'", omittingEmptySubsequences: false).enumerated() {
+            words += index.isMultiple(of: 2) ? part.split(separator: " ").map(String.init) : [String(part)]
+        }
+        return words
+    }
+
+    @Test func everyHelpHasTwoExamplesThatTheParserTakes() throws {
+        let names = CommandLineInterface.configuration.subcommands.flatMap {
+            [$0.configuration.commandName ?? ""] + $0.configuration.aliases
+        }
+        func check(_ path: [String], _ command: any ParsableCommand.Type) throws {
+            let help = try openurl((path + ["--help"]).map { .text($0) }).output
+            let examples = help.split(separator: "\n").drop { $0 != "EXAMPLES" }.dropFirst()
+                .prefix { $0.hasPrefix("  openurl ") }
+            #expect(examples.count == 2, "\(path)")
+            for example in examples {
+                var line = Array(words(example).dropFirst())
+                if line[0] == "--host" { line.removeFirst(2) }
+                if !names.contains(line[0]) { line.insert(Open.name, at: 0) }
+                let parsed = try CommandLineInterface.parseAsRoot(line)
+                let meant = [command] + command.configuration.subcommands
+                #expect(meant.contains { $0 == type(of: parsed) }, "\(path): \(example)")
+            }
+            for subcommand in command.configuration.subcommands {
+                try check(path + [try #require(subcommand.configuration.commandName)], subcommand)
+            }
+        }
+        try check([], CommandLineInterface.self)
+    }
+
+    @Test func shortOptionsAreTheLongOnes() throws {
+        let open = try #require(try CommandLineInterface.parseAsRoot(["open", "-vq", "a:b"]) as? Open)
+        #expect(open.verbose && open.quiet)
+        let log = try #require(try CommandLineInterface.parseAsRoot(["log", "-v", "-n", "20"]) as? Log)
+        #expect(log.display.verbose && log.limit == 20)
+        let monitor = try #require(try CommandLineInterface.parseAsRoot(["monitor", "-vn", "2"]) as? Monitor)
+        #expect(monitor.display.verbose && monitor.count == 2)
+        let output = try #require(try CommandLineInterface.parseAsRoot(["output", "-fn", "2", "a"]) as? Output)
+        #expect(output.follow && output.lines == 2)
+    }
+
     @Test func explainsOptionsOfOpen() throws {
         let run = try openurl("--json", "--help")
         #expect(run.status == 0)
         for option in [
-            "--handler", "--annotation", "--timeout", "--fallback", "--desktop-entry", "--json", "--quiet", "--verbose",
+            "--handler", "--annotation", "--timeout", "--fallback", "--desktop-entry", "--json", "-q, --quiet",
+            "-v, --verbose",
         ] {
             #expect(run.output.contains("\n  \(option) "))
         }

@@ -6,13 +6,17 @@ internal import URLOpener
 struct Call: Command {
     static let configuration = CommandConfiguration(
         commandName: "call",
-        abstract: "Open a URL and print its handler's answer (x-callback-url).",
+        abstract: "Open a URL and print the answer of its handler.",
         discussion: """
-            Prints the answer as JSON: the parameters of x-success, or the handler's reply to the URL itself. The router sets \
-            x-success, x-error and x-cancel, and drops any other parameter that begins with x-.
+            Prints the answer as JSON: the parameters of x-success (x-callback-url), or the handler's reply to the URL itself. The \
+            router sets x-success, x-error and x-cancel, and drops any other parameter that begins with x-.
             The exit status is 0 if an answer came, 1 after x-error (its message goes to standard error), 6 after the time \
             limit, 11 after x-cancel or Ctrl-C, and that of openurl open if the URL was not opened.
-            """
+            """,
+        examples: [
+            "openurl call 'notes:search?text=milk'",
+            "openurl call notes:new --param 'text=Buy milk' --timeout 30s",
+        ]
     )
 
     @Option(

@@ -16,7 +16,11 @@ struct Callback: Command {
             waits.
             The exit status is 0 if the callback came, 1 if it carries error=, 3 if nothing opens the URL, 6 after the time \
             limit, 7 if the program may not wait for these URLs, 11 after Ctrl-C, and 12 if another program is waiting for them.
-            """
+            """,
+        examples: [
+            "openurl callback 'https://a.example/login?redirect_uri=myapp://auth'",
+            "openurl callback --loopback https://a.example/login",
+        ]
     )
 
     @Option(

@@ -5,8 +5,14 @@ internal import URLOpener
 struct CanOpen: Command {
     static let configuration = CommandConfiguration(
         commandName: "can-open",
-        abstract: "Check whether each URL has a handler, without starting it.",
-        discussion: "The exit status is 0 if every URL has a handler, and 3 if at least one URL has none."
+        abstract: "Check whether URLs have a handler.",
+        discussion: """
+            Starts no handler. The exit status is 0 if every URL has a handler, and 3 if at least one URL has none.
+            """,
+        examples: [
+            "openurl can-open todolist:",
+            "openurl can-open https://a.example/ ./report.pdf",
+        ]
     )
 
     @OptionGroup var tableOptions: TableOptions

@@ -11,7 +11,11 @@ struct Check: Command {
             Prints every problem that 'register' or a launch would find, with its line: misspelt keys, values of the wrong type, a \
             missing program, and more. Registers nothing.
             The exit status is 0 if the handler can be registered, even with warnings, 65 if it cannot, and 66 if there is no such file.
-            """
+            """,
+        examples: [
+            "openurl check com.example.hello.plist",
+            "openurl check com.example.hello",
+        ]
     )
 
     @OptionGroup var outputOptions: OutputOptions

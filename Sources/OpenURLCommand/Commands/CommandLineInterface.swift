@@ -16,6 +16,10 @@ struct CommandLineInterface: ParsableCommand {
         discussion: """
             The router, openurld, starts or wakes the handler of the URL's scheme or the file's type, delivers the URL, and reports the outcome.
 
+            EXAMPLES
+              openurl 'todolist://www.acme.com?Quarterly%20Report#200806231300'
+              openurl explain https://example.com/
+
             EXIT STATUS
               0  done                            6  a time limit ran out
               1  the handler declined the URL    7  not allowed
@@ -31,12 +35,30 @@ struct CommandLineInterface: ParsableCommand {
                                                 69  no session bus, or no router on it
             """,
         version: ShowVersion.text,
-        subcommands: [
-            Open.self, Call.self, Callback.self, Send.self, CanOpen.self, Explain.self, Parse.self, List.self,
-            New.self, Check.self, Run.self, Register.self, Unregister.self, Default.self,
-            Status.self, Output.self, Activate.self, Background.self, Suspend.self, Terminate.self, Restart.self,
-            Queue.self,
-            Policy.self, Monitor.self, Log.self, Permissions.self, Doctor.self, Publish.self, ShowVersion.self,
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Open URLs",
+                subcommands: [Open.self, Call.self, Callback.self, Send.self, Queue.self]
+            ),
+            CommandGroup(
+                name: "Handlers",
+                subcommands: [
+                    New.self, Check.self, Run.self, Register.self, Unregister.self, List.self, Default.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Running handlers",
+                subcommands: [
+                    Status.self, Output.self, Activate.self, Background.self, Suspend.self, Terminate.self,
+                    Restart.self,
+                ]
+            ),
+            CommandGroup(name: "Rules", subcommands: [Policy.self, Permissions.self]),
+            CommandGroup(
+                name: "Look",
+                subcommands: [CanOpen.self, Explain.self, Parse.self, Monitor.self, Log.self, Doctor.self]
+            ),
+            CommandGroup(name: "Installation", subcommands: [Publish.self, ShowVersion.self]),
         ]
     )
 
@@ -91,14 +113,16 @@ struct CommandLineInterface: ParsableCommand {
                 return invocation.usageError(message(for: error), help)
             }
             // The parser reports a request for help or the version as an error too.
-            invocation.output.print(wrappingUsage(in: fullMessage(for: error)))
+            invocation.output.print(arrangedHelp(fullMessage(for: error)))
             return 0
         }
     }
 
-    /// Wraps the usage lines of a help text at 80 columns. All other lines fit already.
-    private static func wrappingUsage(in text: String) -> String {
+    /// Wraps the usage lines of a help text at 80 columns, and shortens the titles of groups. All other lines fit already.
+    private static func arrangedHelp(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line -> [Substring] in
+            // The parser adds a word to the name of each group.
+            if line.hasSuffix(Self.groupTitleEnd) { return [line.dropLast(Self.groupTitleEnd.count) + ":"] }
             guard line.hasPrefix("USAGE: "), line.count > 80 else { return [line] }
             var lines: [Substring] = []
             var rest = line
@@ -117,6 +141,8 @@ struct CommandLineInterface: ParsableCommand {
         }
         return lines.joined(separator: "\n")
     }
+
+    private static let groupTitleEnd = " SUBCOMMANDS:"
 
     private static func isRootArgument(_ argument: String) -> Bool {
         ["help", "--help", "-h", "--version"].contains(argument) || isCommand(argument)

@@ -6,11 +6,15 @@ internal import URLOpener
 struct Default: Command {
     static let configuration = CommandConfiguration(
         commandName: "default",
-        abstract: "Show or choose the handler of a scheme or of a type of file.",
+        abstract: "Show or choose the handler of a scheme or file type.",
         discussion: """
             Without an ID, prints the current handler. Your choice is stored in mimeapps.list, which the \
             desktop and other programs read too.
-            """
+            """,
+        examples: [
+            "openurl default mailto",
+            "openurl default image/png org.gimp.GIMP.desktop",
+        ]
     )
 
     @Flag(help: "Remove your choice.")

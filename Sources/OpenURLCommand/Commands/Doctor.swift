@@ -11,7 +11,11 @@ struct Doctor: Command {
             Checks the bus, the router, the handlers, the desktop's entries and its defaults, and says who would open the URLs. \
             Each line is ok, warn, fail or skip, with the file and the command that fixes the problem.
             The exit status is 0, or 1 if a check failed.
-            """
+            """,
+        examples: [
+            "openurl doctor",
+            "openurl doctor --fix todolist:",
+        ]
     )
 
     @Flag(help: "Send a URL through the bus, xdg-open, gio and the portal, and show which of them arrive.")

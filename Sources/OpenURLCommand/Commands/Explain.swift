@@ -6,13 +6,17 @@ internal import URLOpener
 struct Explain: Command {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Show which handler would open a URL, and why, without opening it.",
+        abstract: "Show which handler would open a URL, and why.",
         discussion: """
-            Prints the parts of the URL, its handler, and every candidate with the reason why it wins or \
+            Opens nothing. Prints the parts of the URL, its handler, and every candidate with the reason why it wins or \
             loses.
             The exit status is 0 if the URL can be delivered, 3 if no handler claims it, and 7 if the handler does not \
             accept URLs from this program, or if a rule of the policy denies the URL.
-            """
+            """,
+        examples: [
+            "openurl explain https://a.example/",
+            "openurl explain ./report.pdf",
+        ]
     )
 
     @Option(help: "Consider this handler only.", completion: .handlers, transform: CommandLineArgument.requiredText)

@@ -11,6 +11,10 @@ struct Activate: LifecycleCommand {
             Returns when the handler is ready.
             If a handler crashes too often, the router temporarily does not start it; --reset starts it at once.
             """,
+        examples: [
+            "openurl activate com.acme.todolist",
+            "openurl activate --reset com.acme.todolist",
+        ],
         aliases: ["start"]
     )
 
@@ -31,7 +35,11 @@ struct Background: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "background",
         abstract: "Move a handler to the background.",
-        discussion: "Returns when the handler has saved its state, or has exited because its manifest says so."
+        discussion: "Returns when the handler has saved its state, or has exited because its manifest says so.",
+        examples: [
+            "openurl background com.acme.todolist",
+            "openurl background com.acme.todolist com.example.hello",
+        ]
     )
 
     @OptionGroup var handlers: HandlerArguments
@@ -42,8 +50,15 @@ struct Background: LifecycleCommand {
 struct Suspend: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "suspend",
-        abstract: "Move a handler to the background and pause its process.",
-        discussion: "A URL, 'openurl activate' or a call to the handler's name on the bus wakes it."
+        abstract: "Move a handler to the background and pause it.",
+        discussion: """
+            Its process takes no processor time. A URL, 'openurl activate' or a call to the handler's name on the bus wakes \
+            it.
+            """,
+        examples: [
+            "openurl suspend com.acme.todolist",
+            "openurl suspend com.acme.todolist com.example.hello",
+        ]
     )
 
     @OptionGroup var handlers: HandlerArguments
@@ -56,6 +71,10 @@ struct Terminate: LifecycleCommand {
         commandName: "terminate",
         abstract: "End a handler and forget its saved state.",
         discussion: "Returns when the handler's process has exited.",
+        examples: [
+            "openurl terminate com.acme.todolist",
+            "openurl stop com.acme.todolist com.example.hello",
+        ],
         aliases: ["stop"]
     )
 
@@ -71,7 +90,11 @@ struct Restart: LifecycleCommand {
         discussion: """
             Use this after a build of the handler's program. \
             Does what 'terminate' and 'activate' do, so the handler loses its saved state. A handler that is not running is just started.
-            """
+            """,
+        examples: [
+            "openurl restart com.acme.todolist",
+            "openurl restart --background com.acme.todolist",
+        ]
     )
 
     @Flag(help: "Do not bring the handler to the foreground.")

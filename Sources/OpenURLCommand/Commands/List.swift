@@ -6,7 +6,11 @@ internal import URLOpener
 struct List: Command {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the handlers or the schemes."
+        abstract: "List the handlers or the schemes.",
+        examples: [
+            "openurl list",
+            "openurl list --schemes",
+        ]
     )
 
     @Flag(help: "List the schemes with their handlers, the one that gets the URLs first.")

@@ -10,7 +10,11 @@ struct Log: Command {
         discussion: """
             The router keeps the last 10,000 finished requests, without queries and other possible secrets. \
             OPENURL_LOG=off in the router's environment turns the log off.
-            """
+            """,
+        examples: [
+            "openurl log --since 1h --failed",
+            "openurl log -n 20 -v",
+        ]
     )
 
     @Option(
@@ -23,6 +27,7 @@ struct Log: Command {
     var since: PastTime?
 
     @Option(
+        name: [.customShort("n"), .long],
         help: .init("Show at most this many requests, the latest ones.", valueName: "number"),
         transform: { try PositiveCount($0).value }
     )

@@ -5,12 +5,16 @@ internal import URLOpener
 struct Monitor: Command {
     static let configuration = CommandConfiguration(
         commandName: "monitor",
-        abstract: "Watch the router's requests as they happen, until Ctrl-C.",
+        abstract: "Watch requests as they happen, until Ctrl-C.",
         discussion: """
             On a terminal, each request has one line, which grows with its steps. Elsewhere, each finished request is a line of \
             fields separated by tabs.
             '…' replaces possible secrets: queries, fragments, parameters, users and passwords.
-            """
+            """,
+        examples: [
+            "openurl monitor",
+            "openurl monitor --scheme todolist -v",
+        ]
     )
 
     @OptionGroup var filter: MonitorFilterOptions
@@ -19,6 +23,7 @@ struct Monitor: Command {
     var showQueries = false
 
     @Option(
+        name: [.customShort("n"), .long],
         help: .init("Stop after this many requests.", valueName: "number"),
         transform: { try PositiveCount($0).value }
     )
@@ -68,7 +73,10 @@ struct MonitorFilterOptions: ParsableArguments {
 
 /// Options for the look of requests.
 struct MonitorDisplayOptions: ParsableArguments {
-    @Flag(help: "Print the rule, the decision and the steps below each request, and on a terminal the whole URL.")
+    @Flag(
+        name: .shortAndLong,
+        help: "Print the rule, the decision and the steps below each request, and on a terminal the whole URL."
+    )
     var verbose = false
 
     @OptionGroup var outputOptions: OutputOptions

@@ -11,7 +11,11 @@ struct New: Command {
         discussion: """
             Writes a directory with a handler that greets the name in a URL, and prints the commands that build, test, register and \
             open it. Overwrites nothing.
-            """
+            """,
+        examples: [
+            "openurl new com.example.greeter",
+            "openurl new --python --scheme hi com.example.greeter",
+        ]
     )
 
     @Flag(help: "The language of the handler.")

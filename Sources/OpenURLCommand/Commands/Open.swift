@@ -14,7 +14,11 @@ struct Open: Command {
             Returns when every handler has answered, or with --queue when every URL is on the disk. A failure does not \
             stop the rest; the exit status is that of the first failure. Passes on the tokens in XDG_ACTIVATION_TOKEN and \
             DESKTOP_STARTUP_ID, so that the handler can take the focus.
-            """
+            """,
+        examples: [
+            "openurl 'todolist:?Buy%20milk'",
+            "openurl open -v --timeout 5s ./report.pdf",
+        ]
     )
 
     @Option(help: "Open with this handler only.", completion: .handlers, transform: CommandLineArgument.requiredText)
@@ -83,10 +87,10 @@ struct Open: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Flag(help: "Print nothing on standard error.")
+    @Flag(name: .shortAndLong, help: "Print nothing on standard error.")
     var quiet = false
 
-    @Flag(help: "Print the handler and each step with its time.")
+    @Flag(name: .shortAndLong, help: "Print the handler and each step with its time.")
     var verbose = false
 
     @Argument(help: .init("A URL or a file to open.", valueName: "url"), completion: .urls)

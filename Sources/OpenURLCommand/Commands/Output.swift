@@ -8,11 +8,15 @@ internal import UserFiles
 struct Output: Command {
     static let configuration = CommandConfiguration(
         commandName: "output",
-        abstract: "Show what a handler has written to standard output and error.",
+        abstract: "Show what a handler has written.",
         discussion: """
-            The output is in the journal, or in a file where there is no journal. Unlike the log of the router, it is shown as the \
-            handler wrote it, with any secrets.
-            """
+            Shows the standard output and standard error of its processes. They are in the journal, or in a file where there is no \
+            journal. Unlike the log of the router, they are shown as the handler wrote them, with any secrets.
+            """,
+        examples: [
+            "openurl output -n 20 com.acme.todolist",
+            "openurl output -f com.acme.todolist",
+        ]
     )
 
     @Flag(

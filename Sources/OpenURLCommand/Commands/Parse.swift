@@ -11,7 +11,11 @@ struct Parse: Command {
         discussion: """
             Prints each part unchanged, with its escapes. An absent part is shown as –, an empty one as ""; \
             with --json they are null and "". The exit status is 65 if an input is not a URL. Needs no router.
-            """
+            """,
+        examples: [
+            "openurl parse 'todolist://work/list?sort=date#today'",
+            "openurl parse --base http://a.example/b/c ../d",
+        ]
     )
 
     @Option(help: .init("Resolve each input against this URL first.", valueName: "url"))

@@ -6,8 +6,14 @@ internal import URLOpener
 struct Permissions: Command {
     static let configuration = CommandConfiguration(
         commandName: "permissions",
-        abstract: "List who may open which URLs, by rule or by remembered answer.",
-        discussion: "'openurl policy reset' removes a rule, and 'openurl policy forget' an answer."
+        abstract: "List who may open which URLs.",
+        discussion: """
+            Lists rules and remembered answers. 'openurl policy reset' removes a rule, and 'openurl policy forget' an answer.
+            """,
+        examples: [
+            "openurl permissions",
+            "openurl permissions --json",
+        ]
     )
 
     @OptionGroup var tableOptions: TableOptions

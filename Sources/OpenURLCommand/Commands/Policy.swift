@@ -6,14 +6,19 @@ internal import URLOpener
 struct Policy: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "policy",
-        abstract: "Show and change the rules that allow, ask about or deny URLs.",
+        abstract: "Show and change the rules about URLs.",
         discussion: """
-            A rule covers a source and the URLs of a scheme, or of a scheme and a host. The most specific rule decides: the \
-            source counts first, then the scheme, then the host. The administrator's rules come before yours.
+            A rule allows URLs, denies them, or asks about them. It covers a source and the URLs of a scheme, or of a scheme \
+            and a host. The most specific rule decides: the source counts first, then the scheme, then the host. \
+            The administrator's rules come before yours.
 
             SOURCE is an identifier such as com.acme.app or com.acme.*, a class (user, handler, sandboxed, remote, unknown), \
             host:NAME, app:NAME, or '*'. URLS is SCHEME, SCHEME://HOST, or '*'.
             """,
+        examples: [
+            "openurl policy deny tel --source sandboxed",
+            "openurl policy ask todolist://work",
+        ],
         subcommands: [
             PolicyList.self, PolicyAllow.self, PolicyDeny.self, PolicyAsk.self, PolicyForget.self, PolicyReset.self,
         ],
@@ -25,7 +30,11 @@ struct PolicyList: Command {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the rules with their files.",
-        discussion: "Problems in the files are printed on standard error."
+        discussion: "Problems in the files are printed on standard error.",
+        examples: [
+            "openurl policy list",
+            "openurl policy list --wide",
+        ]
     )
 
     @OptionGroup var tableOptions: TableOptions
@@ -54,19 +63,40 @@ struct PolicyList: Command {
 }
 
 struct PolicyAllow: PolicySetting {
-    static let configuration = CommandConfiguration(commandName: "allow", abstract: "Allow URLs.")
+    static let configuration = CommandConfiguration(
+        commandName: "allow",
+        abstract: "Allow URLs.",
+        examples: [
+            "openurl policy allow todolist",
+            "openurl policy allow todolist://work --source com.acme.mail",
+        ]
+    )
     @OptionGroup var pattern: PatternArguments
     var decision: PolicyDecision { .allow }
 }
 
 struct PolicyDeny: PolicySetting {
-    static let configuration = CommandConfiguration(commandName: "deny", abstract: "Deny URLs.")
+    static let configuration = CommandConfiguration(
+        commandName: "deny",
+        abstract: "Deny URLs.",
+        examples: [
+            "openurl policy deny tel --source sandboxed",
+            "openurl policy deny '*' --source com.acme.mail",
+        ]
+    )
     @OptionGroup var pattern: PatternArguments
     var decision: PolicyDecision { .deny }
 }
 
 struct PolicyAsk: PolicySetting {
-    static let configuration = CommandConfiguration(commandName: "ask", abstract: "Ask before URLs are opened.")
+    static let configuration = CommandConfiguration(
+        commandName: "ask",
+        abstract: "Ask before URLs are opened.",
+        examples: [
+            "openurl policy ask todolist",
+            "openurl policy ask todolist://work --source com.acme.mail",
+        ]
+    )
     @OptionGroup var pattern: PatternArguments
     var decision: PolicyDecision { .ask }
 }
@@ -111,7 +141,11 @@ struct PolicyReset: Command {
     static let configuration = CommandConfiguration(
         commandName: "reset",
         abstract: "Remove your rule for a source and URLs, or all of your rules.",
-        discussion: "Keeps the comments in the file."
+        discussion: "Keeps the comments in the file.",
+        examples: [
+            "openurl policy reset tel --source sandboxed",
+            "openurl policy reset --all",
+        ]
     )
 
     @Flag(help: "Remove all of your rules.")
@@ -137,7 +171,11 @@ struct PolicyForget: Command {
     static let configuration = CommandConfiguration(
         commandName: "forget",
         abstract: "Forget remembered answers.",
-        discussion: "'openurl permissions' lists the answers. With --json, prints how many were forgotten."
+        discussion: "'openurl permissions' lists the answers. With --json, prints how many were forgotten.",
+        examples: [
+            "openurl policy forget todolist",
+            "openurl policy forget --source com.acme.mail",
+        ]
     )
 
     @Flag(help: "Forget all answers.")

@@ -4,12 +4,16 @@ internal import URLOpener
 struct Publish: Command {
     static let configuration = CommandConfiguration(
         commandName: "publish",
-        abstract: "Make the system's handlers known to the desktop, for all users.",
+        abstract: "Make the handlers of the system known to the desktop.",
         discussion: """
             Writes an entry and a service file for each handler in the directory openurl/handlers of a data directory, such as \
             /usr/share, and removes those of handlers that no longer exist. A package with handlers runs this after it is \
             installed and after it is removed. Needs no bus and no router.
-            """
+            """,
+        examples: [
+            "openurl publish --system /usr/share",
+            "openurl publish --system /usr/share --root /tmp/stage",
+        ]
     )
 
     @Option(

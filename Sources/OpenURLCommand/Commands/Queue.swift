@@ -7,6 +7,10 @@ struct Queue: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "queue",
         abstract: "Show and change the queue of 'openurl open --queue'.",
+        examples: [
+            "openurl queue",
+            "openurl queue retry --all",
+        ],
         subcommands: [QueueList.self, QueueWait.self, QueueRetry.self, QueueDrop.self],
         defaultSubcommand: QueueList.self
     )
@@ -19,7 +23,11 @@ struct QueueList: Command {
         discussion: """
             The router does not try a 'dead' URL again; 'openurl queue retry' does.
             '…' replaces possible secrets: queries, fragments, parameters, users and passwords.
-            """
+            """,
+        examples: [
+            "openurl queue list",
+            "openurl queue list --show-queries --wide",
+        ]
     )
 
     @Flag(help: "Show each URL in full, including possible secrets.")
@@ -52,7 +60,11 @@ struct QueueWait: Command {
     static let configuration = CommandConfiguration(
         commandName: "wait",
         abstract: "Wait until URLs have left the queue, and report their outcomes.",
-        discussion: "Prints the handler's reply. The router keeps an outcome for a day."
+        discussion: "Prints the handler's reply. The router keeps an outcome for a day.",
+        examples: [
+            "openurl queue wait 1795259131178",
+            "openurl queue wait --timeout 1m 1795259131178",
+        ]
     )
 
     @Option(
@@ -104,7 +116,11 @@ struct QueueWait: Command {
 struct QueueRetry: Command {
     static let configuration = CommandConfiguration(
         commandName: "retry",
-        abstract: "Try URLs again now, and count their attempts from zero."
+        abstract: "Try URLs again now, and count their attempts from zero.",
+        examples: [
+            "openurl queue retry 1795259131178",
+            "openurl queue retry --all",
+        ]
     )
 
     @OptionGroup var outputOptions: OutputOptions
@@ -119,7 +135,11 @@ struct QueueDrop: Command {
     static let configuration = CommandConfiguration(
         commandName: "drop",
         abstract: "Remove URLs from the queue.",
-        discussion: "A URL whose delivery has begun may still arrive."
+        discussion: "A URL whose delivery has begun may still arrive.",
+        examples: [
+            "openurl queue drop 1795259131178",
+            "openurl queue drop --all",
+        ]
     )
 
     @OptionGroup var outputOptions: OutputOptions

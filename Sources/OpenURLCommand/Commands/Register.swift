@@ -7,7 +7,11 @@ struct Register: Command {
     static let configuration = CommandConfiguration(
         commandName: "register",
         abstract: "Add handlers for this user.",
-        discussion: "Prints each handler with its schemes and file types. Warnings go to standard error."
+        discussion: "Prints each handler with its schemes and file types. Warnings go to standard error.",
+        examples: [
+            "openurl register com.example.hello.plist",
+            "openurl register --replace Hello.app",
+        ]
     )
 
     @Flag(help: "Replace a handler that has the same bundle identifier.")

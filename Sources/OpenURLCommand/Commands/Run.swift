@@ -6,14 +6,18 @@ internal import URLOpener
 struct Run: Command {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Run a program that gets all URLs of the given schemes until it exits.",
+        abstract: "Run a program that gets all URLs of the given schemes.",
         discussion: """
             Use this to try a build of a handler: it registers nothing and writes no file. The program gets the URLs even if \
             your default is another handler, until the program, this command or the router exits. The program must take \
             its bundle identifier as its name on the bus. The exit status is the program's. If this command exits first, \
             the program is ended too.
             The desktop passes on only the URLs of schemes that openurl handles already.
-            """
+            """,
+        examples: [
+            "openurl run --claim todolist -- ./TodoList.app/todolist",
+            "openurl run --claim hello --handler com.example.hello -- ./hello",
+        ]
     )
 
     @Option(

@@ -7,12 +7,16 @@ internal import URLOpener
 struct Send: Command {
     static let configuration = CommandConfiguration(
         commandName: "send",
-        abstract: "Copy files into the inbox of a handler, which opens them.",
+        abstract: "Copy files into the inbox of a handler.",
         discussion: """
-            The handler must claim the types of the files. It owns the copies, and deletes them. If a file was not opened, no copy \
-            stays behind, unless the handler may have acted on it. Returns when the handler has answered, or with --queue \
+            The handler opens the copies, owns them, and deletes them. It must claim the types of the files. If a file was not \
+            opened, no copy stays behind, unless the handler may have acted on it. Returns when the handler has answered, or with --queue \
             when the files and their URLs are on the disk. The exit status is that of the first failure.
-            """
+            """,
+        examples: [
+            "openurl send --to com.acme.todolist report.pdf",
+            "openurl send --to com.acme.todolist --queue *.png",
+        ]
     )
 
     @Option(

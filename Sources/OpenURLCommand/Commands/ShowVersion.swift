@@ -7,7 +7,11 @@ internal import URLOpener
 struct ShowVersion: Command {
     static let configuration = CommandConfiguration(
         commandName: "version",
-        abstract: "Print the versions of this program and of the running router."
+        abstract: "Print the versions of openurl and of the router.",
+        examples: [
+            "openurl version",
+            "openurl --host alice@box version",
+        ]
     )
 
     static var text: String { "openurl \(Version.current)" }

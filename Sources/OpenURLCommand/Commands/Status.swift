@@ -7,7 +7,11 @@ struct Status: Command {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show the states, processes and memory of the handlers.",
-        discussion: "For one handler, also shows its latest request, and the last lines of its output."
+        discussion: "For one handler, also shows its latest request, and the last lines of its output.",
+        examples: [
+            "openurl status",
+            "openurl status com.acme.todolist",
+        ]
     )
 
     @OptionGroup var tableOptions: TableOptions

@@ -6,7 +6,11 @@ internal import URLOpener
 struct Unregister: Command {
     static let configuration = CommandConfiguration(
         commandName: "unregister",
-        abstract: "Remove handlers that 'register' has added."
+        abstract: "Remove handlers that 'register' has added.",
+        examples: [
+            "openurl unregister com.example.hello",
+            "openurl unregister com.example.hello com.example.python",
+        ]
     )
 
     @OptionGroup var outputOptions: OutputOptions
