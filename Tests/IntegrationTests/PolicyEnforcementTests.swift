@@ -217,6 +217,25 @@ import Testing
         #expect(try await router.openurl("policy", "forget", "app://a").status == 1)
     }
 
+    @Test func questionMarkExplainsTheAnswersAndAsksAgain() async throws {
+        let router = try await askingRouter()
+        defer { router.stop() }
+        let run = try await atTerminal("?\n?\ny\n", "app://a", router)
+        #expect(run.status == 0, "\(run.output)")
+        #expect(run.output.components(separatedBy: "open it? [y]es, [a]lways, [n]o, ne[v]er, [?]: ").count == 4)
+        for line in [
+            "y  open it this time", "a  open it, and later ones", "n  do not open it", "v  do not open it, nor",
+        ] {
+            #expect(run.output.components(separatedBy: "openurl:   \(line)").count == 3, "\(run.output)")
+        }
+        for line in run.output.split(whereSeparator: \.isNewline) where line.hasPrefix("openurl:   ") {
+            #expect(line.count < 80, "\(line)")
+        }
+        #expect(try router.log(of: Self.app).filter { $0.hasPrefix("open ") } == ["open app://a"])
+        // The end of the input is a no.
+        #expect(try await atTerminal("?\n\u{4}", "app://a", router).status == 7)
+    }
+
     @Test func answerSurvivesTheRouter() async throws {
         let router = try await askingRouter()
         defer { router.stop() }

@@ -11,12 +11,13 @@ struct TerminalQuestion {
     let interrupt: Interrupt?
     let invocation: Invocation
 
-    /// The replies, by the letter that the user types.
+    /// The replies, by the character that the user types.
     private enum Reply: Character {
         case yes = "y"
         case always = "a"
         case no = "n"
         case never = "v"
+        case help = "?"
     }
 
     /// Asks the user.
@@ -36,21 +37,45 @@ struct TerminalQuestion {
         tcflush(invocation.input, TCIFLUSH)
         invocation.errors.print("\(question.sender) wants to open this address with \(question.handler):")
         invocation.errors.print("  \(question.url)")
-        let choices = question.isMemorable ? "[y]es, [a]lways, [n]o, ne[v]er" : "[y]es, [n]o"
-        invocation.errors.prompt("open it? \(choices): ")
-        let line = line()
-        // The router has not begun this URL, so there is nothing to cancel.
-        if let interrupt, interrupt.isWaiting, interrupt.take() { throw .interrupted }
-        let reply = line.first.flatMap { Reply(rawValue: Character($0.lowercased())) } ?? .no
+        var reply = try reply(question)
+        while reply == .help {
+            for line in Self.help(question) { invocation.errors.print("  \(line)") }
+            reply = try self.reply(question)
+        }
         if question.isMemorable, reply == .always || reply == .never {
             _ = try router.call(PolicyInterface.remember, Arguments(question.permission, reply == .always))
         }
         switch reply {
         case .yes: return question.permission
         case .always where question.isMemorable: return question.permission
-        case .always, .no, .never:
+        case .always, .no, .never, .help:
             throw CommandFailure(OpenURLError(.notAllowed, "the address was not opened, because you answered no"))
         }
+    }
+
+    /// Returns the reply of the user; anything that is no reply is a no.
+    private func reply(_ question: PolicyQuestion) throws(CommandFailure) -> Reply {
+        let choices = question.isMemorable ? "[y]es, [a]lways, [n]o, ne[v]er" : "[y]es, [n]o"
+        invocation.errors.prompt("open it? \(choices), [?]: ")
+        let line = line()
+        // The router has not begun this URL, so there is nothing to cancel.
+        if let interrupt, interrupt.isWaiting, interrupt.take() { throw .interrupted }
+        return line.first.flatMap { Reply(rawValue: Character($0.lowercased())) } ?? .no
+    }
+
+    /// Returns the lines that explain the replies.
+    private static func help(_ question: PolicyQuestion) -> [String] {
+        guard question.isMemorable else {
+            return ["y  open it this time", "n  do not open it; any other answer does the same"]
+        }
+        return [
+            "y  open it this time",
+            "a  open it, and later ones of this scheme and host without asking",
+            "n  do not open it this time; any other answer does the same",
+            "v  do not open it, nor later ones of this scheme and host",
+            "outside of sandboxes, a and v count for all your programs",
+            "'openurl policy forget' takes a and v back",
+        ]
     }
 
     /// Reads a line of the terminal; the line is empty at the end of the input, and after Ctrl-C.
