@@ -63,7 +63,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (["decline=not today"], "Declined", "not today"), (["crash=x-callback-url"], "HandlerCrashed", nil),
+        (["decline=not today"], "Declined", "com.example.app declined the URL: not today"),
+        (["crash=x-callback-url"], "HandlerCrashed", nil),
         (["exit=3"], "LaunchFailed", nil), (["will=no"], "LaunchVetoed", nil),
     ]) func failureComesBack(_ answering: [String], _ code: String, _ message: String?) async throws {
         let router = try await router(answering)

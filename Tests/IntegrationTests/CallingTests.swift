@@ -148,7 +148,8 @@ import Testing
         #expect(try await failure(router, "b://x-callback-url/x").code == .cancelled)
         let plain = try await failure(router, "c://x-callback-url/x")
         #expect(plain == OpenURLError(.declined, "com.example.c answered with an error"))
-        #expect(try await failure(router, "d:x") == OpenURLError(.declined, "not today"))
+        let declined = OpenURLError(.declined, "com.example.d declined the URL: not today")
+        #expect(try await failure(router, "d:x") == declined)
         #expect(try await failure(router, "nothing:x").code == .noHandler)
     }
 

@@ -32,7 +32,7 @@ import Testing
         let manifest = "\(router.bus.directory.path)/XDG_DATA_HOME/openurl/handlers/com.example.missing.plist"
         let long = "no:" + String(repeating: "x", count: 65_536)
         for (url, status, message) in [
-            ("no:x", 1, "not today"),
+            ("no:x", 1, "com.example.no declined the URL: not today"),
             ("will:x", 2, "willFinishLaunching of com.example.will refused the URL"),
             ("did:x", 2, "didFinishLaunching of com.example.did refused the URL"),
             (
@@ -149,7 +149,7 @@ import Testing
         #expect(trace.map { $0["phase"] as? String } == ["open"])
         #expect(trace.map { $0["answer"] as? Bool } == [true])
         #expect(objects[1]["error"] as? String == "org.openurl.Error.Declined")
-        #expect(objects[1]["message"] as? String == "not today")
+        #expect(objects[1]["message"] as? String == "com.example.no declined the URL: not today")
         #expect(objects[1]["exit"] as? Int == 1)
         #expect(objects[2]["error"] as? String == "org.openurl.Error.NoHandler")
         #expect(objects[2]["exit"] as? Int == 3)
@@ -164,7 +164,7 @@ import Testing
         let lines = run.errors.split(separator: "\n")
         #expect(lines.count == 2)
         #expect(lines.first?.hasPrefix("openurl: unclaimed:x: no handler claims the scheme unclaimed;") == true)
-        #expect(lines.last == "openurl: no:x: not today")
+        #expect(lines.last == "openurl: no:x: com.example.no declined the URL: not today")
         let opened = try router.log(of: "com.example.good").filter { $0.hasPrefix("open") }
         #expect(opened == ["open good:1", "open good:2", "open good:3"])
     }

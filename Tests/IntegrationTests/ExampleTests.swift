@@ -85,7 +85,10 @@ import Testing
         defer { router.stop() }
         #expect(try await router.open("hello:?name=World").reply == ["greeting": "Hello, World!", "count": .uint32(1)])
         #expect(try await router.open("hello:?name=Z%C3%BCrich").reply["greeting"] == "Hello, Zürich!")
-        let refusal = OpenURLError(.declined, "there is no name; write hello:?name=World")
+        let refusal = OpenURLError(
+            .declined,
+            "com.example.hello declined the URL: there is no name; write hello:?name=World"
+        )
         #expect(try await router.failure("hello:") == refusal)
     }
 
@@ -104,7 +107,10 @@ import Testing
             try await router.open("hello-c:?name=World").reply == ["greeting": "Hello, World!", "count": .uint32(1)]
         )
         #expect(try await router.open("hello-c:?name=all").reply["count"] == .uint32(2))
-        let refusal = OpenURLError(.declined, "there is no name; write hello-c:?name=World")
+        let refusal = OpenURLError(
+            .declined,
+            "com.example.hello-c declined the URL: there is no name; write hello-c:?name=World"
+        )
         #expect(try await router.failure("hello-c:") == refusal)
     }
 
@@ -188,7 +194,10 @@ import Testing
             #expect(sent.status == 0 && sent.output.contains(#""path":"\#(own)/Documents/\#(name)""#), "\(sent)")
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: "\(own)/Inbox") == [])
-        let missing = OpenURLError(.declined, "/nonexistent/x.txt: No such file or directory")
+        let missing = OpenURLError(
+            .declined,
+            "com.example.viewer declined the URL: /nonexistent/x.txt: No such file or directory"
+        )
         #expect(try await router.failure("file:///nonexistent/x.txt") == missing)
     }
 
@@ -237,7 +246,8 @@ import Testing
             "todolist:?x#%FF": "the fragment is not text: at byte offset 12: the escapes do not decode to UTF-8 text",
             "other:?x": "a to-do has the scheme todolist, not other",
         ] {
-            #expect(try await router.failure(url) == OpenURLError(.declined, reason), "\(url)")
+            let refusal = OpenURLError(.declined, "com.acme.todolist declined the URL: \(reason)")
+            #expect(try await router.failure(url) == refusal, "\(url)")
         }
         #expect(try list(router) == "")
     }
@@ -291,7 +301,11 @@ import Testing
             """
         #expect(try requester([]) == (0, taken, ""))
         #expect(try requester(["todolist:?x"]).output.hasPrefix("com.acme.todolist took it (active)\n"))
-        #expect(try requester(["todolist:?"]) == (1, "", "requester: the task is blank\n"))
+        #expect(
+            try requester(["todolist:?"]) == (
+                1, "", "requester: com.acme.todolist declined the URL: the task is blank\n"
+            )
+        )
         #expect(try requester(["nobody:x"]).status == 1)
         #expect(try requester(["a b"]).status == 65)
         #expect(try requester(["a:b", "c:d"]) == (64, "", "usage: requester [URL]\n"))

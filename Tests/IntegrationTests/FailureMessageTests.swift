@@ -201,17 +201,35 @@ import Testing
         )
     }
 
-    @Test func tracebackIsPrintedInLinesWithTheExceptionFirst() async throws {
-        let router = try await router(python("return {}['name'], {}, []"))
+    @Test func exceptionIsOneLineAndItsTracebackIsInTheOutput() async throws {
+        let body = #"""
+            way = url.split(":")[1]
+                    class Missing(Exception): pass
+                    if way == "empty": raise Missing()
+                    if way == "lines": raise ValueError("no list\n  of two lines")
+                    if way == "plain": raise dbus.DBusException("not today")
+                    return {}["name"], {}, []
+            """#
+        let router = try await router(python(body))
         defer { router.stop() }
-        let run = try await router.openurl("script:x")
-        #expect(run.status == 1)
-        let lines = run.errors.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        try #require(lines.count > 4, "\(run.errors)")
-        #expect(lines[0] == "openurl: KeyError: 'name'")
-        #expect(lines[1] == "  Traceback (most recent call last):")
-        #expect(lines.suffix(2) == ["  KeyError: 'name'", ""])
-        let json = try await router.openurl("--json", "script:x")
-        #expect(json.output.contains(#""message":"Traceback (most recent call last):\n  File "#), "\(json.output)")
+        let hint = "; 'openurl output \(Self.id)' shows the traceback"
+        for (way, message) in [
+            ("x", "raised KeyError: 'name'\(hint)"), ("lines", "raised ValueError: no list\(hint)"),
+            ("empty", "raised Missing\(hint)"), ("plain", "declined the URL: not today"),
+        ] {
+            let run = try await router.openurl("script:\(way)")
+            #expect(run == CommandRun(status: 1, output: "", errors: "openurl: \(Self.id) \(message)\n"))
+        }
+        guard !Self.hasJournal else { return }
+        let output = try await router.openurl("output", Self.id).output
+        #expect(output.hasPrefix("Traceback (most recent call last):\n"), "\(output)")
+        #expect(output.contains(", in Open\n"), "\(output)")
+        #expect(output.contains("\nKeyError: 'name'\nTraceback"), "\(output)")
+        #expect(output.contains("\nValueError: no list\n  of two lines\n"), "\(output)")
+        #expect(!output.contains("not today"))
+        // The router follows the file, also after the process has ended.
+        try await router.lifecycle(LifecycleInterface.terminate, Self.id)
+        let log = try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
+        #expect(log.contains("[output] KeyError: 'name'"), "\(log)")
     }
 }

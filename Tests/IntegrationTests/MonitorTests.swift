@@ -84,7 +84,7 @@ import Testing
         #expect(veto.trace.map(\.name) == ["processStarted", "ready"])
 
         #expect(try await router.failure("no:x?t=\(Self.secret)").code == .declined)
-        #expect(try await watch.next().error?.message == "no … here")
+        #expect(try await watch.next().error?.message == "com.example.no declined the URL: no … here")
 
         #expect(try await router.openurl("policy", "deny", "app://bad").status == 0)
         #expect(try await router.failure("app://bad/").code == .notAllowed)

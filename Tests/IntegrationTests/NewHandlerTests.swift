@@ -22,7 +22,7 @@ import Testing
         #expect(opened.output.contains(#""reply":{"greeting":"Hello, World!"}"#), "\(opened)")
         let declined = try await router.openurl("greet:")
         #expect(declined.status == 1)
-        #expect(declined.errors.contains("there is no name; write greet:?name=World"), "\(declined)")
+        #expect(declined.errors.contains(" declined the URL: there is no name; write greet:?name=World"), "\(declined)")
     }
 
     @Test func handlerInPythonPassesItsTestAndIsRegistered() async throws {

@@ -71,7 +71,9 @@ import Testing
             "com.example.thrower": ["throw=broken"],
         ])
         defer { router.stop() }
-        #expect(try await router.failure("no:x") == OpenURLError(.declined, "not today"))
+        #expect(
+            try await router.failure("no:x") == OpenURLError(.declined, "com.example.no declined the URL: not today")
+        )
         #expect(try await router.failure("mute:x") == OpenURLError(.declined, "com.example.mute declined the URL"))
         let thrown = try await router.failure("thrower:x")
         #expect(thrown.code == .declined)

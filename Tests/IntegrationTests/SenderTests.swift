@@ -135,7 +135,10 @@ import Testing
         #expect(try await router.open("friend:x").reply["source-application"] == "com.example.friend")
         let foe = try await router.failure("foe:x")
         #expect(foe.code == .declined)
-        #expect(foe.message == "guarded:foe: com.example.guarded takes no URLs from com.example.foe")
+        #expect(
+            foe.message
+                == "com.example.foe declined the URL: guarded:foe: com.example.guarded takes no URLs from com.example.foe"
+        )
         #expect(try router.log(of: "com.example.foe").last == "didBecomeActive")
         #expect(try router.log(of: "com.example.foe").contains("guarded:foe ended with NotAllowed"))
 
@@ -199,7 +202,8 @@ import Testing
         defer { router.stop() }
         let reason =
             "com.example.ping is still opening the URL that led to this one, and each would wait for the other"
-        let expected = OpenURLError(.declined, "pong:x: ping:x: \(reason)")
+        let pong = "com.example.pong declined the URL: ping:x: \(reason)"
+        let expected = OpenURLError(.declined, "com.example.ping declined the URL: pong:x: \(pong)")
         // The second round shows that both handlers can open URLs again after the refusal.
         for _ in 0..<2 { #expect(try await router.failure("ping:x") == expected) }
         #expect(try router.log(of: "com.example.ping").filter { $0 == "open ping:x" }.count == 2)

@@ -72,23 +72,9 @@ import Testing
 
     // MARK: Lines
 
-    private static let traceback = """
-        Traceback (most recent call last):
-          File "/usr/lib/hello", line 8, in Open
-            name = query["name"][0]
-        KeyError: 'name'
-        """
-
     @Test(arguments: [
         ("one line", ["one line"]), ("", [""]), ("\n\n", [""]), ("\na\n\nb\r\nc\n", ["a", "", "b", "c"]),
         ("a\u{1B}[2J\n\tb\u{2028}c\rd", ["a\\u{1B}[2J", "\\u{9}b\\u{2028}c\\u{D}d"]),
-        (traceback, ["KeyError: 'name'"] + traceback.split(separator: "\n").map(String.init)),
-        (
-            traceback + "\nin two lines\n",
-            ["KeyError: 'name'"] + (traceback + "\nin two lines").split(separator: "\n").map(String.init)
-        ),
-        ("Traceback (most recent call last):", ["Traceback (most recent call last):"]),
-        ("Traceback (most recent call last):\n  cut", ["Traceback (most recent call last):", "  cut"]),
     ])
     func aMessageKeepsItsLines(message: String, lines: [String]) {
         #expect(CommandFailure("com.example.Error.A", message, exitStatus: 1).lines == lines)

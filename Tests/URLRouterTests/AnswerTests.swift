@@ -82,14 +82,20 @@ import Testing
             )
         ),
         // A handler may use the bus's error names in its own answers.
-        (.named(.noReply, "of mine"), OpenURLError(.declined, "of mine")),
-        (.named(.serviceUnknown, "of mine"), OpenURLError(.declined, "of mine")),
-        (.named(.disconnected, "of mine"), OpenURLError(.declined, "of mine")),
+        (.named(.noReply, "of mine"), OpenURLError(.declined, "com.example.app declined the URL: of mine")),
+        (.named(.serviceUnknown, "of mine"), OpenURLError(.declined, "com.example.app declined the URL: of mine")),
+        (.named(.disconnected, "of mine"), OpenURLError(.declined, "com.example.app declined the URL: of mine")),
         (.named(.unknownMethod), noHandler),
         (.named(.unknownObject), noHandler),
         (.named(.unknownInterface), noHandler),
-        (.named("com.example.Error.Full", "the list is full"), OpenURLError(.declined, "the list is full")),
-        (.named("com.example.Error.Full", ""), OpenURLError(.declined, "com.example.Error.Full")),
+        (
+            .named("com.example.Error.Full", "the list is full"),
+            OpenURLError(.declined, "com.example.app declined the URL: the list is full")
+        ),
+        (
+            .named("com.example.Error.Full", ""),
+            OpenURLError(.declined, "com.example.app declined the URL: com.example.Error.Full")
+        ),
         (.timedOut, OpenURLError(.timedOut, "open of com.example.app did not return within 20 seconds")),
         (
             .unexpectedReply(.wrongType(expected: "ba{sv}a(stb)", found: "s")),
@@ -121,7 +127,8 @@ import Testing
         let own: Set<OpenURLError.Code> = [.declined, .launchVetoed, .limitsExceeded, .malformedURL, .cancelled]
         let expected: OpenURLError.Code = own.contains(code) ? code : .declined
         let result = try await answer(.failure(.named(code.errorName, "why")))
-        #expect(result == .failure(OpenURLError(expected, "why")))
+        let words = expected == .declined ? "com.example.app declined the URL: why" : "why"
+        #expect(result == .failure(OpenURLError(expected, words)))
     }
 
     @Test func handlerThatHasAnsweredOnceStaysAHandler() async throws {
@@ -134,6 +141,8 @@ import Testing
         let second = Task { try await router.open("app:2") }
         await bus.wait(for: .opened("app:2", at: ":1.1"))
         bus.answer("app:2", .failure(.named(.unknownMethod, "of mine")))
-        await #expect(throws: OpenURLError(.declined, "of mine")) { try await second.value }
+        await #expect(throws: OpenURLError(.declined, "com.example.app declined the URL: of mine")) {
+            try await second.value
+        }
     }
 }

@@ -64,7 +64,8 @@ import Testing
             _ = try await request.value
             Issue.record("opened")
         } catch {
-            #expect((error as? OpenURLError)?.message == String(repeating: "ä", count: 2046) + "…")
+            let words = String(repeating: "ä", count: 2046) + "…"
+            #expect((error as? OpenURLError)?.message == "com.example.app declined the URL: \(words)")
         }
     }
 

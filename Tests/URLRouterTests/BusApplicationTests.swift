@@ -239,12 +239,15 @@ import Testing
         ),
         (.named(.notSupported), OpenURLError(.declined, "\(id) takes no URLs: told")),
         // An application may use the bus's error names in its own answers.
-        (.named(.noReply, "of mine"), OpenURLError(.declined, "of mine")),
-        (.named(.serviceUnknown, "of mine"), OpenURLError(.declined, "of mine")),
-        (.named(.limitsExceeded, "of mine"), OpenURLError(.declined, "of mine")),
+        (.named(.noReply, "of mine"), OpenURLError(.declined, "\(id) declined the URL: of mine")),
+        (.named(.serviceUnknown, "of mine"), OpenURLError(.declined, "\(id) declined the URL: of mine")),
+        (.named(.limitsExceeded, "of mine"), OpenURLError(.declined, "\(id) declined the URL: of mine")),
         // An application may not answer with the router's own errors.
-        (.named("org.openurl.Error.NotAllowed", "of mine"), OpenURLError(.declined, "of mine")),
-        (.named("com.example.Error.Full", ""), OpenURLError(.declined, "com.example.Error.Full")),
+        (.named("org.openurl.Error.NotAllowed", "of mine"), OpenURLError(.declined, "\(id) declined the URL: of mine")),
+        (
+            .named("com.example.Error.Full", ""),
+            OpenURLError(.declined, "\(id) declined the URL: com.example.Error.Full")
+        ),
         (.timedOut, OpenURLError(.timedOut, "\(id) did not answer within 20 seconds")),
         (
             .notSent(.tooLarge(limit: 9)),

@@ -120,7 +120,9 @@ import Testing
         let request = Task { [options] in try await router.open("one:x", options, caller: ":1.99") }
         await bus.wait(for: .opened("app:x", at: owner))
         bus.answer("app:x", .failure(.named(OpenURLError.Code.declined.errorName, "no")))
-        await #expect(throws: OpenURLError(.declined, "no")) { try await request.value }
+        await #expect(throws: OpenURLError(.declined, "com.example.app declined the URL: no")) {
+            try await request.value
+        }
         #expect(bus.opened == [])
     }
 

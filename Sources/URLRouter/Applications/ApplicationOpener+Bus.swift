@@ -115,7 +115,7 @@ extension ApplicationOpener {
         case .remote(let error) where error.name == .notSupported:
             return OpenURLError(.declined, "\(id) takes no URLs: \(error.message)")
         case .remote(let error):
-            return OpenURLError(.declined, error.message.isEmpty ? error.name.rawValue : error.message)
+            return .declined(by: "\(id)", error, cutTo: limits.errorBytes)
         case .timedOut:
             return OpenURLError(.timedOut, "\(id) did not answer within \(request.timeout.inWords)")
         case .unexpectedReply:

@@ -62,7 +62,7 @@ extension ApplicationOpener {
             // A handler gives the reason itself.
             let isHandler = request.claimant.handler != nil
             if isHandler, !command.sharedOutput, let reason = started.output.lastLine {
-                throw OpenURLError(.declined, reason)
+                throw OpenURLError.declined(by: "\(request.id)", QuotingText(quoting: reason))
             }
             let words: QuotingText = "\(request.id) exited with status \(status) after it got the URL"
             throw OpenURLError(

@@ -91,6 +91,24 @@ struct HandlerOutput: Sendable {
         files?.assumeIsolated { $0.processEnded(file, isOwn: isOwn) }
     }
 
+    /// Adds a text that a handler's process has not written itself to the handler's output. Call this on the loop's
+    /// thread.
+    func add(_ text: String, to id: String) {
+        do throws(Errno) {
+            let (descriptor, output) = try open(for: id, file: id)
+            let bytes = Array((text.hasSuffix("\n") ? text : text + "\n").utf8)
+            // The text fits into the buffer of a new socket. The file may be a FIFO without a reader.
+            _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+            let count = write(descriptor, bytes, bytes.count)
+            let problem = Errno(rawValue: errno)
+            close(descriptor)
+            if case .file = output { processEnded(id, isOwn: true) }
+            if count < bytes.count { throw count < 0 ? problem : .noSpace }
+        } catch {
+            log.warning("a traceback is missing in its output: \(error)", metadata: ["handler": "\(id)"])
+        }
+    }
+
     private func openFile(for id: String) -> (descriptor: CInt, output: ProcessOutput)? {
         guard let files else { return nil }
         let result = files.assumeIsolated { files in

@@ -245,10 +245,7 @@ extension HandlerSession {
             )
         case .remote(let error):
             finishLaunch(owner)
-            // Handlers in other languages refuse a URL by raising an error of their own.
-            let message = error.message.isEmpty ? error.name.rawValue : error.message
-            let code = OpenURLError(byHandler: error)?.code ?? .declined
-            return OpenURLError(code, message.cut(toBytes: host.limits.errorBytes))
+            return refusal(error)
         case .timedOut:
             return await overdue(request, owner)
         case .unexpectedReply(let error):
@@ -264,6 +261,21 @@ extension HandlerSession {
         case .disconnected:
             return OpenURLError(.handlerCrashed, "the bus connection was lost before \(id) answered")
         }
+    }
+
+    /// Returns the sender's error for an error of the handler. A traceback is too long for it, and belongs to the
+    /// handler's output.
+    private func refusal(_ error: RemoteError) -> OpenURLError {
+        let limit = host.limits.errorBytes
+        if let code = OpenURLError(byHandler: error)?.code, code != .declined {
+            let message = error.message.isEmpty ? error.name.rawValue : error.message
+            return OpenURLError(code, message.cut(toBytes: limit))
+        }
+        let refusal = OpenURLError.declined(by: "\(id)", error, cutTo: limit)
+        guard let traceback = PythonException(error)?.traceback else { return refusal }
+        // The end of a long traceback is the exception.
+        host.launcher.output.add(String(decoding: traceback.utf8.suffix(limit), as: UTF8.self), to: id.rawValue)
+        return OpenURLError(refusal.code, "\(refusal); 'openurl output \(id)' shows the traceback")
     }
 }
 

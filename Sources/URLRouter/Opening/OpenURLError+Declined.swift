@@ -1,0 +1,29 @@
+internal import DBus
+internal import OpenURLBus
+
+/// The sender's errors for URLs that a program declined. They say which words are the program's.
+extension OpenURLError {
+    /// Creates the error for a program's own words.
+    ///
+    /// - Parameter reason: The words; empty if there are none.
+    static func declined(by program: QuotingText, _ reason: QuotingText) -> OpenURLError {
+        let words: QuotingText = "\(program) declined the URL"
+        // A handler without a reason may say the same.
+        if reason.description.isEmpty || reason == words { return OpenURLError(.declined, words) }
+        return OpenURLError(.declined, "\(words): \(reason)")
+    }
+
+    /// Creates the error for an error that a program answered with. Programs in other languages do this by raising an
+    /// exception.
+    ///
+    /// - Parameter limit: The largest size of the program's words, in bytes.
+    static func declined(by program: QuotingText, _ error: RemoteError, cutTo limit: Int) -> OpenURLError {
+        if let exception = PythonException(error) {
+            let summary = QuotingText(quoting: exception.summary).cut(toBytes: limit)
+            return OpenURLError(.declined, "\(program) raised \(summary)")
+        }
+        let isNamed = error.name != Code.declined.errorName
+        let message = isNamed && error.message.isEmpty ? error.name.rawValue : error.message
+        return declined(by: program, QuotingText(quoting: message).cut(toBytes: limit))
+    }
+}

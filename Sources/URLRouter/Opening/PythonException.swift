@@ -1,0 +1,27 @@
+internal import DBus
+
+/// An exception that a program in Python did not catch, as dbus-python reports it.
+struct PythonException {
+    /// The type and the text, such as `KeyError: 'name'`.
+    let summary: String
+    /// The place in the program, in several lines that end with the exception; nil if there is none.
+    let traceback: String?
+
+    private static let prefix = "org.freedesktop.DBus.Python."
+
+    /// Reads an error; nil if it is anything else.
+    ///
+    /// dbus-python puts the type into the name, and the traceback into the message. The exception is the last line there
+    /// that begins with the type, after the names of its modules; further lines belong to its text.
+    init?(_ error: RemoteError) {
+        guard error.name.rawValue.hasPrefix(Self.prefix), let type = error.name.rawValue.split(separator: ".").last
+        else { return nil }
+        let lines = error.message.split(separator: "\n")
+        let exception = lines.last { line in
+            line.first != " " && line.prefix { $0 != ":" }.split(separator: ".").last == type
+        }
+        guard let exception else { return nil }
+        summary = String(type + exception.drop { $0 != ":" })
+        traceback = lines.count > 1 ? error.message : nil
+    }
+}
