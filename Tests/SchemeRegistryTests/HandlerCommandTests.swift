@@ -24,7 +24,7 @@ import UserFiles
 
     @Test(
         arguments: [
-            ([], .empty), (["/bin/%u"], .codeInProgram), (["x", "%U"], .unknownCode(word: "%U")),
+            ([], .empty), (["/bin/%u"], .codeInProgram("/bin/%u")), (["x", "%U"], .unknownCode(word: "%U")),
             (["x", "a", "b%"], .unknownCode(word: "b%")),
             (["x", "% u"], .unknownCode(word: "% u")),
         ] as [([String], HandlerCommand.ParseError)]

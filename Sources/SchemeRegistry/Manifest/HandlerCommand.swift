@@ -16,8 +16,8 @@ public struct HandlerCommand: Sendable, Hashable {
         case empty
         /// A percent sign in the word begins none of the codes.
         case unknownCode(word: String)
-        /// There is a percent sign in the program.
-        case codeInProgram
+        /// There is a percent sign in the word that names the program.
+        case codeInProgram(String)
         /// The word at the index is the text of a program, so the sender of a URL would write part of that program.
         case codeInProgramText(Int)
 
@@ -28,7 +28,11 @@ public struct HandlerCommand: Sendable, Hashable {
             case .unknownCode(let word):
                 "has an unknown code in '\(printable(word))'; the codes are %u for the URL and %f for a file, and %% is a "
                     + "percent sign"
-            case .codeInProgram: "has a percent sign in its first string, which is the program and takes no codes"
+            case .codeInProgram(let word) where word.contains(" "):
+                "has the whole command in its first string, '\(printable(word))'; write each word as a string of its own"
+            case .codeInProgram(let word):
+                "has '\(printable(word))' in the place of its program; name the program in the first string, and write %u "
+                    + "as a string after it"
             case .codeInProgramText(let index):
                 "has a code in argument \(index), which is the text of a program, so the sender of a URL could write a part of it; "
                     + "pass the URL as an argument of its own, which a shell reads as \"$1\""
@@ -39,7 +43,7 @@ public struct HandlerCommand: Sendable, Hashable {
     /// Checks a command.
     public init(_ words: [String]) throws(ParseError) {
         guard let program = words.first else { throw .empty }
-        guard !program.utf8.contains(UInt8(ascii: "%")) else { throw .codeInProgram }
+        guard !program.utf8.contains(UInt8(ascii: "%")) else { throw .codeInProgram(program) }
         for word in words where expanded(word, opening: "") == nil { throw .unknownCode(word: word) }
         let texts = ProgramText(in: words).indices
         if let index = texts.first(where: { words.indices.contains($0) && hasURL(words[$0]) }) {
@@ -47,6 +51,9 @@ public struct HandlerCommand: Sendable, Hashable {
         }
         self.words = words
     }
+
+    /// Whether the program gets the URL.
+    var passesURL: Bool { words.contains(where: hasURL) }
 
     /// Returns the arguments for a URL, which follow the program's name.
     public func arguments(opening url: String) -> [String] {

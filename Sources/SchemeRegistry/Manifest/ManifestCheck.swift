@@ -11,7 +11,8 @@ public enum ManifestCheck {
     ///
     /// An error means that the handler cannot be registered. A warning says one of these: a key is ignored although it
     /// resembles a known key, stands in the wrong dictionary or begins with `OU`; a key or a background mode of the app
-    /// programming guide has no effect here; the handler claims nothing. Other keys may be Apple's.
+    /// programming guide has no effect here; a word needs a shell; a command has no place for the URL; the handler
+    /// claims nothing. Other keys may be Apple's.
     ///
     /// - Parameter file: the path of the manifest, used only in the findings. This reads no file.
     public static func findings(in bytes: [UInt8], of file: String) -> [Diagnostic] {
@@ -33,6 +34,11 @@ public enum ManifestCheck {
         if let manifest {
             findings += manifest.unknownContentTypes.map { key, type in
                 diagnostic(.warning, key, HandlerManifest.reason(ofUnknown: type))
+            }
+            findings += manifest.shellSyntax.map { diagnostic(.warning, $0.key, $0.reason) }
+            if let command = manifest.command, !command.passesURL {
+                let reason = "has neither %u nor %f, so its program never gets the URL; add %u as a string of its own"
+                findings.append(diagnostic(.warning, "OUCommand", reason))
             }
             if manifest.urlTypes.isEmpty, manifest.documentTypes.isEmpty {
                 let reason =
