@@ -205,6 +205,7 @@ extension Examination {
     /// Reports a program that a launch could not start.
     private func checkProgram(of handler: Handler) {
         let id = handler.id.rawValue
+        let searchPath = handler.manifest.environment["PATH"] ?? router?.environment["PATH"] ?? environment["PATH"]
         let path: String
         switch handler.program {
         case nil: return
@@ -218,9 +219,7 @@ extension Examination {
             }
             return
         case .nameOnPath(let name):
-            let searchPath = handler.manifest.environment["PATH"]
-            let session = searchPath ?? router?.environment["PATH"] ?? environment["PATH"]
-            guard let found = programPath(named: name, in: session) else {
+            guard let found = programPath(named: name, in: searchPath) else {
                 if let here = programPath(named: name, in: environment["PATH"]) {
                     add(
                         .handlers,
@@ -241,43 +240,33 @@ extension Examination {
             }
             path = found
         }
-        guard isRegularFile(path) else {
-            let fix =
-                handler.scope == .user
-                ? "openurl unregister \(id)" : "\"${EDITOR:-vi}\" \(quotedForShell(handler.path))"
-            let reason =
-                "needs \(path), which does not exist\(absence(of: path)); put the program back, or remove the handler"
-            return add(.handlers, .fail, "program", id, reason, file: path, fix: fix)
+        guard let fault = ProgramFault(ofProgram: path, searchPath: searchPath) else { return }
+        let check = fault.isInterpreter ? "interpreter" : "program"
+        guard let advice = fault.advice else {
+            let isMissing = access(path, F_OK) != 0
+            let fix = handler.scope == .user ? "openurl unregister \(id)" : editing(handler.path, nil)
+            let reason = "needs \(path), which \(fault.reason)\(isMissing ? absence(of: path) : "")"
+            add(
+                .handlers,
+                .fail,
+                check,
+                id,
+                "\(reason); put the program back, or remove the handler",
+                file: path,
+                fix: fix
+            )
+            return
         }
-        guard access(path, X_OK) == 0 else {
-            let fix = "chmod +x \(quotedForShell(path))"
-            return add(.handlers, .fail, "program", id, "has a program that is not executable", file: path, fix: fix)
-        }
-        checkInterpreter(of: path, id)
-    }
-
-    private func checkInterpreter(of path: String, _ id: String) {
-        let missing: String
-        switch ScriptInterpreter(ofFile: path) {
-        case nil: return
-        case .path(let interpreter):
-            guard access(interpreter, X_OK) != 0 else { return }
-            missing = interpreter
-        case .nameOnPath(let name):
-            guard programPath(named: name, in: router?.environment["PATH"] ?? environment["PATH"]) == nil else {
-                return
-            }
-            missing = name
-        }
-        let name = names(onPath: missing).last ?? missing
-        let fix =
-            if let other = files.tool(name) {
-                "sed -i \(quotedForShell("1s|^#!.*|#!\(other)|")) \(quotedForShell(path))"
-            } else {
-                "\"${EDITOR:-vi}\" +1 \(quotedForShell(path))"
-            }
-        let reason = "is a script for \(missing), which does not exist"
-        add(.handlers, .fail, "interpreter", id, reason, file: path, fix: fix)
+        let reason = "needs \(path), which \(fault.reason)"
+        add(
+            .handlers,
+            .fail,
+            check,
+            id,
+            fault.command == nil ? "\(reason); \(advice)" : reason,
+            file: path,
+            fix: fault.command ?? (fault.isInterpreter ? editing(path, 1) : nil)
+        )
     }
 
     /// Returns a hint if a missing file may be on a medium that is not mounted.

@@ -8,8 +8,13 @@ package enum ScriptInterpreter: Hashable {
 
     /// Reads a script's interpreter; nil if the file is not a script.
     package init?(ofFile path: String) {
-        // This is all of the line that the kernel reads.
-        guard let line = firstBytes(of: path, count: 256)?.split(separator: UInt8(ascii: "\n")).first,
+        guard let head = firstBytes(of: path, count: Self.lineSize) else { return nil }
+        self.init(head)
+    }
+
+    /// Reads the interpreter of a script from its first bytes; nil if they do not begin a script.
+    init?(_ head: [UInt8]) {
+        guard let line = head.prefix(Self.lineSize).split(separator: UInt8(ascii: "\n")).first,
             line.starts(with: "#!".utf8)
         else { return nil }
         let words = String(decoding: line.dropFirst(2), as: UTF8.self).split { $0 == " " || $0 == "\t" }.map(
@@ -20,13 +25,23 @@ package enum ScriptInterpreter: Hashable {
             self = .path(first)
             return
         }
-        // The program's name follows options and variables (env(1)).
-        guard let name = words.dropFirst().first(where: { !$0.hasPrefix("-") && !$0.contains("=") }) else { return nil }
+        var rest = words.dropFirst()
+        // The kernel passes the rest of the line as one word, and `env` splits it only with an option (env(1)).
+        if rest.first?.hasPrefix("-") != true { rest = [rest.joined(separator: " ")] }
+        // The program's name follows options and variables.
+        while let word = rest.first, word.hasPrefix("-") || word.contains("=") {
+            rest = rest.dropFirst(["-u", "-C"].contains(word) ? 2 : 1)
+        }
+        guard let name = rest.first, !name.isEmpty else { return nil }
         self = name.hasPrefix("/") ? .path(name) : .nameOnPath(name)
     }
+
+    /// The kernel reads this many bytes of the line.
+    private static let lineSize = 256
 }
 
-private func firstBytes(of path: String, count: Int) -> [UInt8]? {
+/// Returns the first bytes of a file; nil if it cannot be read.
+func firstBytes(of path: String, count: Int) -> [UInt8]? {
     do throws(FileError) {
         let descriptor = try openFile(path, limit: .max, followingLinks: true).descriptor
         defer { close(descriptor) }

@@ -151,7 +151,7 @@ import UserFiles
         ) {
             try #require(unlink($0.path(program)) == 0)
         },
-        Fault("a folder is in the program's place", noProgram, "which does not exist", fix: "openurl unregister") {
+        Fault("a folder is in the program's place", noProgram, "which is a directory, not a program", fix: nil) {
             try #require(unlink($0.path(program)) == 0)
             try $0.root.makeDirectory(program)
         },

@@ -204,8 +204,7 @@ import UserFiles
             try session.publish()
         },
         FileChange("the program of a handler has no interpreter") { session in
-            let program = try session.writeProgram("home/programs/binary", "\u{7F}ELF")
-            try session.register("com.example.other", schemes: ["other"], program: program)
+            try session.register("com.example.other", schemes: ["other"], program: "/bin/true")
             try session.publish()
         },
         FileChange("the manifest is a file in the directory of registrations") { session in

@@ -41,8 +41,8 @@ import Testing
             ),
             (
                 "missing:x", 4,
-                "com.example.missing cannot be started: /nonexistent/handler: No such file or directory; "
-                    + "check CFBundleExecutable in \(manifest)"
+                "com.example.missing cannot be started: /nonexistent/handler does not exist; "
+                    + "put it there, or correct CFBundleExecutable in \(manifest)"
             ),
             ("exits:x", 4, "com.example.exits exited with status 3 before it was ready"),
             (

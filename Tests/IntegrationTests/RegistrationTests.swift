@@ -438,7 +438,7 @@ import Testing
         let checked = try await router.openurl("check", path)
         #expect(checked.status == 0)
         let key = "OUReech: is not a known key and is ignored; did you mean OUReach?"
-        let program = "CFBundleExecutable: is /nowhere/program, which does not exist"
+        let program = "CFBundleExecutable: /nowhere/program does not exist; build it, or correct the path"
         #expect(checked.output.contains("warning: \(key)\n") && checked.output.contains("warning: \(program)\n"))
         #expect(try await router.openurl("list").output.contains("com.example.checked") == false)
 

@@ -261,13 +261,13 @@ import UserFiles
         try install("\(root.path)/nothing")
         let (found, isGood) = try check("com.example.app.plist")
         #expect(isGood)
-        #expect(found == ["CFBundleExecutable: is \(root.path)/nothing, which does not exist"])
+        #expect(found == ["CFBundleExecutable: \(root.path)/nothing does not exist; build it, or correct the path"])
     }
 
     @Test func programThatIsNotExecutableIsAWarning() throws {
         let file = try root.write(Array("#!/bin/sh\n".utf8), to: "program")
         try install(file)
-        let reason = "is \(file), which is not executable; run: chmod +x \(file)"
+        let reason = "\(file) is not executable; run: chmod +x \(file)"
         #expect(try check("com.example.app.plist").found == ["CFBundleExecutable: \(reason)"])
         try #require(chmod(file, 0o755) == 0)
         #expect(try check("com.example.app.plist").found.isEmpty)
@@ -276,25 +276,33 @@ import UserFiles
     @Test func directoryIsNoProgram() throws {
         try install(try root.makeDirectory("program"))
         let found = try check("com.example.app.plist").found
-        #expect(found == ["CFBundleExecutable: is \(root.path)/program, which is a directory, not a file"])
+        #expect(
+            found == ["CFBundleExecutable: \(root.path)/program is a directory, not a program; name the program itself"]
+        )
     }
 
     @Test(arguments: [
-        ("#!/nowhere/python\n", "/nowhere/python, which is not there"),
-        ("#!/usr/bin/env no-such-python\n", "no-such-python, which is not in any directory on PATH"),
+        ("#!/nowhere/no-such-tool\n", "/nowhere/no-such-tool, which does not exist"),
+        ("#!/usr/bin/env no-such-tool\n", "no-such-tool, which is in no directory of PATH"),
     ])
     func scriptWithoutItsInterpreterIsAWarning(line: String, reason: String) throws {
         let file = try root.write(Array(line.utf8), to: "program")
         try #require(chmod(file, 0o755) == 0)
         try install(file)
-        #expect(try check("com.example.app.plist").found == ["CFBundleExecutable: is \(file), a script for \(reason)"])
+        let advice = "install no-such-tool, or correct its first line"
+        #expect(
+            try check("com.example.app.plist").found == [
+                "CFBundleExecutable: \(file) is a script for \(reason); \(advice)"
+            ]
+        )
     }
 
     @Test func nameThatNoDirectoryHasIsAWarning() throws {
         try install("no-such-program")
         let found = try check("com.example.app.plist").found
-        #expect(found.count == 1)
-        #expect(found.first?.contains("no directory of PATH has an executable file of this name") == true)
+        #expect(
+            found == ["CFBundleExecutable: no-such-program is in no directory of PATH; give an absolute path"]
+        )
         let file = try root.write(Array("#!/bin/sh\n".utf8), to: "bin/no-such-program")
         try #require(chmod(file, 0o755) == 0)
         #expect(try check("com.example.app.plist", searchPath: "\(root.path)/bin:/bin").found.isEmpty)
@@ -340,6 +348,26 @@ import UserFiles
         list["OUFixd"] = true
         try root.write(try list.encoded(), to: "com.example.app.plist")
         let (found, isGood) = try check("com.example.app.plist")
+    /// The advice is about the text in the manifest, because the program is nowhere.
+    @Test(arguments: [
+        ("~/handler", "does not exist; no shell reads this text, so write the whole path"),
+        ("$HOME/handler", "does not exist; no shell reads this text, so write the whole path"),
+        (
+            "python3 handler.py",
+            "is in no directory of PATH; the spaces count as part of the name, so write the arguments as OUArguments"
+        ),
+        ("/bin/sh -e", "does not exist; the spaces count as part of the name, so write the arguments as OUArguments"),
+        ("run", "is in no directory of PATH; the manifest's folder has it, so write ./run"),
+        ("/old/project/run", "does not exist; the manifest's folder has it, so write ./run"),
+        ("build/nothing", "does not exist; give an absolute path"),
+    ])
+    func textThatNamesNoProgramHasAdvice(text: String, sentence: String) throws {
+        try root.write("#!/bin/sh\n", to: "run", mode: 0o755)
+        try install(text)
+        let found = try check("com.example.app.plist").found
+        #expect(found.count == 1 && found[0].hasSuffix("\(text) \(sentence)"), "\(found)")
+    }
+
         #expect(!isGood)
         #expect(
             found == [

@@ -146,19 +146,18 @@ import Testing
         #expect(try await router.open("gone:x").way == .completed)
         #expect(unlink(program) == 0)
         let missing = await failure { () throws(OpenURLError) in try await router.open("gone:x") }
-        let reason = "gone.desktop cannot be started: \(program): No such file or directory"
+        let reason = "gone.desktop cannot be started: \(program) does not exist"
         #expect(missing == OpenURLError(.launchFailed, reason))
         try desktop.write("#!/bin/sh\n", to: "bin/gone")
         let forbidden = await failure { () throws(OpenURLError) in try await router.open("gone:x") }
-        #expect(
-            forbidden == OpenURLError(.launchFailed, "gone.desktop cannot be started: \(program): Permission denied")
-        )
+        let fact = "\(program) is not executable; run: chmod +x \(program)"
+        #expect(forbidden == OpenURLError(.launchFailed, "gone.desktop cannot be started: \(fact)"))
     }
 
     @Test func programNameIsLookedUpInAbsolutePathsOnly() async throws {
         try desktop.addLink("named", to: "/bin/true")
         try desktop.addEntry("named", "Exec=named %u")
-        let missing = "named.desktop cannot be started: named: No such file or directory"
+        let missing = "named.desktop cannot be started: named is in no directory of PATH"
         // This path leads to the program from every working directory.
         let relative = String(repeating: "../", count: 64) + desktop.path.dropFirst() + "/bin"
         for path in ["/nonexistent", relative, "", ":::"] {

@@ -132,6 +132,9 @@ import Testing
         let router = URLRouter([handler], on: bus, environment: desktop.environment)
         let error = await Self.failure(of: router)
         #expect(error?.code == .launchFailed)
-        #expect(error?.message.contains("check OUCommand in") == true, "\(error?.message ?? "")")
+        #expect(
+            error?.message.contains("/none does not exist; put it there, or correct OUCommand in ") == true,
+            "\(error?.message ?? "")"
+        )
     }
 }

@@ -304,8 +304,8 @@ import Testing
         bus.release(handler)
         let error = OpenURLError(
             .launchFailed,
-            "com.example.app cannot be started: /nonexistent/handler: No such file or directory; "
-                + "check CFBundleExecutable in /handlers/com.example.app.plist"
+            "com.example.app cannot be started: /nonexistent/handler does not exist; "
+                + "put it there, or correct CFBundleExecutable in /handlers/com.example.app.plist"
         )
         await #expect(throws: error) { try await first.value }
         bus.release(":1.92")

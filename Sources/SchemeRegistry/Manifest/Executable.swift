@@ -23,7 +23,7 @@ public enum Executable: Sendable, Hashable, CustomStringConvertible {
         public var description: String {
             switch self {
             case .empty: "is empty"
-            case .directory: "names a directory, not a program"
+            case .directory: "names a directory, not a program; name the file in it"
             case .leavesBundle: "leads out of the handler's directory with '..'; give an absolute path"
             }
         }

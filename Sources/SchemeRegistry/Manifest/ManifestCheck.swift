@@ -83,41 +83,44 @@ public enum ManifestCheck {
     /// - Parameter searchPath: the value of `PATH` for a launch; nil for the usual directories.
     public static func findings(onProgramOf handler: Handler, searchPath: String?) -> [Diagnostic] {
         let searchPath = handler.manifest.environment["PATH"] ?? searchPath
-        guard let program = handler.program, let reason = problem(of: program, searchPath) else { return [] }
+        guard let program = handler.program, let fault = fault(of: program, searchPath) else { return [] }
+        let advice = fault.advice == nil ? "; \(advice(on: handler))" : ""
         return [
-            Diagnostic(severity: .warning, file: handler.manifestFile, key: handler.manifest.programKey, reason: reason)
+            Diagnostic(
+                severity: .warning,
+                file: handler.manifestFile,
+                key: handler.manifest.programKey,
+                reason: "\(fault)\(advice)"
+            )
         ]
     }
 
-    private static func problem(of program: Handler.Program, _ searchPath: String?) -> String? {
-        let path: String
+    private static func fault(of program: Handler.Program, _ searchPath: String?) -> ProgramFault? {
         switch program {
-        case .path(let text): path = text
+        case .path(let path): return ProgramFault(ofProgram: path, searchPath: searchPath)
         // Desktop entries are not read here.
         case .desktopEntry: return nil
         case .nameOnPath(let name):
-            guard let found = programPath(named: name, in: searchPath) else {
-                return "is \(printable(name)), and no directory of PATH has an executable file of this name; "
-                    + "give an absolute path"
-            }
-            path = found
+            guard let path = programPath(named: name, in: searchPath) else { return ProgramFault(nameNotOnPath: name) }
+            return ProgramFault(ofProgram: path, searchPath: searchPath)
         }
-        do throws(FileError) {
-            let found = try status(of: path, followingLinks: true)
-            guard found.st_mode & S_IFMT == S_IFREG else { throw FileError("is \(fileTypeName(found)), not a file") }
-        } catch {
-            return "is \(printable(path)), which \(error.isAbsence ? "does not exist" : error.reason)"
+    }
+
+    /// Returns what to do if there is no program of the name that a manifest has.
+    private static func advice(on handler: Handler) -> String {
+        let text = handler.manifest.executable?.description ?? ""
+        if ShellSyntax(in: text) != nil { return "no shell reads this text, so write the whole path" }
+        let first = text.prefix { $0 != " " }
+        if first.utf8.count < text.utf8.count, !first.contains("/") || isRegularFile(String(first)) {
+            return handler.manifest.command == nil
+                ? "the spaces count as part of the name, so write the arguments as OUArguments"
+                : "the spaces count as part of the name, so write each word as a string of its own"
         }
-        guard unsafe access(path, X_OK) == 0 else {
-            return "is \(printable(path)), which is not executable; run: chmod +x \(quotedForShell(path))"
+        let folder = handler.isBundle ? handler.path : parentDirectory(of: handler.path)
+        if let name = names(onPath: text).last, isRegularFile("\(folder)/\(name)") {
+            return "the manifest's folder has it, so write ./\(printable(name))"
         }
-        switch ScriptInterpreter(ofFile: path) {
-        case .path(let interpreter) where unsafe access(interpreter, X_OK) != 0:
-            return "is \(printable(path)), a script for \(printable(interpreter)), which is not there"
-        case .nameOnPath(let name) where programPath(named: name, in: searchPath) == nil:
-            return "is \(printable(path)), a script for \(printable(name)), which is not in any directory on PATH"
-        default: return nil
-        }
+        return isAbsolute(text) ? "build it, or correct the path" : "give an absolute path"
     }
 
     // MARK: Keys

@@ -53,14 +53,14 @@ extension RegistryDirectories {
         guard let form = HandlerForm(name: handler.entry) else { return known }
         // People know the file that was registered, and not the link to it.
         let registered = RegistryEntry(path: handler.path, form: form)
-        let known = known.map { diagnostic in
+        let program = ManifestCheck.findings(onProgramOf: handler, searchPath: searchPath)
+        let others = (known + program).map { diagnostic in
             var diagnostic = diagnostic
             if diagnostic.file == handler.manifestFile { diagnostic.file = registered.manifestFile }
             return diagnostic
         }
         let contents = findings(inManifestOf: registered)
-        let findings = contents + ManifestCheck.findings(onProgramOf: handler, searchPath: searchPath)
-        return ManifestCheck.locating(findings.filter { $0.severity == .warning }.adding(known))
+        return ManifestCheck.locating(contents.filter { $0.severity == .warning }.adding(others))
     }
 
     /// Returns the path of the entry that declares an id, even if it cannot be read; nil if no directory has one.

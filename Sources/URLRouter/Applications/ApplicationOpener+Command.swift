@@ -57,7 +57,8 @@ extension ApplicationOpener {
             request.request.addPhase("open")
             return request.result(.completed)
         case .exited(let status) where status == 126 || status == 127:
-            throw OpenURLError(.launchFailed, "\(request.id) exited with status \(status): its command was not found")
+            let reason = started.fault.map { "\($0)" } ?? "its command was not found"
+            throw OpenURLError(.launchFailed, "\(request.id) exited with status \(status): \(reason)")
         case .exited(let status):
             // A handler gives the reason itself.
             let isHandler = request.claimant.handler != nil
@@ -156,4 +157,6 @@ extension ApplicationOpener {
             onExit: onExit
         )
     }
+        } catch .unusable(let fault) {
+            throw OpenURLError(.launchFailed, "\(request.id) cannot be started: \(fault)")
 }

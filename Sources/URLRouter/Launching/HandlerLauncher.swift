@@ -69,11 +69,28 @@ struct HandlerLauncher: Sendable {
             records?.add(process.handle.pid, of: id)
             return process
         } catch {
-            if case .untrusted(let reason) = error {
-                throw OpenURLError(.launchFailed, "\(id) is not started: \(reason)")
-            }
-            let hint = if case .refused = error { "; check CFBundleExecutable in \(handler.path)" } else { "" }
-            throw OpenURLError(error.code, "\(id) cannot be started: \(program): \(error)\(hint)")
+            throw Self.error(error, of: program, handler)
+        }
+    }
+
+    /// Returns the error of a handler whose program was not started.
+    private static func error(
+        _ failure: ProgramStart.Failure,
+        of program: Handler.Program,
+        _ handler: Handler
+    ) -> OpenURLError {
+        let id = handler.id
+        let place = "\(handler.manifest.command == nil ? "CFBundleExecutable" : "OUCommand") in \(handler.path)"
+        switch failure {
+        case .untrusted(let reason): return OpenURLError(.launchFailed, "\(id) is not started: \(reason)")
+        case .unusable(let fault):
+            let advice = fault.advice ?? "put it there, or correct \(place)"
+            let text: QuotingText = "\(id) cannot be started: \(fault.program) \(fault.reason); \(advice)"
+            return OpenURLError(failure.code, text)
+        case .refused:
+            return OpenURLError(failure.code, "\(id) cannot be started: \(program): \(failure); check \(place)")
+        case .noTerminal, .tooSlow, .tooMany:
+            return OpenURLError(failure.code, "\(id) cannot be started: \(program): \(failure)")
         }
     }
 
@@ -110,11 +127,7 @@ struct HandlerLauncher: Sendable {
                 onExit($0)
             }
         } catch {
-            if case .untrusted(let reason) = error {
-                throw OpenURLError(.launchFailed, "\(id) is not started: \(reason)")
-            }
-            let hint = if case .refused = error { "; check OUCommand in \(handler.path)" } else { "" }
-            throw OpenURLError(error.code, "\(id) cannot be started: \(program): \(error)\(hint)")
+            throw Self.error(error, of: program, handler)
         }
     }
 
@@ -193,7 +206,7 @@ struct HandlerLauncher: Sendable {
         }
         watched = started.pid
         if let scopes { Task(executorPreference: loop) { await scopes.add(started.pid, id: id) } }
-        return StartedProcess(handle: process, output: place, version: started.version)
+        return StartedProcess(handle: process, output: place, version: started.version, fault: started.fault)
     }
 
     private func open(
@@ -330,6 +343,8 @@ struct StartedProcess {
     let output: ProcessOutput
     /// State of the program's file before the start.
     let version: FileVersion?
+    /// A fault of the program that the kernel did not mind.
+    let fault: ProgramFault?
 }
 
 extension Handler {

@@ -27,11 +27,15 @@ struct ProgramStart: Sendable {
         let pid: CInt
         /// State of the program's file before the start.
         let version: FileVersion?
+        /// A fault of the file that the kernel did not mind, such as an interpreter that `env` does not find.
+        let fault: ProgramFault?
     }
 
     /// Why a program was not started.
     enum Failure: Error, CustomStringConvertible {
         case refused(Errno)
+        /// The file cannot be started.
+        case unusable(ProgramFault)
         case noTerminal
         /// Another user can change the program. The text has the path, the reason, and the command that corrects it.
         case untrusted(String)
@@ -43,6 +47,7 @@ struct ProgramStart: Sendable {
         var description: String {
             switch self {
             case .refused(let error): "\(error)"
+            case .unusable(let fault): fault.sentence
             case .noTerminal:
                 "needs a terminal (Terminal=true), but neither xdg-terminal-exec nor x-terminal-emulator is installed"
             case .untrusted(let reason): reason
@@ -55,7 +60,7 @@ struct ProgramStart: Sendable {
         var code: OpenURLError.Code {
             switch self {
             case .refused(.tooManyOpenFiles), .tooMany: .limitsExceeded
-            case .refused, .noTerminal, .untrusted, .tooSlow: .launchFailed
+            case .refused, .unusable, .noTerminal, .untrusted, .tooSlow: .launchFailed
             }
         }
     }
@@ -64,35 +69,37 @@ struct ProgramStart: Sendable {
     func start() -> Result<Started, Failure> {
         do throws(Failure) {
             let terminal = runsInTerminal ? try terminal : []
-            if !isTrusted { try checkTrust() }
+            let path = try path(of: terminal.first.map(Handler.Program.nameOnPath) ?? program)
+            if !isTrusted { try checkTrust(path) }
+            let version = ProgramFile.version(of: program, environment)
+            let fault = ProgramFault(ofProgram: path, searchPath: environment["PATH"])
             do throws(Errno) {
-                let version = ProgramFile.version(of: program, environment)
                 let pid = try ProcessHandle.start(
-                    terminal.isEmpty
-                        ? try ProgramFile.path(of: program, environment)
-                        : try ProgramFile.path(ofName: terminal[0], environment),
+                    path,
                     arguments: terminal + arguments,
                     environment: environment.map { "\($0)=\($1)" },
                     directory: directory ?? home,
                     output: output
                 )
-                return .success(Started(pid: pid, version: version))
+                return .success(Started(pid: pid, version: version, fault: fault))
             } catch {
-                throw .refused(error)
+                throw error == .tooManyOpenFiles ? .refused(error) : fault.map(Failure.unusable) ?? .refused(error)
             }
         } catch {
             return .failure(error)
         }
     }
 
-    /// Checks that no other user can change the program.
-    private func checkTrust() throws(Failure) {
-        let path: String
+    private func path(of program: Handler.Program) throws(Failure) -> String {
         do throws(Errno) {
-            path = try ProgramFile.path(of: program, environment)
+            return try ProgramFile.path(of: program, environment)
         } catch {
-            throw .refused(error)
+            throw .unusable(ProgramFault(nameNotOnPath: program.description))
         }
+    }
+
+    /// Checks that no other user can change the program.
+    private func checkTrust(_ path: String) throws(Failure) {
         do throws(FileError) {
             var trust = TrustedPaths()
             try trust.check(path)

@@ -7,6 +7,7 @@ internal import OpenURLBus
 internal import Processes
 internal import Reactor
 internal import SchemeRegistry
+internal import UserFiles
 
 /// A handler's session as the launch of its process sees it.
 protocol LaunchView: SessionView {
@@ -104,7 +105,7 @@ final class HandlerLaunch {
             since: UInt64(time(nil)),
             claim: .wasStarted
         )
-        process.launched = (handler, started.version)
+        process.launched = (handler, started.version, started.fault)
         processes.current = process
         startTimer()
         for request in session.requests.waiting {
@@ -196,6 +197,9 @@ final class HandlerLaunch {
         let process = processes.current
         let hint = host.withoutSecrets(process.output.hint, of: id)
         switch failure {
+        case .processEnded(.exited(126...127)) where process.launched?.fault != nil:
+            let fault = process.launched?.fault?.description ?? ""
+            return OpenURLError(.launchFailed, "\(id) cannot be started: \(fault)")
         case .processEnded(let exit):
             return OpenURLError(.launchFailed, "\(id) \(exit) before it was ready\(hint)")
         case .nameNotTaken:

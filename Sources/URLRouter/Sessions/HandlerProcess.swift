@@ -24,9 +24,9 @@ final class HandlerProcess {
     var output = ProcessOutput.nowhere
     /// When the router first saw the process, in seconds since 1970.
     var since: UInt64?
-    /// The handler and its program's file as they were at the start; nil if another program or an earlier router
-    /// started the process.
-    var launched: (handler: Handler, version: FileVersion?)?
+    /// The handler and its program's file as they were at the start, with a fault of the file that the kernel did not
+    /// mind; nil if another program or an earlier router started the process.
+    var launched: (handler: Handler, version: FileVersion?, fault: ProgramFault?)?
     /// Names that the process took instead of the handler's, if its launch took too long.
     var otherNames: [BusName] = []
     /// Whether the router has ended the process, or has asked it to exit.
