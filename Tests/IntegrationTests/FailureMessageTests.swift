@@ -107,6 +107,43 @@ import Testing
         #expect(try await router.failure("script:x") == OpenURLError(.launchFailed, exit + hint))
     }
 
+    /// The kernel says of some of these that the script itself does not exist, and `env` exits with 127 for others.
+    @Test(arguments: [
+        ("print(1)\n", "has no '#!' in its first line to name its interpreter; begin it with a line such as "),
+        (
+            "#!/usr/bin/python3\r\nprint(1)\r\n",
+            "has the line ends of Windows (CR LF), so its interpreter is not found; run: "
+        ),
+        (
+            "#!/usr/bin/env python3\r\nprint(1)\r\n",
+            "has the line ends of Windows (CR LF), so its interpreter is not found; run: "
+        ),
+        (
+            "#!/nowhere/no-such-tool\n",
+            "is a script for /nowhere/no-such-tool, which does not exist; install no-such-tool, "
+        ),
+        ("#!/usr/bin/env no-such-tool\n", "is a script for no-such-tool, which is in no directory of PATH; install "),
+        ("", "is empty; build it again"),
+    ])
+    func faultOfTheProgramIsNamed(script: String, fault: String) async throws {
+        let router = try await router(script)
+        defer { router.stop() }
+        let error = try await router.failure("script:x")
+        #expect(error.code == .launchFailed)
+        let program = "\(router.bus.directory.path)/script"
+        #expect(error.message.hasPrefix("\(Self.id) cannot be started: \(program) \(fault)"), "\(error.message)")
+    }
+
+    @Test func commandThatIsNoHandlerHasAdvice() async throws {
+        let advice = "if it is a command that only gets the URL as an argument, name it in OUCommand"
+        for (script, code) in [("exit 0", OpenURLError.Code.launchFailed), ("exec sleep 60", .timedOut)] {
+            let router = try await router("#!/bin/sh\n\(script)\n", ["OULaunchTimeout": 1])
+            let error = try await router.failure("script:x")
+            router.stop()
+            #expect(error.code == code && error.message.hasSuffix("; \(advice)"), "\(error.message)")
+        }
+    }
+
     @Test func launchWithoutTheNameTellsTheNamesThatWereTaken() async throws {
         let id = "com.example.wrong"
         let router = try await RouterProcess { directory in
@@ -120,6 +157,7 @@ import Testing
         let reason =
             "\(id) did not take its name on the bus within 1 second of its start, but took com.example.other"
         #expect(error.message.hasPrefix("\(reason); its process was killed"), "\(error.message)")
+        #expect(error.message.hasSuffix("; give the program the identifier that its manifest has"), "\(error.message)")
     }
 
     // MARK: Crash

@@ -55,7 +55,9 @@ import Testing
             log: session.log.logger
         )
         let error = await failure { () throws(OpenURLError) in try await router.open("hand:1") }
-        #expect(error?.message == "com.example.hand-ler exited with status 0 before it was ready")
+        let fact = "com.example.hand-ler exited with status 0 before it was ready"
+        let advice = "if it is a command that only gets the URL as an argument, name it in OUCommand"
+        #expect(error?.message == "\(fact); \(advice)")
         #expect(try await router.open("app:1").handler == "org.example.My-App.desktop")
 
         var scopes = manager.makeAsyncIterator()

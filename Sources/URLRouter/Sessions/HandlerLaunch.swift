@@ -201,15 +201,23 @@ final class HandlerLaunch {
             let fault = process.launched?.fault?.description ?? ""
             return OpenURLError(.launchFailed, "\(id) cannot be started: \(fault)")
         case .processEnded(let exit):
-            return OpenURLError(.launchFailed, "\(id) \(exit) before it was ready\(hint)")
+            // A program that fails gives the reason itself.
+            let advice: QuotingText = exit == .exited(status: 0) ? Self.commandAdvice : ""
+            return OpenURLError(.launchFailed, "\(id) \(exit) before it was ready\(hint)\(advice)")
         case .nameNotTaken:
+            let advice: QuotingText =
+                process.otherNames.isEmpty
+                ? Self.commandAdvice : "; give the program the identifier that its manifest has"
             return OpenURLError(
                 .timedOut,
                 "\(id) did not take its name on the bus within \(timeLimit.inWords) of its start\(process.otherNamesInWords); "
-                    + "its process was killed\(hint)"
+                    + "its process was killed\(hint)\(advice)"
             )
         }
     }
+
+    private static let commandAdvice: QuotingText =
+        "; if it is a command that only gets the URL as an argument, name it in OUCommand"
 
     private func runError() -> OpenURLError {
         OpenURLError(
