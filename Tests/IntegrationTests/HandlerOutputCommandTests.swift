@@ -1,5 +1,6 @@
 import DBus
 import Foundation
+import Glibc
 import OpenURLBus
 import PrivateBus
 import TestSupport
@@ -13,19 +14,29 @@ import Testing
     /// A router with a command that writes its URL, also while it runs without a journal.
     private func router(_ prepare: (URL) throws -> Void = { _ in }) async throws -> RouterProcess {
         try await RouterProcess { directory in
-            let keys: [String: Any] = [
-                "CFBundleIdentifier": Self.command,
-                "OUCommand": [
-                    "sh", "-c", #"echo "$1"; echo "greeting ${1##*=}" >&2; printf '\033[2Jend\n'"#, "sh", "%u",
-                ],
-                "CFBundleURLTypes": [["CFBundleURLSchemes": ["command"]]],
-            ]
-            let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
-            try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
-            try PropertyListSerialization.data(fromPropertyList: keys, format: .xml, options: 0)
-                .write(to: handlers.appending(path: "\(Self.command).plist"))
+            let script = #"echo "$1"; echo "greeting ${1##*=}" >&2; printf '\033[2Jend\n'"#
+            try Self.write(Self.command, script, scheme: "command", in: directory)
             try prepare(directory)
         }
+    }
+
+    /// Writes the manifest of a command, which is a script of the shell.
+    private static func write(
+        _ id: String,
+        _ script: String,
+        scheme: String,
+        in directory: URL,
+        extra: [String: Any] = [:]
+    ) throws {
+        let keys: [String: Any] = [
+            "CFBundleIdentifier": id, "OUCommand": ["sh", "-c", script, "sh", "%u"],
+            "CFBundleURLTypes": [["CFBundleURLSchemes": [scheme]]],
+        ]
+        let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
+        try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
+        let list = keys.merging(extra) { $1 }
+        try PropertyListSerialization.data(fromPropertyList: list, format: .xml, options: 0)
+            .write(to: handlers.appending(path: "\(id).plist"))
     }
 
     @Test func outputIsWhole() async throws {
@@ -54,6 +65,28 @@ import Testing
         #expect(json.contains(#""latest":{"#) && json.contains(#","output":["command:x?name=World","#), "\(json)")
         // All handlers are still a table.
         #expect(try await router.openurl("status").output.contains("\(Self.command)\t"))
+    }
+
+    /// The command fails after it has taken its URL, so nobody else is told.
+    @Test func laterFailureOfACommandIsShown() async throws {
+        let id = "com.example.late"
+        let router = try await RouterProcess { directory in
+            let script = #"read line < "$HOME/go"; echo "no such note: $1"; exit 4"#
+            try Self.write(id, script, scheme: "late", in: directory, extra: ["OUOpenTimeout": 0.001])
+        }
+        defer { router.stop() }
+        let pipe = "\(router.bus.environment["HOME"] ?? "")/go"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        #expect(try await router.openurl("late:x").status == 0)
+        try #require(try await router.run("timeout", "60", "sh", "-c", "echo > '\(pipe)'").status == 0)
+        let output = try await eventually(try await router.openurl("output", id)) { !$0.errors.isEmpty }
+        let failure = "\(id) exited with status 4, "
+        #expect(output.output == "no such note: late:x\n")
+        #expect(output.errors.hasPrefix("openurl: the latest request failed: \(failure)"), "\(output.errors)")
+        let shown = try await router.openurl("status", id).output
+        let outcome = shown.split(separator: "\n").first { $0.hasPrefix("   Outcome: ") } ?? ""
+        #expect(outcome.contains(failure) && outcome.contains("; it wrote: no such note: late:x; "), "\(shown)")
+        #expect(try await router.openurl("log", "--failed").output.contains(failure))
     }
 
     /// The shell opens the URLs when it has read the lines before, and the last one ends the command, because nobody reads it.

@@ -1,7 +1,9 @@
 import DBus
+import Logging
 import OpenURLBus
 import Reactor
 import SchemeRegistry
+import TestSupport
 import Testing
 
 @testable import URLRouter
@@ -19,6 +21,8 @@ import Testing
     private func router(
         _ body: String,
         settleTime: Duration = .seconds(3600),
+        requests: RequestLog? = nil,
+        log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ change: (inout HandlerManifest) throws -> Void = { _ in }
     ) throws -> URLRouter {
         try desktop.addScript("cmd.sh", body)
@@ -30,7 +34,14 @@ import Testing
         limits.settleTime = settleTime
         limits.openTimeout = .seconds(3600)
         let bus = try FakeHandlers(["com.example.target": ":1.1"])
-        return URLRouter([handler], on: bus, environment: desktop.environment, limits: limits)
+        return URLRouter(
+            [handler],
+            on: bus,
+            environment: desktop.environment,
+            limits: limits,
+            requests: requests,
+            log: log
+        )
     }
 
     private static func failure(of router: URLRouter, _ url: String = "cmd:x") async -> OpenURLError? {
@@ -80,6 +91,49 @@ import Testing
         // The manifest's time limit is longer, so the exit decides.
         let patient = try router("exit 7", settleTime: .zero) { $0.openTimeout = .seconds(3600) }
         #expect(await Self.failure(of: patient)?.code == .declined)
+    }
+
+    /// Opens a URL with a command that takes it, then lets the command end, and returns the log's entry.
+    private func entry(ofCommandThatEnds end: String, _ line: String) async throws -> MonitorEntry {
+        try desktop.addPipe("go")
+        let log = RecordedLog()
+        let requests = RequestLog(path: "\(desktop.path)/log.sqlite", on: try EventLoop(), log: log.logger)
+        let body = #"read line < "$desktop/go"; \#(end)"#
+        let router = try router(body, settleTime: .zero, requests: requests, log: log.logger)
+        #expect(try await router.open("cmd:x").way == .launched)
+        try desktop.write(to: "go")
+        try await eventually(log.lines) { $0.contains { $0.contains("com.example.cmd \(line)") } }
+        await router.storeLog()
+        let entries = await requests.entries(MonitorFilter())
+        #expect(entries.count == 1)
+        return try #require(entries.first)
+    }
+
+    /// A command that fails after it has taken its URL has answered its sender already, so only the log says so.
+    @Test(arguments: [
+        (
+            "echo 'no such note'; exit 4", "exited with status 4, ", OpenURLError.Code.declined,
+            "; it wrote: no such note; its output is in "
+        ),
+        ("kill -SEGV $$", "was ended by signal 11 (Segmentation fault), ", .handlerCrashed, ""),
+    ])
+    func laterFailureIsLogged(end: String, exit: String, code: OpenURLError.Code, hint: String) async throws {
+        let entry = try await entry(ofCommandThatEnds: end, exit)
+        #expect(entry.way == .known(.launched))
+        #expect(entry.error?.name == code.errorName)
+        let message = entry.error?.message ?? ""
+        #expect(message.hasPrefix("com.example.cmd \(exit)"), "\(message)")
+        #expect(message.contains(" after it got the URL\(hint)"), "\(message)")
+    }
+
+    /// The person or the session ends a command that runs for long.
+    @Test(arguments: [
+        ("exit 0", "exited with status 0"), ("kill -TERM $$", "was ended by signal 15"),
+        ("kill -HUP $$", "was ended by signal 1"), ("kill -KILL $$", "was ended by signal 9"),
+    ])
+    func laterEndIsNoFailure(end: String, exit: String) async throws {
+        let entry = try await entry(ofCommandThatEnds: end, exit)
+        #expect(entry.way == .known(.launched) && entry.error == nil, "\(entry)")
     }
 
     /// Two senders' commands write to the same file. No sender may read a line that is about the other's URL.

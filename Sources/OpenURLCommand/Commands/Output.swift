@@ -62,6 +62,9 @@ struct Output: Command {
             throw CommandFailure(.failed, reason, exitStatus: ExitStatus.failure)
         }
         printer.end()
+        if let failure = router.latestFailure(of: id) {
+            invocation.errors.print("the latest request failed: \(failure)")
+        }
         if !printer.hasPrinted, invocation.output.isTerminal { invocation.errors.print("\(id) has written nothing") }
         return 0
     }
@@ -103,6 +106,15 @@ struct Output: Command {
         } catch {
             throw FileError("cannot be watched: \(error)")
         }
+    }
+}
+
+extension RouterClient {
+    /// Returns the message of a handler's latest request if it failed; nil otherwise, or if the log cannot be read.
+    fileprivate func latestFailure(of id: String) -> String? {
+        var filter = MonitorFilter()
+        filter.handler = id
+        return loggedRequest(filter)?.error?.message
     }
 }
 

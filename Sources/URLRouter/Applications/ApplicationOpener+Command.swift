@@ -1,5 +1,6 @@
 internal import DBus
 internal import Desktop
+internal import Glibc
 internal import Logging
 internal import OpenURLBus
 internal import RFC1808
@@ -11,8 +12,8 @@ internal import SchemeRegistry
 ///
 /// A command can answer only by exiting. If it exits at once, exit status 0 means that it has opened the URL, and any
 /// other status that it has not. If it is still running after ``RouterLimits/settleTime``, it has taken the URL. A
-/// handler's command (`OUCommand`) gets the time of `OUOpenTimeout` instead, if the manifest has one, and if it
-/// refuses, its last line is the reason.
+/// handler's command (`OUCommand`) gets the time of `OUOpenTimeout` instead, if the manifest has one. If it refuses, its
+/// last line is the reason. If it fails after that time, its sender has its answer already, and only the log says so.
 extension ApplicationOpener {
     func openWithCommand(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
         let starting = startingCommands[request.id] ?? Shares(limit: limits.commandsPerApplication)
@@ -39,7 +40,7 @@ extension ApplicationOpener {
         await launcher.session.startUpdate()?.value
         if request.isCancelled { throw request.cancellation }
         let started = try await start(request, command)
-        let process = started.handle
+        let (process, start) = (started.handle, ContinuousClock.now)
         // A handler's command may be reading a copy of a file, so keep the copy.
         request.request.wasHandedOver = request.claimant.handler != nil
         commandHops.add(process.pid, hops: request.request.context.hops)
@@ -52,6 +53,7 @@ extension ApplicationOpener {
         switch exit {
         case nil, .unknown:
             request.request.addPhase("open")
+            if request.claimant.handler != nil { reportFailure(of: command, since: start, started.output, request) }
             return request.result(.launched)
         case .exited(status: 0):
             request.request.addPhase("open")
@@ -73,6 +75,24 @@ extension ApplicationOpener {
         case .signalled:
             let words: QuotingText = "\(request.id) \(exit ?? .unknown) after it got the URL"
             throw OpenURLError(.handlerCrashed, words + started.output.hint(isShared: command.sharedOutput))
+        }
+    }
+
+    /// Shows and logs it if a handler's command fails after it has taken the URL.
+    private func reportFailure(
+        of command: StartingCommand,
+        since start: ContinuousClock.Instant,
+        _ output: ProcessOutput,
+        _ request: ApplicationRequest
+    ) {
+        let (id, observed) = (request.id, request.request.observed)
+        command.whenExitedLater { [launcher, log] exit in
+            guard let code = exit.codeOfFailure else { return }
+            let time = start.duration(to: .now).inWords
+            let words: QuotingText = "\(id) \(exit), \(time) after it got the URL"
+            let text = launcher.output.withoutSecrets(words + output.hint(isShared: command.sharedOutput), of: id)
+            log.warning("\(text)", metadata: ["handler": "\(id)"])
+            observed?.end(OpenURLError(code, text))
         }
     }
 
@@ -137,6 +157,8 @@ extension ApplicationOpener {
             )
         } catch .noTerminal {
             throw OpenURLError(.launchFailed, "\(request.id) \(ProgramStart.Failure.noTerminal)")
+        } catch .unusable(let fault) {
+            throw OpenURLError(.launchFailed, "\(request.id) cannot be started: \(fault)")
         } catch {
             throw OpenURLError(error.code, "\(request.id) cannot be started: \(arguments[0]): \(error)")
         }
@@ -157,6 +179,18 @@ extension ApplicationOpener {
             onExit: onExit
         )
     }
-        } catch .unusable(let fault) {
-            throw OpenURLError(.launchFailed, "\(request.id) cannot be started: \(fault)")
+}
+
+extension ProcessExit {
+    /// The error of a command that has taken its URL and ends in this way; nil if nothing went wrong, or if another
+    /// process ended it.
+    fileprivate var codeOfFailure: OpenURLError.Code? {
+        switch self {
+        case .exited(status: 0), .unknown, .signalled(SIGTERM), .signalled(SIGINT), .signalled(SIGHUP),
+            .signalled(SIGKILL), .signalled(SIGPIPE):
+            nil
+        case .exited: .declined
+        case .signalled: .handlerCrashed
+        }
+    }
 }

@@ -15,11 +15,23 @@ final class StartingCommand {
     var process: RunningCommand?
     /// Whether the process has exited.
     var hasEnded = false
+    /// The exit of a command that had taken the URL.
+    private var laterExit: ProcessExit?
+    private var onLaterExit: ((ProcessExit) -> Void)?
 
     func ended(_ exit: ProcessExit) {
-        guard !isDecided else { return }
+        guard !isDecided else {
+            laterExit = exit
+            onLaterExit?(exit)
+            return onLaterExit = nil
+        }
         self.exit = exit
         settled()
+    }
+
+    /// Calls the closure when a command that has taken the URL exits.
+    func whenExitedLater(_ body: @escaping (ProcessExit) -> Void) {
+        if let laterExit { body(laterExit) } else { onLaterExit = body }
     }
 
     func settled() {

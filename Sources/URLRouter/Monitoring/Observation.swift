@@ -67,9 +67,13 @@ final class Observation {
     }
 
     /// Records the end of a request that has no result.
+    ///
+    /// If the request has ended already, it is shown again, and its entry in the log is replaced. This is so for a
+    /// command that has taken the URL and then fails.
     func end(_ error: OpenURLError?) {
         let now = TracePhase.now
-        finish(ObservedRequest.Outcome(microseconds: now > begin ? now - begin : 0, error: error))
+        let way = request.outcome?.way
+        finish(ObservedRequest.Outcome(microseconds: now > begin ? now - begin : 0, way: way, error: error))
     }
 
     private func finish(_ outcome: ObservedRequest.Outcome) {
