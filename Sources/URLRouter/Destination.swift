@@ -191,11 +191,12 @@ extension OpenURLError {
             return
         }
         if let file = registry.brokenManifests[scheme] {
-            self.init(
-                .noHandler,
-                "no handler claims the scheme \(scheme); \(printable(file)) claims it but has errors, which "
-                    + "'openurl check \(quotedForShell(file))' shows"
-            )
+            // A problem of the whole file says all that there is to say.
+            let problem = registry.diagnostics.first { $0.file == file && $0.severity == .error && $0.key == nil }
+            let fact =
+                problem.map { "but \($0.reason)" }
+                ?? "but has errors, which 'openurl check \(quotedForShell(file))' shows"
+            self.init(.noHandler, "no handler claims the scheme \(scheme):; \(printable(file)) claims it, \(fact)")
             return
         }
         self.init(

@@ -14,6 +14,17 @@ package func isLink(_ path: String) -> Bool {
     return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
 }
 
+/// Returns the text of a link, which is the path that it leads to.
+package func linkTarget(of path: String) throws(FileError) -> String {
+    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink(path, &buffer, buffer.count)
+    guard count >= 0 else { throw FileError(code: errno) }
+    guard let target = String(validating: buffer[..<count], as: UTF8.self) else {
+        throw FileError("leads to a path that is not UTF-8")
+    }
+    return target
+}
+
 /// Returns the name of a kind of file, for a message.
 package func fileTypeName(_ status: stat) -> String {
     switch status.st_mode & S_IFMT {

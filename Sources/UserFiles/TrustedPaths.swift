@@ -58,7 +58,7 @@ package struct TrustedPaths: Sendable {
             case S_IFLNK:
                 links += 1
                 guard links <= Self.linkLimit else { throw FileError(code: ELOOP) }
-                let target = try target(ofLink: place)
+                let target = try linkTarget(of: place)
                 place = isAbsolute(target) ? "" : above
                 found = aboveStatus
                 rest += names(onPath: target).reversed()
@@ -96,15 +96,5 @@ package struct TrustedPaths: Sendable {
     private static func isShared(_ found: stat) -> Bool {
         found.st_mode & S_IFMT == S_IFDIR && found.st_mode & S_ISVTX != 0 && found.st_uid == 0
             && found.st_mode & (S_IWGRP | S_IWOTH) != 0
-    }
-
-    private func target(ofLink path: String) throws(FileError) -> String {
-        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink(path, &buffer, buffer.count)
-        guard count >= 0 else { throw FileError(code: errno) }
-        guard let target = String(validating: buffer[..<count], as: UTF8.self) else {
-            throw FileError("leads to a path that is not UTF-8")
-        }
-        return target
     }
 }

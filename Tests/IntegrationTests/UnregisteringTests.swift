@@ -75,7 +75,7 @@ import Testing
         let link = router.bus.directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(Self.id).plist").path
         let failure = try await router.failure("app:2")
         #expect(failure.code == .noHandler)
-        let words = "\(link) claims it but has errors, which 'openurl check \(link)' shows"
+        let words = "\(link) claims it, but is not a property list: "
         #expect(failure.message.contains(words), "\(failure)")
         #expect(try await router.openurl("check", link).status == 65)
         #expect(try await !router.status(of: Self.id).isRegistered)
@@ -95,7 +95,7 @@ import Testing
             try RouterProcess.write(Self.id, [], in: directory, extra: ["OULaunchTimeout": "soon"])
         }
         defer { router.stop() }
-        #expect(try await router.failure("app:1").message.contains("\(Self.id).plist claims it but has errors"))
+        #expect(try await router.failure("app:1").message.contains("\(Self.id).plist claims it, but has errors"))
         #expect(try await router.failure("other:1").message.contains("register one with"))
     }
 

@@ -315,7 +315,11 @@ import UserFiles
         try root.write(list, to: "handlers/other.plist")
         let (found, isGood) = try check("handlers/other.plist")
         #expect(!isGood)
-        #expect(found.count == 1 && found[0].contains("so the file has to be called com.example.app.plist"))
+        let fact = "is com.example.app, which com.example.app.plist declares already; remove one of the two"
+        #expect(found == ["CFBundleIdentifier: \(fact)"])
+        try #require(unlink("\(root.path)/handlers/com.example.app.plist") == 0)
+        let alone = try check("handlers/other.plist").found
+        #expect(alone == ["CFBundleIdentifier: is com.example.app, so the file has to be called com.example.app.plist"])
     }
 
     /// The check says of a fixed scheme what the registration says, and does not advise to choose the handler.
@@ -381,9 +385,10 @@ import UserFiles
             #expect(throws: RegistrationError.missing("\(root.path)/\(name)")) { try check(name) }
         }
         try root.write([], to: "x.txt")
-        #expect(throws: RegistrationError.notAHandler("\(root.path)/x.txt")) { try check("x.txt") }
+        #expect(throws: RegistrationError.notAHandler("\(root.path)/x.txt", containing: [])) { try check("x.txt") }
         // A link without a target is there, and its fault is one of the manifest.
         try #require(symlink("nothing.plist", "\(root.path)/lost.plist") == 0)
-        #expect(try check("lost.plist") == ([": does not exist"], false))
+        let reason = "leads to nothing.plist, which was moved or removed; register it where it is now, or unregister it"
+        #expect(try check("lost.plist") == ([": \(reason)"], false))
     }
 }

@@ -100,6 +100,39 @@ struct ManifestRegistrationTests {
         #expect(load().schemes.map(\.rawValue) == ["old"])
     }
 
+    /// A project that was moved is registered again like a new one.
+    @Test func registrationThatLeadsNowhereIsReplaced() throws {
+        try install("old", manifest("com.acme.todolist", schemes: ["old"]))
+        _ = try register("opt/old.plist")
+        try FileManager.default.moveItem(atPath: "\(root.path)/opt/old.plist", toPath: "\(root.path)/opt/moved.plist")
+        let link = "\(root.path)/\(handlers)/com.acme.todolist.plist"
+        let reason =
+            "leads to \(root.path)/opt/old.plist, which was moved or removed; register it where it is now, or unregister it"
+        #expect(load().diagnostics.map(\.description) == ["\(link): \(reason)"])
+        #expect(try register("opt/moved.plist").change == .replaced(path: "\(root.path)/opt/old.plist"))
+        #expect(load().schemes.map(\.rawValue) == ["old"])
+        #expect(load().diagnostics.isEmpty)
+    }
+
+    @Test func directoryNamesTheHandlersInIt() throws {
+        try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/com.acme.todolist.plist")
+        try root.write("", to: "opt/README.md")
+        let file = "\(root.path)/opt/com.acme.todolist.plist"
+        let error = #expect(throws: RegistrationError.self) { try register("opt") }
+        let fact = "\(root.path)/opt is neither a bundle (Name.app) nor a manifest (Name.plist)"
+        #expect(error?.description == "\(fact); register \(file)")
+    }
+
+    @Test(arguments: [
+        ("Todo.app/README", "a bundle has its manifest here"),
+        ("Todo.app/Contents/Info.plist", "move the files of the folder Contents here"),
+    ])
+    func bundleWithoutAManifestSaysWhereItBelongs(file: String, advice: String) throws {
+        try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/\(file)")
+        let error = #expect(throws: RegistrationError.self) { try register("opt/Todo.app") }
+        #expect(error?.description == "\(root.path)/opt/Todo.app/Info.plist: does not exist; \(advice)")
+    }
+
     @Test func handlerOfTheSystemIsShadowedOnDemandOnly() throws {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "system/com.acme.todolist.plist")
         try install("new", manifest("com.acme.todolist", schemes: ["new"]))
@@ -365,8 +398,12 @@ struct ManifestRegistrationTests {
         let registry = load()
         #expect(throws: RegistrationError.relativePath("a.plist")) { try directories.register("a.plist", in: registry) }
         #expect(throws: RegistrationError.pathHoldsNUL) { try directories.register("/a\0.plist", in: registry) }
-        #expect(throws: RegistrationError.notAHandler("/bin/sh")) { try directories.register("/bin/sh", in: registry) }
-        #expect(throws: RegistrationError.notAHandler("/")) { try directories.register("//", in: registry) }
+        #expect(throws: RegistrationError.notAHandler("/bin/sh", containing: [])) {
+            try directories.register("/bin/sh", in: registry)
+        }
+        #expect(throws: RegistrationError.notAHandler("/", containing: [])) {
+            try directories.register("//", in: registry)
+        }
         #expect(
             throws: RegistrationError.missing("/no.app")
         ) {

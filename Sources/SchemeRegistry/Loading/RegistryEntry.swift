@@ -65,10 +65,12 @@ struct RegistryEntry {
                 try manifest(resolved: resolved, isLink: isLink, from: &files, now: now)
             }
         if let name, form == .manifest, name != form.entryName(of: manifest.identifier) {
-            throw invalid(
-                key: "CFBundleIdentifier",
-                "is \(manifest.identifier), so the file has to be called \(form.entryName(of: manifest.identifier))"
-            )
+            let right = form.entryName(of: manifest.identifier)
+            let sibling = "\(parentDirectory(of: path))/\(right)"
+            let fact =
+                UserFiles.isLink(sibling) || isRegularFile(sibling)
+                ? "which \(right) declares already; remove one of the two" : "so the file has to be called \(right)"
+            throw invalid(key: "CFBundleIdentifier", "is \(manifest.identifier), \(fact)")
         }
         let handler = Handler(
             manifest: manifest,
@@ -111,7 +113,7 @@ struct RegistryEntry {
             let status = try status.get()
             let date = RegistrationDate(modificationOf: status)
             let isLink = status.st_mode & S_IFMT == S_IFLNK
-            let target = isLink ? try UserFiles.status(of: path, followingLinks: true) : status
+            let target = isLink ? try statusOfTarget() : status
             let expected = form == .bundle ? S_IFDIR : S_IFREG
             guard target.st_mode & S_IFMT == expected else {
                 throw FileError("is \(fileTypeName(target)), not \(form == .bundle ? "a directory" : "a file")")
@@ -120,6 +122,19 @@ struct RegistryEntry {
             return (try resolvedPath(path), date, isLink)
         } catch {
             throw InvalidEntry(diagnostics: [Diagnostic(severity: .error, file: path, reason: error.reason)])
+        }
+    }
+
+    /// Returns the status of the file that a registration leads to.
+    private func statusOfTarget() throws(FileError) -> stat {
+        do throws(FileError) {
+            return try UserFiles.status(of: path, followingLinks: true)
+        } catch {
+            guard error.isAbsence else { throw error }
+            let target = printable(try linkTarget(of: path))
+            throw FileError(
+                "leads to \(target), which was moved or removed; register it where it is now, or unregister it"
+            )
         }
     }
 
@@ -147,7 +162,7 @@ struct RegistryEntry {
         do throws(FileError) {
             var file = resolved
             if form == .bundle {
-                file = try resolvedPath("\(resolved)/\(HandlerForm.bundleManifest)")
+                file = try resolvedManifest(of: resolved)
                 guard isBelow(file, resolved) else { throw FileError("is a link that leads out of the bundle") }
                 try files.trust?.check(file)
             }
@@ -160,6 +175,21 @@ struct RegistryEntry {
         case .manifest(let manifest): return manifest
         case .invalid(let problems):
             throw InvalidEntry(diagnostics: problems.map { diagnostic(.error, key: $0.key, $0.reason) })
+        }
+    }
+
+    private func resolvedManifest(of bundle: String) throws(FileError) -> String {
+        do throws(FileError) {
+            return try resolvedPath("\(bundle)/\(HandlerForm.bundleManifest)")
+        } catch {
+            guard error.isAbsence else { throw error }
+            // A bundle of macOS has it here.
+            let isInContents = isRegularFile("\(bundle)/Contents/\(HandlerForm.bundleManifest)")
+            throw FileError(
+                isInContents
+                    ? "does not exist; move the files of the folder Contents here"
+                    : "does not exist; a bundle has its manifest here"
+            )
         }
     }
 

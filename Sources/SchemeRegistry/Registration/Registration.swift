@@ -33,8 +33,8 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
     case pathHoldsNUL
     /// There is nothing at the path.
     case missing(String)
-    /// The file's name ends neither in `.app` nor in `.plist`.
-    case notAHandler(String)
+    /// The file's name ends neither in `.app` nor in `.plist`. If it is a directory, these of its files could be meant.
+    case notAHandler(String, containing: [String])
     /// The manifest is invalid.
     case invalid([Diagnostic])
     /// The manifest changed while it was being registered.
@@ -58,8 +58,10 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
         case .relativePath(let path): "\(printable(path)) is a relative path; give an absolute one"
         case .pathHoldsNUL: "the path holds a NUL byte"
         case .missing(let path): "\(printable(path)): does not exist"
-        case .notAHandler(let path):
-            "\(printable(path)) is neither a bundle (Name.app) nor a manifest (Name.plist); register one of these"
+        case .notAHandler(let path, let files):
+            "\(printable(path)) is neither a bundle (Name.app) nor a manifest (Name.plist); "
+                + (files.isEmpty
+                    ? "register one of these" : "register \(files.map(printable).joined(separator: " or "))")
         case .invalid(let diagnostics): diagnostics.map(\.description).joined(separator: "\n")
         case .changed(let path): "\(printable(path)) changed while it was being registered; register it again"
         case .fixedHandler(let id): "\(id) is a fixed system handler; choose another CFBundleIdentifier"

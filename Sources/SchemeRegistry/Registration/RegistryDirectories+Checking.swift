@@ -23,7 +23,7 @@ extension RegistryDirectories {
         guard !path.utf8.contains(0) else { throw .pathHoldsNUL }
         let path = normalizedPath(path)
         try checkPresence(of: path)
-        guard let form = HandlerForm(name: path) else { throw .notAHandler(path) }
+        guard let form = HandlerForm(name: path) else { throw notAHandler(path) }
         let entry = RegistryEntry(path: path, form: form)
         let contents = findings(inManifestOf: entry)
         let handler: Handler
@@ -75,7 +75,7 @@ extension RegistryDirectories {
         return nil
     }
 
-    private func exists(_ entry: String) -> Bool {
+    func exists(_ entry: String) -> Bool {
         do throws(FileError) {
             _ = try status(of: entry, followingLinks: false)
             return true

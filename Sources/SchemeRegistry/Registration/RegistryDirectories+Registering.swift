@@ -57,7 +57,8 @@ extension RegistryDirectories {
         var change = Registration.Change.unchanged
         if links != [name: path] {
             let replaced = links.min { $0.key < $1.key }?.value ?? previous?.path
-            if let replaced, !isReplacing, previous?.path != found.handler.path {
+            // A registration that leads nowhere protects nothing: often it is that of the same handler, before a move.
+            if let replaced, !isReplacing, previous?.path != found.handler.path, exists(replaced) {
                 throw .registered(id, by: previous?.path ?? replaced, instead: path)
             }
             try changing { () throws(LinkDirectoryError) in
@@ -85,7 +86,7 @@ extension RegistryDirectories {
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
         guard let form = HandlerForm(name: path) else {
             try checkPresence(of: path)
-            throw .notAHandler(path)
+            throw notAHandler(path)
         }
         guard user != nil else { throw .noUserDirectory }
         try checkPresence(of: path)
@@ -101,6 +102,17 @@ extension RegistryDirectories {
             _ = try status(of: path, followingLinks: false)
         } catch {
             if error.isAbsence { throw .missing(path) }
+        }
+    }
+
+    /// Returns the error of a path whose name is not that of a handler.
+    func notAHandler(_ path: String) -> RegistrationError {
+        do throws(FileError) {
+            let names = try names(inDirectory: path) ?? []
+            let files = names.map { String(decoding: $0, as: UTF8.self) }.filter { HandlerForm(name: $0) != nil }
+            return .notAHandler(path, containing: files.prefix(3).map { "\(path)/\($0)" })
+        } catch {
+            return .notAHandler(path, containing: [])
         }
     }
 

@@ -16,9 +16,13 @@ extension RouterClient {
         }
     }
 
-    /// Adds the identifier that was probably meant to the failure of a request for a handler.
+    /// Adds the identifier that was probably meant to the failure of a request for a handler. If the handler's manifest
+    /// cannot be used, the failure says so.
     package func suggestingHandler(for id: String, _ failure: CommandFailure) -> CommandFailure {
         guard failure.name == OpenURLError.Code.noHandler.errorName else { return failure }
+        if let problem = problem(ofManifest: id) {
+            return CommandFailure(failure.name, "\(id) cannot be used: \(problem)", exitStatus: failure.exitStatus)
+        }
         return suggesting(insteadOf: id, "", failure) { () throws(CommandFailure) in
             try call(RegistryInterface.listHandlers, Empty(), timeout: Self.limit).map(\.id)
         }
@@ -28,6 +32,17 @@ extension RouterClient {
     /// one, and otherwise the scheme.
     package func suggestingName(for url: String, _ handler: String?, _ failure: CommandFailure) -> CommandFailure {
         handler.map { suggestingHandler(for: $0, failure) } ?? suggestingScheme(for: url, failure)
+    }
+
+    /// Returns why the manifest of an identifier cannot be used; nil if there is none, or if it can.
+    private func problem(ofManifest id: String) -> String? {
+        do throws(CommandFailure) {
+            let findings = try call(RegistryInterface.check, id, timeout: Self.limit)
+            guard let error = findings.first(where: { $0.severity == .known(.error) }) else { return nil }
+            return [error.file, error.key, error.message].compactMap(\.self).joined(separator: ": ")
+        } catch {
+            return nil
+        }
     }
 
     private func suggesting(

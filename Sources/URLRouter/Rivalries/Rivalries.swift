@@ -21,7 +21,9 @@ struct Rivalries {
     /// there are none.
     var expected: [String] {
         guard registry[handler.id]?.path != handler.path else { return [] }
-        let other = registry[handler.id].map { "\(handler.id) is registered already, as \($0.path)" }
+        let other = registry[handler.id].map {
+            "\(handler.id) is registered already, as \($0.path); 'openurl register --replace' puts this one in its place"
+        }
         return [other].compactMap { $0 }
             + handler.schemes.compactMap { scheme in
                 guard let winner = winner(insteadOfHandlerFor: scheme) else { return nil }

@@ -22,14 +22,15 @@ extension HostileFile {
         }
         let leadsOut = "is a link that leads out of the handler's directory; give an absolute path"
         let isBundle = "is a link that leads out of the bundle"
-        return placeholders(info, directory: "is a directory, not a file", limit: 1 << 20).map { file in
+        let lost = "does not exist; a bundle has its manifest here"
+        return placeholders(info, directory: "is a directory, not a file", lost: lost, limit: 1 << 20).map { file in
             var file = file
             if file.name == info("device") || file.name == info("random") { file.problem = isBundle }
             return file
         } + [
             node(info("socket"), S_IFSOCK, "is a socket, not a file"),
             link(bundle("looping"), to: bundle("looping"), "is part of a cycle of links"),
-            link(bundle("lost"), to: "/nowhere", "does not exist"),
+            link(bundle("lost"), to: "/nowhere", "leads to /nowhere, which was moved or removed..."),
             text(bundle("file"), "no directory", "is a file, not a directory"),
             link(bundle("null"), to: "/dev/null", "is a device, not a directory"),
             link(info("passwd"), to: "/etc/passwd", isBundle),

@@ -6,7 +6,7 @@ import Testing
 /// Desktop entries for the applications' directory. No entry may make a shell evaluate the text that creates `canary`.
 extension HostileFile {
     static func entries(canary: String) -> [HostileFile] {
-        placeholders({ "hostile-\($0).desktop" }, directory: nil, limit: 1 << 20)
+        placeholders({ "hostile-\($0).desktop" }, directory: nil, lost: "does not exist", limit: 1 << 20)
             + [node("hostile-socket.desktop", S_IFSOCK, "is a socket, not a file")]
             + commands(canary) + badCommands + badEntries(canary) + halfEntries + badNames
     }

@@ -29,7 +29,8 @@ extension HostileFile {
     }
 
     static func manifests(canary: String) -> [HostileFile] {
-        placeholders(file, directory: "is a directory, not a file", limit: 1 << 20)
+        let lost = "leads to ../nowhere, which was moved or removed..."
+        return placeholders(file, directory: "is a directory, not a file", lost: lost, limit: 1 << 20)
             + [
                 node(file("socket"), S_IFSOCK, "is a socket, not a file"),
                 text("unrelated.txt", "not a manifest", nil),
@@ -122,7 +123,11 @@ extension HostileFile {
                 "com.hostile.another",
                 "is com.hostile.another, so the file has to be called \(file("another"))"
             ),
-            bad("good", "com.example.good", "is com.example.good, so the file has to be called com.example.good.plist"),
+            bad(
+                "good",
+                "com.example.good",
+                "is com.example.good, which com.example.good.plist declares already; remove one of the two"
+            ),
             text(
                 file("anonymous"),
                 "<plist><dict><key>CFBundleExecutable</key><string>/bin/true</string></dict></plist>",

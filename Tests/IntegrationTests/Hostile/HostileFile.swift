@@ -58,7 +58,9 @@ struct HostileFile: Sendable {
     }
 
     /// Returns links, devices and other objects that can stand in place of any file.
-    static func placeholders(_ name: (String) -> String, directory problem: String?, limit: Int) -> [HostileFile] {
+    static func placeholders(_ name: (String) -> String, directory problem: String?, lost: String, limit: Int)
+        -> [HostileFile]
+    {
         var files = [
             link(name("cycle"), to: "\(name("cycle").split(separator: "/").last ?? "")", "is part of a cycle of links"),
             link(
@@ -71,7 +73,7 @@ struct HostileFile: Sendable {
                 to: "\(name("circle").split(separator: "/").last ?? "")",
                 "is part of a cycle of links"
             ),
-            link(name("dangling"), to: "../nowhere", "does not exist"),
+            link(name("dangling"), to: "../nowhere", lost),
             link(name("device"), to: "/dev/zero", "is a device, not a file"),
             link(name("random"), to: "/dev/urandom", "is a device, not a file"),
             node(name("fifo"), S_IFIFO, "is a FIFO, not a file"),
