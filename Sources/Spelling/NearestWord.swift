@@ -1,9 +1,10 @@
 extension String {
     /// Returns the word that this text was most likely meant to be; nil if none is near enough.
     ///
-    /// The distance counts inserted, missing and changed bytes, and exchanges of two neighbours. A string of three to
-    /// five bytes may have one mistake, a longer one two. Case does not count for ASCII letters, so the same word in
-    /// another case is the nearest. If a string has fewer than three or more than 64 bytes, nothing is near it.
+    /// The distance counts inserted, missing and changed bytes, and exchanges of two neighbours. A text of three to
+    /// five bytes may have one mistake, a longer one two, and one of 20 bytes or more three. Case does not count for
+    /// ASCII letters, so the same word in another case is the nearest. If a text has fewer than three or more than 64
+    /// bytes, nothing is near it.
     ///
     /// - Parameter words: the words, without the text itself. If two are at the same distance, the first one is
     ///   returned.
@@ -11,7 +12,7 @@ extension String {
         let text = lowercasedBytes(self)
         guard (3...64).contains(text.count) else { return nil }
         var nearest: (word: String, distance: Int)?
-        let limit = text.count < 6 ? 1 : 2
+        let limit = text.count < 6 ? 1 : text.count < 20 ? 2 : 3
         for word in words where word != self {
             guard abs(word.utf8.count - text.count) <= limit else { continue }
             let distance = mistakes(between: text, and: lowercasedBytes(word))

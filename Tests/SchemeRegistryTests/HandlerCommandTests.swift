@@ -49,7 +49,7 @@ import UserFiles
     @Test(
         arguments: [
             (["OUCommand": []], "is empty"),
-            (["OUCommand": "cat %u"], "is a string, not an array"),
+            (["OUCommand": "cat %u"], "is a string, not an array; write <array> and </array> around it"),
             (
                 ["OUCommand": ["cat", "%x"]],
                 "has an unknown code in '%x'; the codes are %u for the URL and %f for a file, and %% is a percent sign"

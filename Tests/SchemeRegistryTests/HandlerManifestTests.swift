@@ -115,13 +115,16 @@ struct HandlerManifestTests {
             ("CFBundleExecutable", "", "CFBundleExecutable", "is empty"),
             ("CFBundleExecutable", "a\0b", "CFBundleExecutable", "holds U+0000"),
             ("CFBundleExecutable", ["a"], "CFBundleExecutable", "is an array, not a string"),
-            ("OUArguments", "-a", "OUArguments", "is a string, not an array"),
+            ("OUArguments", "-a", "OUArguments", "is a string, not an array; write <array> and </array> around it"),
             ("OUArguments", ["a", 1], "OUArguments[1]", "is an integer, not a string"),
             ("OUArguments", ["a\0"], "OUArguments[0]", "holds U+0000"),
             ("CFBundleName", "a\u{1B}[31m", "CFBundleName", "holds U+001B"),
             ("CFBundleDisplayName", "a\nb", "CFBundleDisplayName", "holds U+000A"),
             ("CFBundleVersion", 1.5, "CFBundleVersion", "is a real number, not a string"),
-            ("CFBundleURLTypes", [:], "CFBundleURLTypes", "is a dictionary, not an array"),
+            (
+                "CFBundleURLTypes", [:], "CFBundleURLTypes",
+                "is a dictionary, not an array; write <array> and </array> around it"
+            ),
             ("CFBundleURLTypes", ["a"], "CFBundleURLTypes[0]", "is a string, not a dictionary"),
             ("CFBundleURLTypes", [[:]], "CFBundleURLTypes[0].CFBundleURLSchemes", "is missing"),
             ("CFBundleURLTypes", [["CFBundleURLSchemes": []]], "CFBundleURLTypes[0].CFBundleURLSchemes", "is empty"),
@@ -152,7 +155,8 @@ struct HandlerManifestTests {
             ),
             (
                 "CFBundleDocumentTypes", [["LSItemContentTypes": "public.text"]],
-                "CFBundleDocumentTypes[0].LSItemContentTypes", "is a string, not an array"
+                "CFBundleDocumentTypes[0].LSItemContentTypes",
+                "is a string, not an array; write <array> and </array> around it"
             ),
             (
                 "CFBundleDocumentTypes", [["LSItemContentTypes": ["png"]]],
@@ -244,9 +248,12 @@ struct HandlerManifestTests {
             ("OUEnvironment", [["A": "b"]], "OUEnvironment", "is an array, not a dictionary"),
             ("OUEnvironment", ["A": 1], "OUEnvironment.A", "is an integer, not a string"),
             ("OUEnvironment", ["A": "b\0"], "OUEnvironment.A", "holds U+0000"),
-            ("OUEnvironment", ["A=B": "c"], "OUEnvironment.A=B", "is not a valid name for an environment variable"),
-            ("OUEnvironment", ["": "c"], "OUEnvironment.", "is not a valid name for an environment variable"),
-            ("OUAllowedSources", "*", "OUAllowedSources", "is a string, not an array"),
+            ("OUEnvironment", ["A=B": "c"], "OUEnvironment.A=B", "is not a name of an environment variable"),
+            ("OUEnvironment", ["": "c"], "OUEnvironment.", "is not a name of an environment variable"),
+            (
+                "OUAllowedSources", "*", "OUAllowedSources",
+                "is a string, not an array; write <array> and </array> around it"
+            ),
             (
                 "OUAllowedSources", ["**"], "OUAllowedSources[0]",
                 "holds '*'; a bundle identifier is made of letters, digits, '-', '_' and '.'"

@@ -50,6 +50,9 @@ import UserFiles
     @Test(arguments: [
         ("OUReech", "OUReach"), ("CFBundleURLType", "CFBundleURLTypes"), ("CFBundleIdentifer", "CFBundleIdentifier"),
         ("OUarguments", "OUArguments"), ("CFBundleexecutable", "CFBundleExecutable"),
+        ("CFBundleUrlTypes", "CFBundleURLTypes"), ("LSApplicationQuerySchemes", "LSApplicationQueriesSchemes"),
+        ("Executable", "CFBundleExecutable"), ("URLTypes", "CFBundleURLTypes"), ("OUDelay", "OUSuspendDelay"),
+        ("OUTimeout", "OULaunchTimeout or OUOpenTimeout or OUTransitionTimeout"),
     ])
     func misspeltKeyHasItsLineAndTheNearestKey(key: String, known: String) {
         let reason = "is not a known key and is ignored; did you mean \(known)?"
@@ -76,6 +79,22 @@ import UserFiles
         #expect(
             findings(inner)
                 == ["W m.plist:9: CFBundleURLTypes[0].OUAsk: is ignored here; it belongs in the manifest itself"]
+        )
+    }
+
+    @Test func keyThatIsNeitherOwnNorApplesIsAWarning() {
+        #expect(
+            findings(claims + "<key>MimeType</key><string>x</string>") == [
+                "W m.plist:8: MimeType: is not a known key and is ignored"
+            ]
+        )
+    }
+
+    @Test func filesAreAlwaysOpenedInTheirPlace() {
+        #expect(
+            findings(claims + "<key>LSSupportsOpeningDocumentsInPlace</key><true/>") == [
+                "W m.plist:8: LSSupportsOpeningDocumentsInPlace: has no effect here; a handler opens every file in its place"
+            ]
         )
     }
 
@@ -163,7 +182,11 @@ import UserFiles
     @Test func textThatIsNoManifestIsAnError() {
         #expect(findings("<key>").count == 1)
         let found = ManifestCheck.findings(in: Array("hello".utf8), of: "m.plist")
-        #expect(found.map(\.description) == ["m.plist: is neither an XML nor a binary property list"])
+        #expect(
+            found.map(\.description) == [
+                "m.plist: is neither an XML nor a binary property list; 'openurl new' writes a manifest to begin with"
+            ]
+        )
     }
 
     /// The decoder itself names line 1 for each of these.
@@ -185,6 +208,23 @@ import UserFiles
         let moved = ManifestCheck.findings(in: Array(text.utf8), of: "m.plist")
         // A comment without an end begins a comment that ends later.
         if !body.contains("without an end") { #expect(moved.first?.line == line + 1, "\(moved)") }
+    }
+
+    @Test(arguments: [
+        ("<key>a</key><string>R & D</string>", "write '&' as &amp; and '<' as &lt;"),
+        ("<key>a<key><string/>", "a tag before it is not closed"),
+        ("<key>a</key><true/><true/>", "each value follows a <key>"),
+        ("<key>a</key><text>b</text>", "a value is a <string>, an <array>, "),
+    ])
+    func brokenXMLHasAdvice(body: String, advice: String) {
+        #expect(findings(body).first?.contains("; \(advice)") == true, "\(findings(body))")
+    }
+
+    @Test(arguments: [("", "but empty"), ("{\"a\": 1}", "but JSON")])
+    func otherFormatIsNamed(text: String, kind: String) {
+        let found = ManifestCheck.findings(in: Array(text.utf8), of: "m.plist").map(\.reason)
+        let advice = "'openurl new' writes a manifest to begin with"
+        #expect(found == ["is neither an XML nor a binary property list, \(kind); \(advice)"])
     }
 
     @Test func brokenTextHasItsLine() {
@@ -308,6 +348,26 @@ import UserFiles
         #expect(try check("com.example.app.plist", searchPath: "\(root.path)/bin:/bin").found.isEmpty)
     }
 
+    /// The advice is about the text in the manifest, because the program is nowhere.
+    @Test(arguments: [
+        ("~/handler", "does not exist; no shell reads this text, so write the whole path"),
+        ("$HOME/handler", "does not exist; no shell reads this text, so write the whole path"),
+        (
+            "python3 handler.py",
+            "is in no directory of PATH; the spaces count as part of the name, so write the arguments as OUArguments"
+        ),
+        ("/bin/sh -e", "does not exist; the spaces count as part of the name, so write the arguments as OUArguments"),
+        ("run", "is in no directory of PATH; the manifest's folder has it, so write ./run"),
+        ("/old/project/run", "does not exist; the manifest's folder has it, so write ./run"),
+        ("build/nothing", "does not exist; give an absolute path"),
+    ])
+    func textThatNamesNoProgramHasAdvice(text: String, sentence: String) throws {
+        try root.write("#!/bin/sh\n", to: "run", mode: 0o755)
+        try install(text)
+        let found = try check("com.example.app.plist").found
+        #expect(found.count == 1 && found[0].hasSuffix("\(text) \(sentence)"), "\(found)")
+    }
+
     @Test func entryOfTheDirectoryIsCheckedAsOne() throws {
         let list = try manifest("com.example.app", executable: "/bin/sh").encoded()
         try root.write(list, to: "handlers/com.example.app.plist")
@@ -352,26 +412,6 @@ import UserFiles
         list["OUFixd"] = true
         try root.write(try list.encoded(), to: "com.example.app.plist")
         let (found, isGood) = try check("com.example.app.plist")
-    /// The advice is about the text in the manifest, because the program is nowhere.
-    @Test(arguments: [
-        ("~/handler", "does not exist; no shell reads this text, so write the whole path"),
-        ("$HOME/handler", "does not exist; no shell reads this text, so write the whole path"),
-        (
-            "python3 handler.py",
-            "is in no directory of PATH; the spaces count as part of the name, so write the arguments as OUArguments"
-        ),
-        ("/bin/sh -e", "does not exist; the spaces count as part of the name, so write the arguments as OUArguments"),
-        ("run", "is in no directory of PATH; the manifest's folder has it, so write ./run"),
-        ("/old/project/run", "does not exist; the manifest's folder has it, so write ./run"),
-        ("build/nothing", "does not exist; give an absolute path"),
-    ])
-    func textThatNamesNoProgramHasAdvice(text: String, sentence: String) throws {
-        try root.write("#!/bin/sh\n", to: "run", mode: 0o755)
-        try install(text)
-        let found = try check("com.example.app.plist").found
-        #expect(found.count == 1 && found[0].hasSuffix("\(text) \(sentence)"), "\(found)")
-    }
-
         #expect(!isGood)
         #expect(
             found == [

@@ -32,6 +32,8 @@ struct BundleIdentifierTests {
         #expect("\(BundleIdentifier.ParseError.forbiddenCharacter("\u{202E}"))".contains("U+202E"))
         #expect("\(BundleIdentifier.ParseError.forbiddenCharacter("\u{1B}"))".contains("U+001B"))
         #expect("\(BundleIdentifier.ParseError.forbiddenCharacter("/"))".contains("'/'"))
+        let colon = "\(Scheme.ParseError.forbiddenCharacter(":"))"
+        #expect(colon == "holds ':'; write only the part of a URL before the ':'")
     }
 }
 

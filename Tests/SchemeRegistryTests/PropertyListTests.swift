@@ -51,8 +51,8 @@ struct PropertyListTests {
 
     @Test(
         arguments: [
-            ("", .unknownFormat), ("{ a = b; }", .unknownFormat), (#"{"a": 1}"#, .unknownFormat),
-            ("bplist", .unknownFormat),
+            ("", .unknownFormat("empty")), ("\n ", .unknownFormat("empty")), ("{ a = b; }", .unknownFormat(nil)),
+            (#" {"a": 1}"#, .unknownFormat("JSON")), ("bplist", .unknownFormat(nil)),
             ("<string>a\0</string>", .containsNUL),
         ] as [(String, PropertyListError)]
     )
@@ -63,7 +63,9 @@ struct PropertyListTests {
     @Test func xmlThatIsNotUTF8IsRefused() {
         #expect(throws: PropertyListError.notUTF8) { try PropertyListValue(bytes: xml("<string>") + [0xFF]) }
         let utf16 = Array("<string>a</string>".utf16).flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
-        #expect(throws: PropertyListError.unknownFormat) { try PropertyListValue(bytes: [0xFF, 0xFE] + utf16) }
+        #expect(throws: PropertyListError.unknownFormat("text in UTF-16")) {
+            try PropertyListValue(bytes: [0xFF, 0xFE] + utf16)
+        }
     }
 
     @Test(arguments: [

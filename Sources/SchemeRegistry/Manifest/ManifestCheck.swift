@@ -158,8 +158,14 @@ public enum ManifestCheck {
             let destination = place == .manifest ? "the manifest itself" : "an entry of \(place.rawValue)"
             return "is ignored here; it belongs in \(place == .tags ? place.rawValue : destination)"
         }
-        if let near = key.nearest(in: keys.known) { return "is not a known key and is ignored; did you mean \(near)?" }
-        return key.hasPrefix("OU") ? "is not a known key and is ignored" : nil
+        let reason = "is not a known key and is ignored"
+        if let near = key.nearest(in: keys.known) { return "\(reason); did you mean \(near)?" }
+        guard (4...64).contains(key.utf8.count) else { return key.hasPrefix("OU") ? reason : nil }
+        let end = asciiLowercased(key.hasPrefix("OU") ? String(key.dropFirst(2)) : key)
+        let meant = keys.known.filter { asciiLowercased($0).hasSuffix(end) }
+        if !meant.isEmpty { return "\(reason); did you mean \(meant.joined(separator: " or "))?" }
+        // Apple's keys begin with two capital letters.
+        return key.hasPrefix("OU") || key.prefix(2).contains { !$0.isUppercase } ? reason : nil
     }
 
     // MARK: Modes

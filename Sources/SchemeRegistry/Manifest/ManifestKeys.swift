@@ -54,6 +54,7 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
             [
                 "CFBundleIcons": "CFBundleIconFile names the icon",
                 "CFBundleIconFiles": "CFBundleIconFile names the icon",
+                "LSSupportsOpeningDocumentsInPlace": "a handler opens every file in its place",
                 "UIRequiredDeviceCapabilities": "a handler runs on every machine that it is installed on",
             ]
         case .documentType: ["CFBundleTypeIconFiles": "the desktop's theme has the icons of files"]

@@ -45,7 +45,7 @@ final class ManifestReader {
             return nil
         }
         guard case .array(let elements) = list else {
-            report(key, "is \(list.typeName), not an array")
+            report(key, list.isNotAnArray)
             return nil
         }
         if elements.isEmpty, !allowsEmpty { report(key, "is empty") }
@@ -150,9 +150,17 @@ extension PropertyListValue {
         return text
     }
 
+    /// The reason to refuse a value in the place of an array.
+    var isNotAnArray: String {
+        switch self {
+        case .string, .dictionary: "is \(typeName), not an array; write <array> and </array> around it"
+        default: "is \(typeName), not an array"
+        }
+    }
+
     /// Returns the elements of an array of strings, for the command line of a program.
     func strings() throws -> [String] {
-        guard case .array(let elements) = self else { throw WrongValue(description: "is \(typeName), not an array") }
+        guard case .array(let elements) = self else { throw WrongValue(description: isNotAnArray) }
         return try elements.map { try $0.string(allowing: .anything) }
     }
 

@@ -2,8 +2,8 @@ internal import UserFiles
 
 /// Why the registry rejects the bytes of a property list.
 enum PropertyListError: Error, Hashable, CustomStringConvertible {
-    /// The bytes begin neither with `bplist00` nor with `<`.
-    case unknownFormat
+    /// The bytes begin neither with `bplist00` nor with `<`. The text says what they are; nil if it is not known.
+    case unknownFormat(String?)
     /// The XML is not UTF-8.
     case notUTF8
     /// The XML contains a NUL byte.
@@ -21,7 +21,9 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .unknownFormat: "is neither an XML nor a binary property list"
+        case .unknownFormat(let kind):
+            "is neither an XML nor a binary property list\(kind.map { ", but \($0)" } ?? ""); "
+                + "'openurl new' writes a manifest to begin with"
         case .notUTF8: "is not UTF-8"
         case .containsNUL: "holds a NUL byte"
         case .tooManyContainers:
@@ -30,7 +32,28 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
             "holds more than \(PropertyListLimits.values) values or \(PropertyListLimits.payload) bytes of them"
         case .tooManyMarks: "holds more than \(PropertyListLimits.marks) combining marks and references to characters"
         case .corrupt(let what): "is a damaged binary property list: \(what)"
-        case .malformed(let reason): "is not a property list: \(printable(reason))"
+        case .malformed(let reason):
+            "is not a property list: \(printable(reason))"
+                + (Self.advice.first(where: { reason.contains($0.part) }).map { "; \($0.advice)" } ?? "")
+        }
+    }
+
+    /// Advice on errors of the decoder, by a part of their text.
+    private static let advice: [(part: String, advice: String)] = [
+        ("ampersand", "write '&' as &amp; and '<' as &lt;"),
+        ("Non key string", "each value follows a <key>"),
+        ("looking for close tag", "a tag before it is not closed"),
+        ("unknown tag", "a value is a <string>, an <array>, a <dict>, <true/>, <false/>, an <integer> or a <real>"),
+    ]
+
+    /// Creates the error of bytes that are no property list.
+    init(ofOtherFormat bytes: ArraySlice<UInt8>) {
+        let marks: [[UInt8]] = [[0xFE, 0xFF], [0xFF, 0xFE]]
+        switch bytes.first(where: { !isXMLSpace($0) }) {
+        case nil: self = .unknownFormat("empty")
+        case 0xFE?, 0xFF?: self = .unknownFormat(marks.contains(where: bytes.starts) ? "text in UTF-16" : nil)
+        case UInt8(ascii: "{")? where !bytes.contains(UInt8(ascii: "=")): self = .unknownFormat("JSON")
+        default: self = .unknownFormat(nil)
         }
     }
 

@@ -9,7 +9,9 @@ internal import UserFiles
 func checkXMLPropertyList(_ bytes: [UInt8]) throws(PropertyListError) {
     let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(3) : bytes[...]
-    guard text.first(where: { !isXMLSpace($0) }) == UInt8(ascii: "<") else { throw .unknownFormat }
+    guard text.first(where: { !isXMLSpace($0) }) == UInt8(ascii: "<") else {
+        throw PropertyListError(ofOtherFormat: text)
+    }
     guard !text.contains(0) else { throw .containsNUL }
     guard let decoded = String(validating: text, as: UTF8.self) else { throw .notUTF8 }
     try checkMarks(decoded)
@@ -40,6 +42,6 @@ private func checkMarks(_ text: String) throws(PropertyListError) {
     if marks > PropertyListLimits.marks { throw .tooManyMarks }
 }
 
-private func isXMLSpace(_ byte: UInt8) -> Bool {
+func isXMLSpace(_ byte: UInt8) -> Bool {
     byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
 }

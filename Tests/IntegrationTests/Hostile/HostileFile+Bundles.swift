@@ -43,7 +43,7 @@ extension HostileFile {
                 ),
                 "CFBundleIdentifier: is com.example.good, which ..."
             ).opening(["bundle-good": .failed(.noHandler)]),
-            text(info("empty"), "", "is neither an XML nor a binary property list"),
+            text(info("empty"), "", "is neither an XML nor a binary property list..."),
             program("up", "../../../bin/sh", "leads out of the handler's directory with '..'; give an absolute path"),
             program("linked", "run", leadsOut) { bundle in
                 try FileManager.default.createSymbolicLink(

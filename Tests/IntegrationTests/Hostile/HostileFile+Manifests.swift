@@ -47,7 +47,7 @@ extension HostileFile {
         let allowed = "a scheme is made of letters, digits, '+', '-' and '.'"
         return [
             bad("slash", "a/b", "holds '/'; \(allowed)"),
-            bad("colon", "a:", "holds ':'; \(allowed)"),
+            bad("colon", "a:", "holds ':'; write only the part of a URL before the ':'"),
             bad("space", "a b", "holds U+0020; \(allowed)"),
             bad("newline", "a&#10;b", "holds U+000A"),
             bad("escape", "a\u{9B}b", "holds U+009B"),
@@ -214,7 +214,9 @@ extension HostileFile {
                 pairs["CFBundleExecutable"] = "<string>/bin/true</string>"
                 pairs[key] = value
                 let body = pairs.map { "<key>\($0)</key>\($1)" }.joined()
-                return bytes(file(word), xml("<dict>\(body)</dict>"), "\(key): is \(type), not \(right[0])")
+                let isAlone = right == ["an array"] && ["a string", "a dictionary"].contains(type)
+                let advice = isAlone ? "; write <array> and </array> around it" : ""
+                return bytes(file(word), xml("<dict>\(body)</dict>"), "\(key): is \(type), not \(right[0])\(advice)")
             }
         }
     }()

@@ -5,7 +5,7 @@ extension HostileFile {
     static let propertyLists = xmlLists + halfXMLLists + binaryLists + halfBinaryLists
 
     private static let nests = "nests or holds more than 256 arrays and dictionaries"
-    private static let isNone = "is neither an XML nor a binary property list"
+    private static let isNone = "is neither an XML nor a binary property list..."
     private static let notOne = "is not a property list: ..."
 
     private static let xmlLists: [HostileFile] = {
