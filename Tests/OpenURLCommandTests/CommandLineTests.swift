@@ -13,6 +13,11 @@ import Testing
             ["lst"],
             "'lst' is neither a command, nor a URL with a ':', nor a file; did you mean 'list'? (see 'openurl --help')"
         ),
+        (
+            ["todolist"],
+            "'todolist' is neither a command, nor a URL with a ':', nor a file; to open a URL, write 'todolist:' "
+                + "(see 'openurl --help')"
+        ),
         (["help", "foo"], "'foo' is not a command (see 'openurl --help')"),
         (["help", "regster"], "'regster' is not a command; did you mean 'register'? (see 'openurl --help')"),
         ([""], "'' is neither a command, nor a URL with a ':', nor a file (see 'openurl --help')"),

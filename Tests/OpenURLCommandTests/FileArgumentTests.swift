@@ -80,6 +80,29 @@ struct FileArgumentTests {
         #expect(failure?.message == "'\(text)' is neither a URL with a scheme nor a file: No such file or directory")
     }
 
+    @Test(arguments: [
+        ("hello//x", "hello://x"), ("todo-list?a=b", "todo-list:?a=b"),
+        ("www.example.com/a", "https://www.example.com/a"),
+    ])
+    func urlWithoutItsColonIsRecognised(_ text: String, _ url: String) throws {
+        let failure = #expect(throws: CommandFailure.self) { try CommandLineArgument.text(text).fileURL() }
+        #expect(failure?.message.hasSuffix("; to open a URL, write '\(url)'") == true, "\(failure?.message ?? "")")
+    }
+
+    @Test(arguments: ["notes.txt", "a/b", "/a", "-x", "1a", "a b", ""])
+    func otherTextIsNoURLWithoutItsColon(_ text: String) {
+        #expect(CommandFailure.missingColon(text) == nil)
+    }
+
+    /// The shell splits a URL with a space that has no quotation marks.
+    @Test func restOfAURLIsRecognised() throws {
+        let run = try openurl("note:?text=two", "small words", "--", "more")
+        let fact = "'small words' is neither a URL with a scheme nor a file"
+        let advice = "if it belongs to the URL before it, write 'note:?text=two%20small%20words'"
+        #expect(run.errors.contains("\(fact); \(advice)\n"), "\(run.errors)")
+        #expect(run.errors.contains("'more' is neither a URL with a scheme nor a file: "), "\(run.errors)")
+    }
+
     @Test func textThatIsNoNameIsLeftToTheRouter() throws {
         #expect(try url(.text("")) == "")
         #expect(try url(.text("1:x")) == "1:x")

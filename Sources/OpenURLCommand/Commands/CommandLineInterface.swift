@@ -90,7 +90,10 @@ struct CommandLineInterface: ParsableCommand {
                     || first.utf8.contains(UInt8(ascii: ".")) || invocation.arguments[0].isPath
                     || invocation.arguments[0].namesFile
             else {
-                let reason = "'\(first)' is neither a command, nor a URL with a ':', nor a file\(advice(on: first))"
+                let url = CommandFailure.missingColon(first).map { "; to open a URL, write '\($0)'" }
+                let near = advice(on: first)
+                let reason =
+                    "'\(first)' is neither a command, nor a URL with a ':', nor a file\(near.isEmpty ? url ?? "" : near)"
                 return invocation.usageError(reason, "openurl --help")
             }
             arguments.insert(Open.name, at: 0)

@@ -95,7 +95,7 @@ package struct OpenOperation {
         var replied: OpenResult?
         var status = batch.perform(urls, name: \.nameInFailures) { (url) throws(CommandFailure) in
             if interrupt?.isRequested == true { throw .interrupted }
-            let text = try url.urlText(passedBy: options.desktopEntry)
+            let text = try text(of: url)
             let isUnread = report == .nothing && startup == nil && saved.isEmpty && openTrace == nil
             let method = isCall ? OpenCall.call : OpenCall.method
             let opened: OpenResult?
@@ -127,6 +127,20 @@ package struct OpenOperation {
         if let openTrace { status = write(openTrace, after: status, invocation) }
         if !isWithApplication { startup?.end() }
         return status
+    }
+
+    /// Returns the text of one of the URLs. If it is no URL, it may be a part of the URL before it that the shell has
+    /// split off.
+    private func text(of url: CommandLineArgument) throws(CommandFailure) -> String {
+        do throws(CommandFailure) {
+            return try url.urlText(passedBy: options.desktopEntry)
+        } catch {
+            guard let index = urls.firstIndex(of: url), index > 0, urls[index - 1].hasScheme else { throw error }
+            let whole = "\(urls[index - 1].shown) \(url.shown)".split(separator: " ").joined(separator: "%20")
+            let fact = "'\(url.shown)' is neither a URL with a scheme nor a file"
+            let advice = "if it belongs to the URL before it, write '\(whole)'"
+            throw CommandFailure(error.name, "\(fact); \(advice)", exitStatus: error.exitStatus)
+        }
     }
 
     private func save(_ result: OpenResult, _ outputs: [SavedValue], _ invocation: Invocation) -> Int32 {

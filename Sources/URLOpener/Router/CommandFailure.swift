@@ -40,11 +40,24 @@ package struct CommandFailure: Error, Hashable {
     /// Creates the failure of an argument that names no file, with the system's error.
     package init(unusable file: String, _ code: CInt) {
         let reason = String(cString: strerror(code))
+        let advice = Self.missingColon(file).map { "; to open a URL, write '\($0)'" } ?? ""
         self.init(
             .fileNotFound,
-            "'\(file)' is neither a URL with a scheme nor a file: \(reason)",
+            "'\(file)' is neither a URL with a scheme nor a file: \(reason)\(advice)",
             exitStatus: ExitStatus.noInput
         )
+    }
+
+    /// Returns the URL that was probably meant by a text without a colon, such as `hello`, `hello//x` or
+    /// `www.example.com`; nil if the text is more like a path.
+    package static func missingColon(_ text: String) -> String? {
+        if text.hasPrefix("www.") { return "https://\(text)" }
+        let scheme = text.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "+" || $0 == "-") }
+        let rest = text[scheme.endIndex...]
+        guard scheme.first?.isLetter == true, rest.isEmpty || rest.hasPrefix("//") || rest.hasPrefix("?") else {
+            return nil
+        }
+        return "\(scheme):\(rest)"
     }
 
     /// Creates the failure of a program that has no session bus.
