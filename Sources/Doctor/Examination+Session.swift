@@ -9,15 +9,20 @@ internal import UserFiles
 /// Checks the bus, the router, and the environments of both.
 extension Examination {
     func reportMissingBus(_ error: ConnectionError) {
-        let socket = environment["XDG_RUNTIME_DIR"].map { "\($0)/bus" }
-        var status = stat()
-        let fix =
-            if let socket, stat(socket, &status) == 0 {
-                "export DBUS_SESSION_BUS_ADDRESS=unix:path=\(quotedForShell(socket))"
-            } else {
-                "dbus-run-session -- \"${SHELL:-sh}\""
-            }
-        add(.session, .fail, "bus", "session bus", "cannot be reached: \(error)", fix: fix)
+        let reason = "cannot be reached: \(error)"
+        if let address = BusAddress.missed(by: { environment[$0] }) {
+            let fix = "export DBUS_SESSION_BUS_ADDRESS=\(quotedForShell(address))"
+            add(.session, .fail, "bus", "session bus", reason, fix: fix)
+        } else {
+            // Another bus would have another router, which the programs of a desktop do not see.
+            let isDesktop = ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false }
+            let advice =
+                isDesktop
+                ? "use a new terminal of the desktop, or log in again"
+                : "in a desktop, use one of its terminals; elsewhere, start a shell with a bus of its own"
+            let fix = isDesktop ? nil : "dbus-run-session -- \"${SHELL:-sh}\""
+            add(.session, .fail, "bus", "session bus", "\(reason); \(advice)", fix: fix)
+        }
         add(.session, .skip, "router", "router", "without a bus there is no router")
     }
 

@@ -43,13 +43,23 @@ import Testing
     @Test func missingBusIsReportedWithTheWayToOne() throws {
         let session = try ExaminedSession()
         func bus() throws -> Finding { try #require(try session.findings(in: [.session]).first { $0.check == "bus" }) }
+        let reason = "cannot be reached: no answer came in time"
+        let advice = "in a desktop, use one of its terminals; elsewhere, start a shell with a bus of its own"
+        #expect(try bus().message == "\(reason); \(advice)")
         #expect(try bus().fix == #"dbus-run-session -- "${SHELL:-sh}""#)
-        #expect(try bus().message == "cannot be reached: no answer came in time")
-        try session.root.write("", to: "run/bus")
+        // A desktop has a bus, and its programs do not see a router on another one.
+        session.variables["DISPLAY"] = ":0"
+        #expect(try bus().message == "\(reason); use a new terminal of the desktop, or log in again")
+        #expect(try bus().fix == nil)
+        session.variables["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/nonexistent"
+        #expect(try bus().fix == nil)
+        let socket = try session.listen(at: "run/bus")
+        defer { close(socket) }
         #expect(try bus().fix == "export DBUS_SESSION_BUS_ADDRESS=unix:path=\(session.path("run/bus"))")
-        session.variables["XDG_RUNTIME_DIR"] = nil
-        #expect(try bus().fix == #"dbus-run-session -- "${SHELL:-sh}""#)
         #expect(try session.findings(in: [.session]).filter(\.isFault).count == 1)
+        // The bus that did not answer is no way out.
+        session.variables["DBUS_SESSION_BUS_ADDRESS"] = nil
+        #expect(try bus().fix == nil)
     }
 
     @Test func routerThatDoesNotRunIsReported() async throws {

@@ -133,6 +133,21 @@ final class ExaminedSession {
         try root.write("[Default Applications]\n" + lines.map { "\($0)\n" }.joined(), to: file)
     }
 
+    /// Creates a socket, and returns its descriptor.
+    func listen(at name: String) throws -> CInt {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path(name).utf8) }
+        let socket = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+        let status = withUnsafePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(status == 0 && Glibc.listen(socket, 1) == 0)
+        return socket
+    }
+
     /// The text of a file.
     func text(_ name: String) throws -> String {
         String(decoding: try contents(ofFile: path(name), limit: 1 << 20, followingLinks: true), as: UTF8.self)

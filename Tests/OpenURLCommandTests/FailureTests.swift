@@ -56,6 +56,15 @@ import Testing
         #expect(failure == CommandFailure(name, message, exitStatus: status))
     }
 
+    @Test func missingBusHasAdvice() {
+        let variables = ["XDG_RUNTIME_DIR": "/nonexistent", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"]
+        let failure = CommandFailure(ConnectionError.timedOut) { variables[$0] }
+        let fact = "cannot reach the router, because there is no session bus: no answer came in time"
+        let advice = "use a terminal of your desktop, or 'dbus-run-session -- COMMAND' for a bus of its own"
+        #expect(failure.message == "\(fact); \(advice)")
+        #expect(failure.exitStatus == 69)
+    }
+
     @Test func anErrorWithoutAMessageIsNamed() {
         let failure = CommandFailure(.remote(RemoteError("com.example.Error.A", "")), refusal: 1)
         #expect(failure.message == "com.example.Error.A")

@@ -52,8 +52,21 @@ extension BusAddress {
         return String(cString: value)
     }
 
-    private static var userBus: String? {
-        guard let directory = variable("XDG_RUNTIME_DIR") else { return nil }
+    /// Returns the address of the bus that systemd runs for this user, if the environment leads to another one; nil if
+    /// it leads to this one, or if this one does not exist. A shell of `su` or `cron` does not know it.
+    ///
+    /// - Parameter environment: returns the value of a variable.
+    package static func missed(by environment: (String) -> String?) -> String? {
+        let (named, directory) = (environment("DBUS_SESSION_BUS_ADDRESS"), environment("XDG_RUNTIME_DIR"))
+        guard named != nil || directory == nil, let bus = userBus(in: directory ?? "/run/user/\(getuid())") else {
+            return nil
+        }
+        return bus == named ? nil : bus
+    }
+
+    private static var userBus: String? { variable("XDG_RUNTIME_DIR").flatMap(userBus) }
+
+    private static func userBus(in directory: String) -> String? {
         let path = directory + "/bus"
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == getuid() else {
@@ -81,8 +94,8 @@ func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
         }
     } catch {
         // libdbus's message is about X11, which has nothing to do with most sessions.
-        guard address == BusAddress.launching else { throw error }
-        throw ConnectionError(reason: "'dbus-run-session -- COMMAND' starts one (\(error))")
+        guard address == BusAddress.launching, getenv("DISPLAY") == nil else { throw error }
+        throw ConnectionError(reason: "neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR leads to one")
     }
 }
 

@@ -61,10 +61,15 @@ package struct CommandFailure: Error, Hashable {
     }
 
     /// Creates the failure of a program that has no session bus.
-    package init(_ error: ConnectionError) {
+    ///
+    /// - Parameter environment: returns the value of a variable.
+    package init(_ error: ConnectionError, _ environment: (String) -> String?) {
+        let advice =
+            BusAddress.missed(by: environment).map { "run: export DBUS_SESSION_BUS_ADDRESS=\($0)" }
+            ?? "use a terminal of your desktop, or 'dbus-run-session -- COMMAND' for a bus of its own"
         self.init(
             "org.freedesktop.DBus.Error.NoServer",
-            "cannot reach the router, because there is no session bus: \(error); set DBUS_SESSION_BUS_ADDRESS",
+            "cannot reach the router, because there is no session bus: \(error); \(advice)",
             exitStatus: ExitStatus.unavailable
         )
     }

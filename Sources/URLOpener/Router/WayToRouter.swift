@@ -62,7 +62,7 @@ final class WayToRouter {
             let identity = RouterIdentity(environment: invocation.environment)
             return identity.flatMap { stranger(on: bus, $0) }.map(Connection.failed) ?? .open(bus)
         } catch {
-            return .failed(invocation.host?.failure(error) ?? CommandFailure(error))
+            return .failed(invocation.host?.failure(error) ?? CommandFailure(error, invocation.environment))
         }
     }
 
