@@ -1,9 +1,9 @@
 extension String {
     /// Returns the word that this text was most likely meant to be; nil if none is near enough.
     ///
-    /// The distance counts inserted, missing and changed bytes, and exchanges of two neighbours. A text of three to
+    /// The distance counts inserted, missing and changed bytes, and exchanges of two neighbours. A string of three to
     /// five bytes may have one mistake, a longer one two, and one of 20 bytes or more three. Case does not count for
-    /// ASCII letters, so the same word in another case is the nearest. If a text has fewer than three or more than 64
+    /// ASCII letters, so the same word in another case is the nearest. If a string has fewer than three or more than 64
     /// bytes, nothing is near it.
     ///
     /// - Parameter words: the words, without the text itself. If two are at the same distance, the first one is

@@ -196,7 +196,7 @@ extension OpenURLError {
             let fact =
                 problem.map { "but \($0.reason)" }
                 ?? "but has errors, which 'openurl check \(quotedForShell(file))' shows"
-            self.init(.noHandler, "no handler claims the scheme \(scheme):; \(printable(file)) claims it, \(fact)")
+            self.init(.noHandler, "no handler claims the scheme \(scheme); \(printable(file)) claims it, \(fact)")
             return
         }
         self.init(

@@ -37,7 +37,7 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
 
     /// Creates the fault of a name that is on no `PATH`.
     package init(nameNotOnPath name: String) {
-        self.init(name, "is in no directory of PATH")
+        self.init(name, "is not in any directory on PATH")
     }
 
     /// Looks for a fault in a program; nil if there is none. This may wait for a file system.
@@ -132,7 +132,7 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
         case .path(let interpreter) where access(interpreter, X_OK) != 0:
             missing = (interpreter, "is a script for \(printable(interpreter)), which does not exist")
         case .nameOnPath(let name) where programPath(named: name, in: searchPath) == nil:
-            missing = (name, "is a script for \(printable(name)), which is in no directory of PATH")
+            missing = (name, "is a script for \(printable(name)), which is not in any directory on PATH")
         default: return nil
         }
         if missing.name.contains(" ") {

@@ -122,7 +122,7 @@ import Testing
             "#!/nowhere/no-such-tool\n",
             "is a script for /nowhere/no-such-tool, which does not exist; install no-such-tool, "
         ),
-        ("#!/usr/bin/env no-such-tool\n", "is a script for no-such-tool, which is in no directory of PATH; install "),
+        ("#!/usr/bin/env no-such-tool\n", "is a script for no-such-tool, which is not in any directory on PATH; install "),
         ("", "is empty; build it again"),
     ])
     func faultOfTheProgramIsNamed(script: String, fault: String) async throws {

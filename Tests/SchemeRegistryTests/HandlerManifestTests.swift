@@ -248,8 +248,8 @@ struct HandlerManifestTests {
             ("OUEnvironment", [["A": "b"]], "OUEnvironment", "is an array, not a dictionary"),
             ("OUEnvironment", ["A": 1], "OUEnvironment.A", "is an integer, not a string"),
             ("OUEnvironment", ["A": "b\0"], "OUEnvironment.A", "holds U+0000"),
-            ("OUEnvironment", ["A=B": "c"], "OUEnvironment.A=B", "is not a name of an environment variable"),
-            ("OUEnvironment", ["": "c"], "OUEnvironment.", "is not a name of an environment variable"),
+            ("OUEnvironment", ["A=B": "c"], "OUEnvironment.A=B", "is not a valid name for an environment variable"),
+            ("OUEnvironment", ["": "c"], "OUEnvironment.", "is not a valid name for an environment variable"),
             (
                 "OUAllowedSources", "*", "OUAllowedSources",
                 "is a string, not an array; write <array> and </array> around it"

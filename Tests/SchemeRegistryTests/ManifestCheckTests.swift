@@ -323,7 +323,7 @@ import UserFiles
 
     @Test(arguments: [
         ("#!/nowhere/no-such-tool\n", "/nowhere/no-such-tool, which does not exist"),
-        ("#!/usr/bin/env no-such-tool\n", "no-such-tool, which is in no directory of PATH"),
+        ("#!/usr/bin/env no-such-tool\n", "no-such-tool, which is not in any directory on PATH"),
     ])
     func scriptWithoutItsInterpreterIsAWarning(line: String, reason: String) throws {
         let file = try root.write(Array(line.utf8), to: "program")
@@ -341,7 +341,7 @@ import UserFiles
         try install("no-such-program")
         let found = try check("com.example.app.plist").found
         #expect(
-            found == ["CFBundleExecutable: no-such-program is in no directory of PATH; give an absolute path"]
+            found == ["CFBundleExecutable: no-such-program is not in any directory on PATH; give an absolute path"]
         )
         let file = try root.write(Array("#!/bin/sh\n".utf8), to: "bin/no-such-program")
         try #require(chmod(file, 0o755) == 0)
@@ -354,10 +354,10 @@ import UserFiles
         ("$HOME/handler", "does not exist; no shell reads this text, so write the whole path"),
         (
             "python3 handler.py",
-            "is in no directory of PATH; the spaces count as part of the name, so write the arguments as OUArguments"
+            "is not in any directory on PATH; the spaces count as part of the name, so write the arguments as OUArguments"
         ),
         ("/bin/sh -e", "does not exist; the spaces count as part of the name, so write the arguments as OUArguments"),
-        ("run", "is in no directory of PATH; the manifest's folder has it, so write ./run"),
+        ("run", "is not in any directory on PATH; the manifest's folder has it, so write ./run"),
         ("/old/project/run", "does not exist; the manifest's folder has it, so write ./run"),
         ("build/nothing", "does not exist; give an absolute path"),
     ])

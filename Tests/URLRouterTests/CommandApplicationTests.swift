@@ -157,7 +157,7 @@ import Testing
     @Test func programNameIsLookedUpInAbsolutePathsOnly() async throws {
         try desktop.addLink("named", to: "/bin/true")
         try desktop.addEntry("named", "Exec=named %u")
-        let missing = "named.desktop cannot be started: named is in no directory of PATH"
+        let missing = "named.desktop cannot be started: named is not in any directory on PATH"
         // This path leads to the program from every working directory.
         let relative = String(repeating: "../", count: 64) + desktop.path.dropFirst() + "/bin"
         for path in ["/nonexistent", relative, "", ":::"] {

@@ -41,7 +41,7 @@ struct ProgramFaultTests {
             ("echo hello\n", "a b.sh", 0o755, "has no '#!' in its first line to name its interpreter"),
             ("\n#!/bin/sh\n", "a.sh", 0o755, "has no '#!' in its first line"),
             ("#!/nowhere/sh -e\n", "a", 0o755, "is a script for /nowhere/sh, which does not exist"),
-            ("#!/usr/bin/env sh -e\n", "a", 0o755, "is a script for sh -e, which is in no directory of PATH"),
+            ("#!/usr/bin/env sh -e\n", "a", 0o755, "is a script for sh -e, which is not in any directory on PATH"),
         ] as [(String, String, mode_t, String)]
     )
     func commandCorrectsTheFault(_ text: String, _ name: String, _ mode: mode_t, _ reason: String) throws {
@@ -65,7 +65,7 @@ struct ProgramFaultTests {
             "#!/nowhere/no-such-tool\n",
             "is a script for /nowhere/no-such-tool, which does not exist; install no-such-tool, or "
         ),
-        ("#!/usr/bin/env no-such-tool\n", "is a script for no-such-tool, which is in no directory of PATH; install "),
+        ("#!/usr/bin/env no-such-tool\n", "is a script for no-such-tool, which is not in any directory on PATH; install "),
     ])
     func faultHasAdvice(_ text: String, _ description: String) throws {
         let found = try fault(Array(text.utf8))
@@ -77,7 +77,7 @@ struct ProgramFaultTests {
         #expect(examine("\(path)/none")?.description == "\(path)/none does not exist")
         #expect(examine(try root.makeDirectory("folder"))?.reason == "is a directory, not a program")
         #expect(examine(try root.link("link", to: "none"))?.reason == "does not exist")
-        #expect(ProgramFault(nameNotOnPath: "tool").description == "tool is in no directory of PATH")
+        #expect(ProgramFault(nameNotOnPath: "tool").description == "tool is not in any directory on PATH")
     }
 
     // MARK: Binaries
