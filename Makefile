@@ -96,7 +96,7 @@ demo:
 shell:
 	@Packaging/require $(BUILD_PACKAGES)
 	swift build $(STRICT)
-	@examples/session.sh --log .build/debug bash --norc
+	@examples/session.sh --log .build/debug bash -c 'openurl register Schemes/com.acme.todolist.plist && exec bash --norc'
 
 # Tests that run all at once take the processors from each other, and a time limit of the product may pass.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))

@@ -13,6 +13,7 @@ fi
 programs=$(realpath "${1:?usage: examples/session.sh [--log] DIRECTORY COMMAND [ARGUMENT ...]}")
 shift
 project=$(realpath "$(dirname "$0")/..")
+IFS=: read -ra machine <<<"${XDG_DATA_DIRS:-/usr/local/share:/usr/share}"
 
 export HOME
 HOME=$(mktemp -d)
@@ -20,10 +21,18 @@ trap 'rm -rf "$HOME"' EXIT
 export XDG_DATA_HOME=$HOME/data XDG_DATA_DIRS=$HOME/system XDG_RUNTIME_DIR=$HOME/run
 export XDG_CONFIG_HOME=$HOME/config XDG_CACHE_HOME=$HOME/cache XDG_STATE_HOME=$HOME/state
 mkdir -m 700 "$XDG_RUNTIME_DIR"
-mkdir -p "$XDG_DATA_HOME/dbus-1/services" "$XDG_DATA_DIRS/openurl/handlers"
+mkdir -p "$XDG_DATA_HOME/dbus-1/services" "$HOME/system/openurl/handlers"
 ln -s "$programs" "$HOME/bin"
 export PATH=$HOME/bin:$PATH
-cp "$project"/Schemes/org.openurl.system.*.plist "$XDG_DATA_DIRS/openurl/handlers"
+cp "$project"/Schemes/org.openurl.system.*.plist "$HOME/system/openurl/handlers"
+# The machine's MIME databases give files their types. Its handlers and desktop entries stay out.
+for directory in "${machine[@]}"; do
+    if [ -d "$directory/mime" ]; then
+        types=$(mktemp -d "$HOME/types.XXXXXX")
+        ln -s "$directory/mime" "$types/mime"
+        XDG_DATA_DIRS+=:$types
+    fi
+done
 sed "s|@BINDIR@|$HOME/bin|" "$project/Packaging/org.openurl.Router1.service.in" \
     >"$XDG_DATA_HOME/dbus-1/services/org.openurl.Router1.service"
 

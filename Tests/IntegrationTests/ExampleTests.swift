@@ -320,6 +320,29 @@ import Testing
         #expect(noRouter.status == 69 && noRouter.errors.hasPrefix("requester: the router cannot be reached: "))
     }
 
+    // MARK: The session
+
+    /// The session has none of the machine's handlers.
+    @Test(
+        .enabled(
+            if: FileManager.default.fileExists(atPath: "/usr/share/mime/mime.cache"),
+            "there is no shared MIME database"
+        )
+    )
+    func sessionKnowsTheTypesOfFiles() throws {
+        let session = try run(
+            "/usr/bin/env",
+            [
+                "--default-signal", "-u", "XDG_DATA_DIRS", Self.root.appending(path: "examples/session.sh").path,
+                RouterProcess.products.path, "sh", "-c",
+                #"printf '\211PNG\r\n\032\n' >~/image; openurl explain ~/image; openurl status"#,
+            ],
+            ProcessInfo.processInfo.environment
+        )
+        #expect(session.output.contains("\ntype\timage/png\n"), "\(session)")
+        #expect(session.errors.contains("no handler is registered"), "\(session)")
+    }
+
     // MARK: The demonstration
 
     @Test func demonstrationShowsTheToDoAndRemovesItsFiles() throws {
