@@ -2,13 +2,15 @@
 
 PREFIX ?= /usr/local
 DESTDIR ?=
+# The installed files name the programs by this path.
+override PREFIX := $(abspath $(PREFIX))
 BINDIR = $(PREFIX)/bin
 ROOT = $(DESTDIR)$(PREFIX)
 
 BUILT = .build/release
 VERSION := $(shell sed -n 's/.*current = "\(.*\)"/\1/p' Sources/Release/Version.swift)
-# `make install EXAMPLES=` leaves out the example.
-EXAMPLES = todolist
+# `make install EXAMPLES=todolist` also installs the to-do list, whose URLs the documents open.
+EXAMPLES =
 PROGRAMS = openurl-command openurld openurl $(EXAMPLES)
 HANDLERS = $(wildcard Schemes/org.openurl.*.plist $(EXAMPLES:%=Schemes/com.acme.%.plist))
 INTERFACES = $(wildcard Packaging/interfaces/*.xml)
@@ -154,6 +156,8 @@ install: $(PROGRAMS:%=$(BUILT)/%)
 	install -m 644 $(COMPLETIONS).fish $(ROOT)/share/fish/vendor_completions.d/openurl.fish
 	install -m 644 $(COMPLETIONS).zsh $(ROOT)/share/zsh/site-functions/_openurl
 	$(PUBLISH)
+	@[ -n "$(DESTDIR)" ] || printf '%s\n' 'To start the router with each login, run: systemctl --user enable --now openurld.service' \
+		'To write a handler, run: openurl new com.example.greeter --python'
 
 # A package for Debian, in .build/deb. The packages that it needs to build are those of `make build`; Debian has no Swift.
 deb: build
@@ -172,6 +176,7 @@ debtest: deb
 	@Packaging/require debootstrap
 	Packaging/try-deb .build/deb/openurl_$(VERSION)_*.deb .build/clean-debian
 
+uninstall: EXAMPLES = $(if $(wildcard $(ROOT)/share/openurl/handlers/com.acme.todolist.plist),todolist)
 uninstall:
 	$(CHECK_PLACE)
 	[ ! -x $(ROOT)/bin/openurl ] || $(PUBLISH) --remove

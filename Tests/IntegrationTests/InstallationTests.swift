@@ -10,17 +10,32 @@ import Testing
         .standardizedFileURL.path
 
     /// Runs `make` with the programs of this test, which are there already.
-    private static func run(_ target: String, prefix: String, stage: String = "") async throws -> CommandRun {
-        let arguments = [
-            "-C", project, target, "BUILT=\(RouterProcess.products.path)", "PREFIX=\(prefix)", "DESTDIR=\(stage)",
-        ]
+    ///
+    /// - Parameter examples: the examples to install.
+    private static func run(
+        _ target: String,
+        prefix: String,
+        stage: String = "",
+        examples: String? = nil
+    ) async throws -> CommandRun {
+        let arguments =
+            [
+                "--no-print-directory", "-C", project, target, "BUILT=\(RouterProcess.products.path)",
+                "PREFIX=\(prefix)", "DESTDIR=\(stage)",
+            ] + (examples.map { ["EXAMPLES=\($0)"] } ?? [])
         let environment = ProcessInfo.processInfo.environment
         return try await CommandRun(URL(filePath: "/usr/bin/make"), arguments, environment, in: URL(filePath: "/"))
     }
 
-    private static func make(_ target: String, prefix: URL, stage: String = "") async throws {
-        let run = try await run(target, prefix: prefix.path, stage: stage)
+    private static func make(
+        _ target: String,
+        prefix: URL,
+        stage: String = "",
+        examples: String? = nil
+    ) async throws -> String {
+        let run = try await run(target, prefix: prefix.path, stage: stage, examples: examples)
         try #require(run.status == 0, "\(run.output)\(run.errors)")
+        return run.output
     }
 
     /// Returns an empty directory, with the installed files in `usr`.
@@ -31,7 +46,9 @@ import Testing
         let prefix = root.appending(path: "usr")
         try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
         let stage = isPackage ? root.appending(path: "stage").path : ""
-        try await make("install", prefix: prefix, stage: stage)
+        let output = try await make("install", prefix: prefix, stage: stage, examples: "todolist")
+        // A packager's session is not the one that gets the router.
+        #expect(output.contains("openurl new") == !isPackage)
         if isPackage {
             for name in ["applications/com.acme.todolist.desktop", "dbus-1/services/com.acme.todolist.service"] {
                 let text = try String(contentsOfFile: "\(stage)\(prefix.path)/share/\(name)", encoding: .utf8)
@@ -114,11 +131,41 @@ import Testing
         }
     }
 
+    /// The last lines of the output say what to run next.
+    @Test func installationHasNoExampleAndNamesTheNextStep() async throws {
+        let root = FileManager.default.temporaryDirectory.appending(path: "install-\(UUID().uuidString)")
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: root) } }
+        // The place may be given as a path from the project.
+        let prefix = Self.project.split(separator: "/").map { _ in "../" }.joined() + root.path
+        let install = try await Self.run("install", prefix: prefix)
+        try #require(install.status == 0, "\(install)")
+        let next = install.output.split(separator: "\n").suffix(2)
+        #expect(next.first?.hasSuffix(": systemctl --user enable --now openurld.service") == true, "\(next)")
+        let new = try #require(next.last?.split(separator: ": ").last)
+        #expect(new.hasPrefix("openurl new "))
+        // The command works as it is printed, without a clone.
+        let (shell, directory) = (URL(filePath: "/bin/sh"), root.appending(path: "home"))
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let run = try await CommandRun(
+            shell,
+            ["-c", "cd '\(directory.path)' && \(new)"],
+            ["PATH": "\(root.path)/bin"],
+            in: directory
+        )
+        #expect(run.status == 0 && run.output.contains("openurl register "), "\(run)")
+        let service = root.appending(path: "share/dbus-1/services/org.openurl.Router1.service")
+        #expect(try String(contentsOf: service, encoding: .utf8).contains("\n" + #"Exec="\#(root.path)/bin/openurld""#))
+        let installed = ["bin", "share/openurl/handlers", "share/applications"].flatMap {
+            FileManager.default.subpaths(atPath: root.appending(path: $0).path) ?? []
+        }
+        #expect(installed.contains("openurl") && !installed.contains { $0.contains("todolist") }, "\(installed)")
+    }
+
     @Test func uninstallRemovesThePublishedFiles() async throws {
         let root = try await Self.installation(isPackage: false)
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: root) } }
         let prefix = root.appending(path: "usr")
-        try await Self.make("uninstall", prefix: prefix)
+        _ = try await Self.make("uninstall", prefix: prefix)
         let rest = FileManager.default.enumerator(at: prefix, includingPropertiesForKeys: [.isRegularFileKey])
         var files: [String] = []
         while let file = rest?.nextObject() as? URL {
@@ -128,6 +175,6 @@ import Testing
         }
         #expect(files == ["mimeinfo.cache"])
         // Nothing is left to remove.
-        try await Self.make("uninstall", prefix: prefix)
+        _ = try await Self.make("uninstall", prefix: prefix)
     }
 }
