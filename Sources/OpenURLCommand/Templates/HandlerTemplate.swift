@@ -85,7 +85,7 @@ struct HandlerTemplate {
         ]
     }
 
-    /// The program in the manifest, as a path below the manifest's directory.
+    /// The program in the manifest, as a path that begins at the manifest's directory.
     private var executable: String {
         switch language {
         case .swift: ".build/debug/Handler"

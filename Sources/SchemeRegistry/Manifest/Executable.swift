@@ -4,7 +4,7 @@
 public enum Executable: Sendable, Hashable, CustomStringConvertible {
     /// An absolute path.
     case absolute(String)
-    /// A path below the bundle, or below the directory of a bare manifest, without any `..`.
+    /// A path with a slash, which begins at the bundle, or at the directory of a bare manifest. It has no `..`.
     case relative(String)
     /// A name without a slash: a file in the bundle or, for a bare manifest, a program that is looked up on `PATH` at
     /// launch.
