@@ -320,6 +320,36 @@ import Testing
         #expect(noRouter.status == 69 && noRouter.errors.hasPrefix("requester: the router cannot be reached: "))
     }
 
+    // MARK: Senders in other languages
+
+    /// The sender in Swift is the requester.
+    @Test(arguments: ["python/requester", "shell/requester", "c/requester"])
+    func senderInAnotherLanguagePrintsTheOutcome(example: String) async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let examples = router.bus.directory.appending(path: "examples")
+        try FileManager.default.copyItem(at: Self.root.appending(path: "examples"), to: examples)
+        if example.hasPrefix("c/") {
+            let make = try await router.tool("make", "-C", examples.appending(path: "c").path, "requester")
+            try #require(make.status == 0, "\(make)")
+        }
+        let path = "\(RouterProcess.products.path):\(try #require(ProcessInfo.processInfo.environment["PATH"]))"
+        let send = { (arguments: [String]) in
+            try run(
+                examples.appending(path: example).path,
+                arguments,
+                router.bus.environment.merging(["PATH": path]) { $1 }
+            )
+        }
+        let taken = try send([])
+        #expect(taken.status == 0 && taken.output.contains(" took it") && taken.errors == "", "\(taken)")
+        #expect(try list(router) == "2008-06-23 13:00  Quarterly Report\n")
+        let declined = try send(["todolist:?"])
+        #expect(declined.status == 1 && declined.errors.contains("the task is blank"), "\(declined)")
+        let missing = try send(["nobody:x"])
+        #expect(missing.status != 0 && missing.errors.contains("no handler claims the scheme nobody"), "\(missing)")
+    }
+
     // MARK: The session
 
     /// The session has none of the machine's handlers.
