@@ -23,11 +23,12 @@ import Testing
             let package = try String(contentsOf: directory.appending(path: "hello/Package.swift"), encoding: .utf8)
             let clone = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
                 .resolvingSymlinksInPath()
+            #expect(package.contains(#".executable(name: "hello", targets: ["Handler"])"#), "\(package)")
             #expect(package.contains(#".package(name: "openurl", path: "\#(clone.path)")"#), "\(package)")
             let plist = try Data(contentsOf: directory.appending(path: "hello/com.example.hello.plist"))
             let keys = try PropertyListSerialization.propertyList(from: plist, format: nil) as? [String: Any]
             #expect(keys?["CFBundleIdentifier"] as? String == "com.example.hello")
-            #expect(keys?["CFBundleExecutable"] as? String == ".build/debug/Handler")
+            #expect(keys?["CFBundleExecutable"] as? String == ".build/debug/hello")
             #expect(run.output.hasSuffix("\nopenurl --json 'hello:?name=World'\n"))
             // The files stay as the person has changed them.
             let file = directory.appending(path: "hello/Package.swift")
@@ -39,22 +40,13 @@ import Testing
         }
     }
 
-    @Test func directoryIsShownWithoutControls() async throws {
-        try await inDirectory { directory in
-            let place = "\(directory.path)/a\u{1B}]0;title\u{7}\nb"
-            let run = try await openurl("new", "--python", "com.example.odd", "--directory", place, in: directory)
-            #expect(run.status == 0, "\(run.errors)")
-            #expect(run.output.contains(#"/a\u{1B}]0;title\u{7}\u{A}b/handler.py"#), "\(run.output)")
-            #expect(run.output.unicodeScalars.allSatisfy { $0.value >= 0x20 || $0 == "\n" })
-        }
-    }
-
-    /// An identifier may end in a keyword or in the name of a module, which cannot name a program.
+    /// An identifier may end in a keyword or in the name of a module, which can name a program, but no module.
     @Test(arguments: ["class", "dbus", "signal", "json", "main", "test", "clean", "app2", "my-app"])
-    func namesOfFilesDoNotFollowTheIdentifier(_ name: String) async throws {
+    func onlyTheProgramIsNamedAfterTheIdentifier(_ name: String) async throws {
         try await inDirectory { directory in
             for (language, files) in [
-                ("python", ["handler.py", "test_handler.py"]), ("c", ["handler.c", "test_handler.c"]),
+                ("python", [name.replacing("-", with: "_"), "handler.py", "test_handler.py"]),
+                ("c", ["handler.c", "test_handler.c"]),
                 ("swift", ["Sources/Handler/main.swift", "Tests/HandlerTests/DelegateTests.swift"]),
             ] {
                 let place = directory.appending(path: language)

@@ -59,7 +59,7 @@ import Testing
             directory
         )
         #expect(made.status == 0, "\(made)")
-        let test = try await router.run("make", "-C", directory, "CFLAGS=-Werror", "handler", "test")
+        let test = try await router.run("make", "-C", directory, "CFLAGS=-Werror", "build/c_greeter", "test")
         #expect(test.status == 0, "\(test)")
         try await use(made.output.split(separator: "\n"), router)
     }

@@ -10,12 +10,14 @@ extension HandlerTemplate {
                     CFLAGS += -std=c17 -Wall -Wextra $(shell pkg-config --cflags libsystemd)
                     LDLIBS += $(shell pkg-config --libs libsystemd)
 
-                    handler: handler.c greeting.h
+                    build/\(name): handler.c greeting.h
+                    \tmkdir -p build
+                    \t$(LINK.c) $< $(LDLIBS) -o $@
                     test: test_handler
                     \t./test_handler
                     test_handler: test_handler.c greeting.h
                     clean:
-                    \trm -f handler test_handler
+                    \trm -rf build test_handler
                     .PHONY: test clean
 
                     """

@@ -1,18 +1,13 @@
 extension HandlerTemplate {
-    /// A program and its test.
+    /// A program, a module with what the handler does, and its test.
     var pythonFiles: [File] {
         [
             File(
                 path: "handler.py",
                 text: """
-                    #!/usr/bin/python3
                     \"""Answers \(scheme):?name=World with a greeting.\"""
 
-                    import sys
                     from urllib.parse import parse_qs, urlsplit
-
-                    # The manifest names the same identifier.
-                    ID = "\(id)"
 
 
                     class Declined(Exception):
@@ -27,34 +22,46 @@ extension HandlerTemplate {
                         print("greeting", name)
                         return {"greeting": f"Hello, {name}!"}
 
+                    """
+            ),
+            File(
+                path: name,
+                text: """
+                    #!/usr/bin/python3
+                    \"""Gives handler.py the URLs that the router delivers.\"""
 
-                    def main():
-                        import dbus
-                        import dbus.mainloop.glib
-                        import dbus.service
-                        from gi.repository import GLib
+                    import sys
 
-                        class Handler(dbus.service.Object):
-                            @dbus.service.method("org.openurl.Handler1", in_signature="sa{sv}", out_signature="ba{sv}a(stb)")
-                            def Open(self, url, context):
-                                try:
-                                    return True, open_url(str(url), context), []
-                                except Declined as error:
-                                    raise dbus.DBusException(str(error), name="org.openurl.Error.Declined") from None
+                    import dbus
+                    import dbus.mainloop.glib
+                    import dbus.service
+                    from gi.repository import GLib
 
-                        # Standard output is not a terminal, so Python would keep the lines until the process exits.
-                        sys.stdout.reconfigure(line_buffering=True)
-                        dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
-                        bus = dbus.SessionBus()
-                        handler = Handler(bus, "/" + ID.replace(".", "/").replace("-", "_"))
-                        name = dbus.service.BusName(ID, bus, do_not_queue=True)
-                        loop = GLib.MainLoop()
-                        bus.call_on_disconnection(lambda connection: loop.quit())
-                        loop.run()
+                    import handler
+
+                    # The manifest names the same identifier.
+                    ID = "\(id)"
 
 
-                    if __name__ == "__main__":
-                        main()
+                    class Handler(dbus.service.Object):
+                        @dbus.service.method("org.openurl.Handler1", in_signature="sa{sv}", out_signature="ba{sv}a(stb)")
+                        def Open(self, url, context):
+                            try:
+                                return True, handler.open_url(str(url), context), []
+                            except handler.Declined as error:
+                                raise dbus.DBusException(str(error), name="org.openurl.Error.Declined") from None
+
+
+                    # Standard output is not a terminal, so Python would keep the lines until the process exits.
+                    sys.stdout.reconfigure(line_buffering=True)
+                    dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+                    bus = dbus.SessionBus()
+                    # First the object, then the name, which brings the first URL.
+                    service = Handler(bus, "/" + ID.replace(".", "/").replace("-", "_"))
+                    name = dbus.service.BusName(ID, bus, do_not_queue=True)
+                    loop = GLib.MainLoop()
+                    bus.call_on_disconnection(lambda connection: loop.quit())
+                    loop.run()
 
                     """,
                 isExecutable: true

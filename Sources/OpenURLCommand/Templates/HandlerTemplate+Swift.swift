@@ -10,6 +10,7 @@ extension HandlerTemplate {
 
                     let package = Package(
                         name: "\(name)",
+                        products: [.executable(name: "\(name)", targets: ["Handler"])],
                         dependencies: [.package(name: "openurl", path: "\(clone)")],
                         targets: [
                             .executableTarget(name: "Handler", dependencies: [.product(name: "URLHandler", package: "openurl")]),

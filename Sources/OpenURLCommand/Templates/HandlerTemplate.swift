@@ -4,8 +4,8 @@ internal import UserFiles
 
 /// A handler that `openurl new` writes: it greets the name in a URL.
 ///
-/// Its files and modules always have the same names. Names from the identifier could clash with a keyword, with a
-/// module of the language, or with a target of the Makefile.
+/// Its program is named after the identifier. Its modules and sources always have the same names, because names from the
+/// identifier could clash with a keyword, with a module of the language, or with a target of the Makefile.
 struct HandlerTemplate {
     enum Language: String, CaseIterable {
         case swift, python, c
@@ -22,7 +22,7 @@ struct HandlerTemplate {
     let language: Language
     let id: String
     let scheme: String
-    /// The name of the package, and of the directory if the person names none.
+    /// The name of the program and of the package, and of the directory if the person names none.
     let name: String
 
     /// - Parameter scheme: the scheme of the URLs; nil for the last element of the identifier.
@@ -88,9 +88,9 @@ struct HandlerTemplate {
     /// The program in the manifest, as a path that begins at the manifest's directory.
     private var executable: String {
         switch language {
-        case .swift: ".build/debug/Handler"
-        case .python: "./handler.py"
-        case .c: "./handler"
+        case .swift: ".build/debug/\(name)"
+        case .python: "./\(name)"
+        case .c: "build/\(name)"
         }
     }
 
