@@ -62,7 +62,7 @@ ORDER = .build/called-functions
 STATIC = --pkg-config-path .build/static -Xlinker -L.build/static
 ORDERED = -Xlinker Packaging/unnamed.ld -Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
 
-.PHONY: build libraries order deb debtest demo shell test docs picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
+.PHONY: build libraries order deb debtest demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
 
 ifeq ($(LINK),shared)
 build:
@@ -112,6 +112,12 @@ docs:
 	@Packaging/require $(BUILD_PACKAGES) python3
 	swift build $(STRICT)
 	.ci/docs.py .build/debug .build/docs
+
+# Runs the examples of README.md and of the guide, after an installation, in `make shell`, and in the clone.
+documents:
+	@Packaging/require $(TEST_PACKAGES)
+	swift build $(STRICT)
+	Tests/Documents/run .build/debug
 
 # The picture of a terminal in README.md, from real output.
 picture: build

@@ -4,7 +4,7 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// The examples and the code of the documents, with a real router.
+/// The examples, with a real router. `Tests/Documents` runs the code of the documents.
 @Suite struct ExampleTests {
     private static let guideURL = "todolist://www.acme.com?Quarterly%20Report#200806231300"
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
@@ -398,46 +398,5 @@ import Testing
             ]
         )
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == [])
-    }
-
-    // MARK: Documents
-
-    /// Returns the code blocks of a document in a language.
-    private func blocks(_ language: String, in document: String) throws -> [String] {
-        let text = try String(contentsOf: Self.root.appending(path: document), encoding: .utf8)
-        return text.components(separatedBy: "```\(language)\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
-    }
-
-    @Test func theHandlerAndTheManifestOfTheReadmeAreHello() throws {
-        let hello = Self.root.appending(path: "examples/hello")
-        let source = try String(contentsOf: hello.appending(path: "main.swift"), encoding: .utf8)
-        #expect(try blocks("swift", in: "README.md").contains(source))
-        let manifest = try String(contentsOf: hello.appending(path: "com.example.hello.plist"), encoding: .utf8)
-        #expect(manifest.hasSuffix(try #require(try blocks("xml", in: "README.md").first)))
-    }
-
-    @Test func theHandlerInPythonAndTheSendersOfTheDocumentsWork() async throws {
-        let router = try await router()
-        defer { router.stop() }
-        let handler = try #require(try blocks("python", in: "Documentation/Languages.md").first)
-        let sender = try #require(try blocks("python", in: "README.md").first)
-        let program = router.bus.directory.appending(path: "hello.py")
-        try Data(handler.utf8).write(to: program)
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program.path)
-        let manifest = router.bus.directory.appending(path: "com.example.hello.plist")
-        let xml = try #require(try blocks("xml", in: "README.md").first)
-        try Data(xml.replacing("/usr/local/bin/hello", with: program.path).utf8).write(to: manifest)
-        let environment = router.bus.environment
-
-        #expect(try run("openurl", ["register", manifest.path], environment).status == 0)
-        #expect(try await router.open("hello:?name=World").reply == ["greeting": "Hello, World!"])
-        let sent = try run("/usr/bin/python3", ["-c", sender], environment)
-        #expect(sent.status == 0 && sent.output.hasPrefix("com.acme.todolist launched "), "\(sent)")
-        for document in ["README.md", "Documentation/Opening.md"] {
-            let shell = try #require(try blocks("sh", in: document).first)
-            let called = try run("/bin/sh", ["-ec", shell], environment)
-            #expect(called.status == 0, "\(called)")
-        }
-        #expect(try list(router).split(separator: "\n").count == 5)
     }
 }
