@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -39,27 +40,7 @@ import Testing
 
     @Test func pythonServiceAnswersCallsAndItsSignalsArrive() async throws {
         try await withPair { (pair: Pair) async throws in
-            let service = """
-                import dbus, dbus.service, dbus.mainloop.glib
-                from gi.repository import GLib
-                dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
-                bus = dbus.bus.BusConnection('\(pair.bus.address)')
-                class Service(dbus.service.Object):
-                    @dbus.service.method('com.example.Python1', in_signature='sa{sv}', out_signature='a{sv}')
-                    def Merge(self, key, options):
-                        options[key] = dbus.Struct([dbus.UInt32(1), 'b'], signature='us')
-                        self.Merged(key)
-                        return options
-                    @dbus.service.method('com.example.Python1', out_signature='')
-                    def Fail(self):
-                        raise dbus.DBusException('because', name='com.example.Error.Python')
-                    @dbus.service.signal('com.example.Python1', signature='s')
-                    def Merged(self, key):
-                        pass
-                name = dbus.service.BusName('com.example.Python', bus)
-                Service(bus, '/python')
-                GLib.MainLoop().run()
-                """
+            let service = try pythonProgram("merging_service")
             let name: BusName = "com.example.Python"
             let (owners, owned) = AsyncStream.makeStream(of: Bool.self)
             let watch = try await pair.client.watchName(name) { _, new in owned.yield(new != nil) }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Reactor
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -51,14 +52,7 @@ private func withListener(
     @Test(.enabled(if: getuid() == 0, "only root can be another user"))
     func otherUserIsDisconnectedBeforeAnyByte() async throws {
         try await withListener(authenticationTime: .seconds(3600)) { listener, accepted in
-            let script = """
-                import os, socket, sys
-                os.setuid(65534)
-                s = socket.socket(socket.AF_UNIX)
-                s.connect(sys.argv[1])
-                s.settimeout(30)
-                print(len(s.recv(1)))
-                """
+            let script = try pythonProgram("connect_as_nobody")
             let process = Process()
             process.executableURL = URL(filePath: "/usr/bin/python3")
             process.arguments = ["-c", script, socketPath(listener.address)]

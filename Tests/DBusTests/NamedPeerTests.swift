@@ -216,14 +216,7 @@ import Testing
             accept.yield($0)
         }
         // The child keeps the connection, and its parent is gone before the connection is accepted.
-        let script = """
-            import os, socket, sys
-            s = socket.socket(socket.AF_UNIX)
-            s.connect(sys.argv[1])
-            if os.fork():
-                os._exit(0)
-            s.recv(1)
-            """
+        let script = try pythonProgram("connect_and_leave")
         let gate = try Pipe()
         listener.loop.execute {
             var byte: UInt8 = 0

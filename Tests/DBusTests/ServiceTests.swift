@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -149,14 +150,11 @@ import Testing
                 on: pair.bus
             )
             #expect(output.trimmingCharacters(in: .whitespacesAndNewlines) == "x")
-            let python = """
-                import dbus.lowlevel, dbus.bus
-                bus = dbus.bus.BusConnection('\(pair.bus.address)')
-                message = dbus.lowlevel.MethodCallMessage('\(Echo.name)', '\(Echo.path)', None, 'String')
-                message.append('y')
-                print(bus.send_message_with_reply_and_block(message, 5).get_args_list()[0])
-                """
-            #expect(try run(["/usr/bin/python3", "-c", python], on: pair.bus) == "y\n")
+            let python = try pythonProgram("call_without_interface")
+            #expect(
+                try run(["/usr/bin/python3", "-c", python, Echo.name.rawValue, Echo.path.rawValue], on: pair.bus)
+                    == "y\n"
+            )
         }
     }
 

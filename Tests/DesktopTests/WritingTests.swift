@@ -329,13 +329,7 @@ import UserFiles
         let directory = "\(tree.path)/home/dbus-1/services"
         try service.write(in: directory)
         #expect(try names("home/dbus-1/services") == ["com.acme.X.service"])
-        let script = """
-            import sys
-            from gi.repository import GLib
-            file = GLib.KeyFile()
-            file.load_from_file(sys.argv[1], GLib.KeyFileFlags.NONE)
-            print(GLib.shell_parse_argv(file.get_string('D-BUS Service', 'Exec'))[1])
-            """
+        let script = try pythonProgram("service_command")
         let read = try run(["/usr/bin/python3", "-c", script, "\(directory)/com.acme.X.service"])
         #expect(read == "['/opt/a b/x', '$y', '%', '']\n")
         try DBusServiceFile.remove("com.acme.X", in: directory)

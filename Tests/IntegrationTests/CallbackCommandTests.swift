@@ -37,13 +37,7 @@ import Testing
     }
 
     private func fetch(_ router: RouterProcess, _ url: String) async throws -> CommandRun {
-        let script = """
-            import sys, urllib.error, urllib.request
-            try:
-                print(urllib.request.urlopen(sys.argv[1]).read().decode())
-            except urllib.error.HTTPError as answer:
-                print(answer.code)
-            """
+        let script = try pythonProgram("fetch")
         return try await router.run("timeout", "--signal=KILL", "60", "python3", "-c", script, url)
     }
 

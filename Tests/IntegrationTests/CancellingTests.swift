@@ -201,25 +201,15 @@ import Testing
 
     // MARK: Handlers
 
-    /// A handler in Python that answers when a FIFO ends, with `Open` as its only method. It has a main loop, or blocks in it.
-    private static func handler() throws -> String { try pythonProgram("patient_handler") }
-
-    /// A handler with a main loop says at once that it lacks the method. A handler that blocks answers first.
+    /// The handler answers when a FIFO ends, with `Open` as its only method. If it has a main loop, it says at once that
+    /// it lacks the method. If it blocks in the method, it answers first.
     @Test(arguments: [("runs", OpenURLError.Code.cancelled), ("blocks", nil)])
     func pythonHandlerWithoutTheMethodIsNotHarmed(mode: String, expected: OpenURLError.Code?) async throws {
         let router = try await RouterProcess { directory in
-            let script = directory.appending(path: "handler.py")
-            try Data("#!/usr/bin/python3\n\(try Self.handler())".utf8).write(to: script)
-            #expect(chmod(script.path, 0o700) == 0)
             let log = directory.appending(path: "\(Self.id).log").path
             let fifo = directory.appending(path: "fifo").path
             #expect(mkfifo(fifo, 0o600) == 0)
-            try RouterProcess.write(
-                Self.id,
-                [],
-                in: directory,
-                extra: ["CFBundleExecutable": script.path, "OUArguments": [Self.id, mode, log, fifo]]
-            )
+            try ScriptHandler.write(Self.id, "patient_handler", [mode, log, fifo], in: directory)
         }
         defer { router.stop() }
         let fifo = open(router.bus.directory.appending(path: "fifo").path, O_RDWR | O_CLOEXEC)

@@ -41,14 +41,10 @@ import Testing
             ]
         )
         #expect(busctl.output == "b true\n", "\(busctl.output)")
-        let script = """
-            import dbus
-            router = dbus.SessionBus().get_object("org.openurl.Router1", "/org/openurl/Router1")
-            result = router.OpenURL("any:python", {"timeout": 9000}, dbus_interface="org.openurl.Router1")
-            print(result["handler"], result["way"])
-            """
-        let python = try run(router, ["/usr/bin/python3", "-c", script])
-        #expect(python.output == "com.example.any active\n")
+        let requester = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../examples/python/requester").standardizedFileURL
+        let python = try run(router, [requester.path, "any:python"])
+        #expect(python.status == 0 && python.output.hasPrefix("com.example.any took it (active)\n"), "\(python)")
         let opened = try router.log(of: "com.example.any").filter { $0.hasPrefix("open") }
         #expect(opened == ["open any:gdbus", "open any:python"])
     }

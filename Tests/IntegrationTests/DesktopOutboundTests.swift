@@ -51,32 +51,13 @@ import Testing
         try text.write(to: services.appending(path: "\(name).service"), atomically: true, encoding: .utf8)
     }
 
-    /// Writes a GLib application that records its calls, with the platform data after each URL. The application opens
-    /// URLs if its flags say so.
+    /// Writes the entry and the service of an application of GLib that records its calls, with the platform data after
+    /// each URL. The application opens URLs if its flags say so.
     private func glibApplication(_ id: String, flags: String, in directory: URL) throws {
-        let program = directory.appending(path: "\(id).py")
-        let text = """
-            #!/usr/bin/python3
-            import gi, os, sys
-            gi.require_version("Gio", "2.0")
-            from gi.repository import Gio, GLib
-            class Application(Gio.Application):
-                def do_before_emit(self, platform_data):
-                    self.told = [f"{key}={value}" for key, value in sorted(platform_data.unpack().items())]
-                def do_open(self, files, count, hint):
-                    with open("\(directory.path)/\(id).log", "a") as log:
-                        for file in files:
-                            log.write(" ".join([file.get_uri()] + self.told) + chr(10))
-                    self.hold()
-                def do_activate(self):
-                    self.hold()
-            GLib.timeout_add_seconds(3, lambda: os._exit(0))
-            Application(application_id="\(id)", flags=Gio.ApplicationFlags.\(flags)).run(sys.argv)
-            """
-        try text.write(to: program, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
-        try entry(id, command: program.path, in: directory, "DBusActivatable=true")
-        try service(id, command: "\(program.path) --gapplication-service", in: directory)
+        let log = directory.appending(path: "\(id).log").path
+        let command = "\"\(ScriptHandler.path(of: "glib_application"))\" \(id) \(flags) \"\(log)\""
+        try entry(id, command: command, in: directory, "DBusActivatable=true")
+        try service(id, command: "\(command) --gapplication-service", in: directory)
     }
 
     @Test func glibApplicationIsStartedAndGetsURLsOverTheBus() async throws {

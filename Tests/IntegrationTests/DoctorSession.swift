@@ -1,5 +1,6 @@
 import Foundation
 import PrivateBus
+import TestSupport
 import Testing
 
 /// A session in which the bus starts the router, as in a real one, and in which lines of shell break things.
@@ -111,12 +112,7 @@ final class DoctorSession: Sendable {
         var environment = bus.environment.merging(["BIN": RouterProcess.products.path, "PROGRAMS": programs]) { $1 }
         environment.merge(variables) { $1 }
         let lines = Self.prelude + "\n" + script
-        // Foundation waits until every process has closed a descriptor that all children of the shell inherit.
-        let start = """
-            import os, sys
-            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-            os.execvp("sh", ["sh", "-c", sys.argv[1]])
-            """
+        let start = try pythonProgram("close_descriptors")
         let command = ["timeout", "--signal=KILL", "120", "/usr/bin/python3", "-c", start, lines]
         return try await CommandRun(URL(filePath: "/usr/bin/env"), command, environment, in: bus.directory)
     }

@@ -10,37 +10,9 @@ import Testing
     private static let id = "com.example.script"
     private static let mayHaveActed = "before it answered; it may have acted on the URL"
 
-    /// Starts a router with a script as the handler of `script:`.
-    private func router(_ script: String, _ extra: [String: Any] = [:]) async throws -> RouterProcess {
-        try await RouterProcess { directory in
-            let program = directory.appending(path: "script")
-            try Data(script.utf8).write(to: program)
-            try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program.path)
-            let keys: [String: Any] = ["CFBundleExecutable": program.path, "OUArguments": [String]()]
-            try RouterProcess.write(Self.id, [], in: directory, extra: keys.merging(extra) { $1 })
-        }
-    }
-
-    /// A handler in Python with this code as the body of `Open`.
-    private func python(_ body: String, signature: String = "ba{sv}a(stb)") -> String {
-        """
-        #!/usr/bin/python3
-        import ctypes, dbus, dbus.mainloop.glib, dbus.service, os, signal, sys, time
-        from gi.repository import GLib
-
-        class Handler(dbus.service.Object):
-            @dbus.service.method("org.openurl.Handler1", in_signature="sa{sv}", out_signature="\(signature)")
-            def Open(self, url, context):
-                \(body)
-
-        dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
-        bus = dbus.SessionBus()
-        handler = Handler(bus, "/com/example/script")
-        name = dbus.service.BusName("com.example.script", bus, do_not_queue=True)
-        loop = GLib.MainLoop()
-        bus.call_on_disconnection(lambda connection: loop.quit())
-        loop.run()
-        """
+    /// Starts a router whose handler of `script:` fails in a way that the program `failing_handler` knows.
+    private func router(_ way: [String], _ extra: [String: Any] = [:]) async throws -> RouterProcess {
+        try await RouterProcess { try ScriptHandler.write(Self.id, "failing_handler", way, in: $0, extra: extra) }
     }
 
     // MARK: A handler with one thread
@@ -48,11 +20,8 @@ import Testing
     /// The handler cannot answer a question while its `open` works. Neither that silence nor an earlier way to the background
     /// counts against its next URL.
     @Test func slowHandlerWithOneThreadIsNotKilled() async throws {
-        let body = #"""
-            time.sleep(2 if "slow" in url.split(":")[1] else 0); return True, {"pid": dbus.Int32(os.getpid())}, []
-            """#
         let keys: [String: Any] = ["OUTransitionTimeout": 0.3, "OUOpenTimeout": 3]
-        let router = try await router(python(body), keys)
+        let router = try await router(["slow"], keys)
         defer { router.stop() }
         let pid = try await router.open("script:fast", Self.patient).reply["pid"]
         try await router.lifecycle(LifecycleInterface.background, Self.id)
@@ -70,14 +39,7 @@ import Testing
     }
 
     @Test func childWithTheConnectionDoesNotKeepTheHandlerUnreachable() async throws {
-        let body = #"""
-            path = url.split(":")[1]
-                    if path == "fork":
-                        if os.fork(): os._exit(1)
-                        time.sleep(600)
-                    return True, {}, []
-            """#
-        let router = try await router(python(body))
+        let router = try await router(["fork"])
         defer { router.stop() }
         for _ in 0..<2 {
             _ = try await router.open("script:x", Self.patient)
@@ -97,7 +59,9 @@ import Testing
     // MARK: Launch
 
     @Test func failedLaunchQuotesTheLastLineOfTheOutput() async throws {
-        let router = try await router("#!/usr/bin/python3\nimport no_such_module\n")
+        let router = try await RouterProcess {
+            try ScriptHandler.write(Self.id, "unstartable_handler", in: $0)
+        }
         defer { router.stop() }
         let exit = "\(Self.id) exited with status 1 before it was ready"
         let hint =
@@ -163,11 +127,11 @@ import Testing
     // MARK: Crash
 
     @Test(arguments: [
-        ("os.kill(os.getpid(), signal.SIGSEGV)", "was ended by signal 11 (Segmentation fault)"),
-        ("os._exit(3)", "exited with status 3"), ("os._exit(0)", "exited with status 0"),
+        (["signal", "11"], "was ended by signal 11 (Segmentation fault)"), (["exit", "3"], "exited with status 3"),
+        (["exit", "0"], "exited with status 0"),
     ])
-    func crashNamesTheEndOfTheProcess(body: String, end: String) async throws {
-        let router = try await router(python(body))
+    func crashNamesTheEndOfTheProcess(way: [String], end: String) async throws {
+        let router = try await router(way)
         defer { router.stop() }
         // The first URL crashes the process right after its launch. With a journal, the message names it at the end.
         for _ in 0..<2 {
@@ -178,8 +142,7 @@ import Testing
     }
 
     @Test(.enabled(if: !hasJournal)) func crashQuotesTheLastLine() async throws {
-        let body = "print('no disk left', file=sys.stderr, flush=True); os.kill(os.getpid(), signal.SIGABRT)"
-        let router = try await router(python(body))
+        let router = try await router(["signal", "6"])
         defer { router.stop() }
         let end = "was ended by signal 6 (Aborted) \(Self.mayHaveActed); it wrote: no disk left"
         let place = "; its output is in \(outputFile(router))"
@@ -210,7 +173,7 @@ import Testing
     }
 
     @Test func crashOfAProcessOfAnEarlierRouterIsOnlyItsEnd() async throws {
-        let router = try await router(python("return (os._exit(3) if url.endswith('crash') else True), {}, []"))
+        let router = try await router(["exit at crash"])
         defer { router.stop() }
         _ = try await router.open("script:x")
         try await router.restart()
@@ -219,9 +182,7 @@ import Testing
     }
 
     @Test func handlerThatLeavesTheBusAndRunsHasNotEnded() async throws {
-        // The death of the router is the only end of a process that has left the bus.
-        let body = "bus.close(); ctypes.CDLL(None).prctl(1, signal.SIGKILL); time.sleep(600)"
-        let router = try await router(python(body))
+        let router = try await router(["leave the bus"])
         defer { router.stop() }
         let expected = OpenURLError(.handlerCrashed, "\(Self.id) left the bus \(Self.mayHaveActed)")
         #expect(try await router.failure("script:x") == expected)
@@ -230,7 +191,7 @@ import Testing
     // MARK: Answers
 
     @Test func answerOfTheWrongTypeIsNotADecline() async throws {
-        let router = try await router(python("return url", signature: "s"))
+        let router = try await router(["wrong type"])
         defer { router.stop() }
         let reason = "answered with something other than 'ba{sv}a(stb)': expected 'ba{sv}a(stb)', found 's'"
         #expect(
@@ -239,16 +200,8 @@ import Testing
         )
     }
 
-    @Test func exceptionIsOneLineAndItsTracebackIsInTheOutput() async throws {
-        let body = #"""
-            way = url.split(":")[1]
-                    class Missing(Exception): pass
-                    if way == "empty": raise Missing()
-                    if way == "lines": raise ValueError("no list\n  of two lines")
-                    if way == "plain": raise dbus.DBusException("not today")
-                    return {}["name"], {}, []
-            """#
-        let router = try await router(python(body))
+    @Test func tracebackIsPrintedInLinesWithTheExceptionFirst() async throws {
+        let router = try await router(["exception"])
         defer { router.stop() }
         let hint = "; 'openurl output \(Self.id)' shows the traceback"
         for (way, message) in [

@@ -11,23 +11,20 @@ import Testing
     private static let script = "com.example.script"
 
     /// Starts a router with a handler in Python.
-    private func router(_ methods: String, _ extra: [String: Any] = [:]) async throws -> RouterProcess {
+    private func router(
+        _ program: String,
+        _ arguments: [String] = [],
+        _ extra: [String: Any] = [:]
+    ) async throws -> RouterProcess {
         try await RouterProcess { directory in
             let keys: [String: Any] = ["OUSuspendDelay": 0.05].merging(extra) { $1 }
-            try ScriptHandler.write(Self.script, methods, in: directory, extra: keys)
+            try ScriptHandler.write(Self.script, program, arguments, in: directory, extra: keys)
         }
     }
 
     /// The router asks the handler for its progress meanwhile. A handler with one thread does not answer that either.
     @Test func handlerWithOneThreadThatHangsOnTheWayToTheBackgroundHasItsTimeOnce() async throws {
-        let router = try await router(
-            """
-            @dbus.service.method(HANDLER)
-            def EnterBackground(self):
-                time.sleep(600)
-            """,
-            ["OUTransitionTimeout": 3]
-        )
+        let router = try await router("hanging_handler", [], ["OUTransitionTimeout": 3])
         defer { router.stop() }
         _ = try await router.open("script:x")
         let start = ContinuousClock.now
@@ -42,14 +39,6 @@ import Testing
 
     // MARK: Background time
 
-    private static let background = """
-        @dbus.service.method(HANDLER)
-        def EnterBackground(self):
-            notes.append(str(left()))
-            notes.append(str(begin("upload")))
-            notes.append(str(left()))
-        """
-
     private var inBackground: OpenOptions {
         var options = OpenOptions()
         options.inBackground = true
@@ -62,7 +51,7 @@ import Testing
     }
 
     @Test func timeIsToldOnTheWayToTheBackground() async throws {
-        let router = try await router(Self.background, ["OUBackgroundTime": 60])
+        let router = try await router("uploading_handler", [], ["OUBackgroundTime": 60])
         defer { router.stop() }
         #expect(try await router.open("script://left").reply["left"] == .uint32(LifecycleInterface.unlimited))
         try await router.lifecycle(LifecycleInterface.background, Self.script)
@@ -72,7 +61,7 @@ import Testing
 
     /// The router learns only from an attempt that the handler cannot be suspended.
     @Test func handlerWithoutSuspendHasTheSameTimeInEachStay() async throws {
-        let router = try await router(Self.background, ["OUBackgroundTime": 60])
+        let router = try await router("uploading_handler", [], ["OUBackgroundTime": 60])
         defer { router.stop() }
         _ = try await router.open("script:x")
         try await router.lifecycle(LifecycleInterface.background, Self.script)
@@ -91,28 +80,12 @@ import Testing
     /// The handler ends by itself after some URLs. It is killed long before.
     @Test(arguments: ["OpenURL", "Open through another handler"])
     func handlerThatSendsItselfURLsGetsNoTime(way: String) async throws {
-        let isDirect = way == "OpenURL"
-        let methods = """
-            @dbus.service.method(HANDLER)
-            def EnterBackground(self):
-                begin("endless")
-                self.rounds = 0
-                GLib.timeout_add(200, self.again)
-
-            def again(self):
-                self.rounds += 1
-                with open(os.environ["ROUNDS"], "w") as file: file.write(str(self.rounds))
-                if self.rounds == 40: os._exit(0)
-                proxy = bus.get_object("org.openurl.Router1", "/org/openurl/Router1", introspect=False)
-                url = "\(isDirect ? "script:own" : "forwarder:x")"
-                proxy.get_dbus_method("OpenURL", "org.openurl.Router1")(
-                    url, {"background": True}, reply_handler=lambda result: None, error_handler=print)
-                return True
-            """
         let router = try await RouterProcess { directory in
-            let rounds = directory.appending(path: "rounds").path
-            let keys: [String: Any] = ["OUBackgroundTime": 1.5, "OUEnvironment": ["ROUNDS": rounds]]
-            try ScriptHandler.write(Self.script, methods, in: directory, extra: keys)
+            let arguments = [
+                way == "OpenURL" ? "script:own" : "forwarder:x", directory.appending(path: "rounds").path,
+            ]
+            let keys = ["OUBackgroundTime": 1.5]
+            try ScriptHandler.write(Self.script, "endless_handler", arguments, in: directory, extra: keys)
             try RouterProcess.write("com.example.forwarder", ["forward-background=script:own"], in: directory)
         }
         defer { router.stop() }
@@ -126,14 +99,7 @@ import Testing
 
     /// The name of a task is any text.
     @Test func nextRouterKnowsTheOpenTasks() async throws {
-        let router = try await router(
-            """
-            @dbus.service.method(HANDLER)
-            def EnterBackground(self):
-                begin("first\\n1 x")
-                begin("second")
-            """
-        )
+        let router = try await router("two_tasks_handler")
         defer { router.stop() }
         _ = try await router.open("script:x")
         try await router.lifecycle(LifecycleInterface.background, Self.script)
@@ -165,7 +131,7 @@ import Testing
     }
 
     @Test func openTaskEndsTheProcessAfterARestartOfTheRouter() async throws {
-        let router = try await router(Self.background, ["OUBackgroundTime": 1.5])
+        let router = try await router("uploading_handler", [], ["OUBackgroundTime": 1.5])
         defer { router.stop() }
         _ = try await router.open("script:x")
         try await router.lifecycle(LifecycleInterface.background, Self.script)
@@ -177,22 +143,6 @@ import Testing
 
     // MARK: Suspension
 
-    private static func suspending(_ keeping: String) -> String {
-        """
-        @dbus.service.method(HANDLER)
-        def EnterBackground(self):
-            pass
-
-        @dbus.service.method(HANDLER, in_signature="h", out_signature="b")
-        def Suspend(self, lifeline):
-            import fcntl, signal
-            signal.signal(signal.SIGCONT, lambda *ignored: bus.request_name(ID, 4))
-            \(keeping)
-            bus.release_name(ID)
-            return True
-        """
-    }
-
     private func suspended(_ router: RouterProcess) async throws -> UInt32 {
         _ = try await router.open("script:x")
         try await router.lifecycle(LifecycleInterface.suspend, Self.script)
@@ -202,13 +152,8 @@ import Testing
     }
 
     /// Handlers of earlier contracts set the state of the descriptor, some of them without its signal.
-    @Test(arguments: [
-        "self.kept = lifeline.take()",
-        "self.kept = lifeline.take(); fcntl.fcntl(self.kept, fcntl.F_SETOWN, os.getpid()); "
-            + "fcntl.fcntl(self.kept, fcntl.F_SETFL, os.O_ASYNC)",
-    ])
-    func handlerThatKeepsTheDescriptorContinues(keeping: String) async throws {
-        let router = try await router(Self.suspending(keeping))
+    @Test(arguments: ["keep", "own"]) func handlerThatKeepsTheDescriptorContinues(use: String) async throws {
+        let router = try await router("suspended_handler", [use])
         defer { router.stop() }
         let pid = try await suspended(router)
         let woken = try await router.open("script:y")
@@ -222,13 +167,9 @@ import Testing
     }
 
     /// The descriptor is closed, or its signal is another one, so the kernel would not continue the process.
-    @Test(arguments: [
-        "os.close(lifeline.take())",
-        "self.kept = lifeline.take(); fcntl.fcntl(self.kept, fcntl.F_SETOWN, os.getppid())",
-        "self.kept = lifeline.take(); fcntl.fcntl(self.kept, fcntl.F_SETFL, 0)",
-    ])
-    func handlerThatTheKernelWouldNotContinueIsNotStopped(keeping: String) async throws {
-        let router = try await router(Self.suspending(keeping))
+    @Test(arguments: ["close", "give", "clear"])
+    func handlerThatTheKernelWouldNotContinueIsNotStopped(use: String) async throws {
+        let router = try await router("suspended_handler", [use])
         defer { router.stop() }
         _ = try await router.open("script:x")
         let error = try #require(
@@ -247,18 +188,14 @@ import Testing
 
     @Test func orderlyEndOfTheRouterContinuesAStoppedHandler() async throws {
         // A child changes the state of the descriptor once the handler is stopped, so only the router continues the process.
-        let child =
-            "import fcntl, os, sys, time\\n"
-            + "while open(f'/proc/{os.getppid()}/stat').read().rsplit(')', 1)[1].split()[0] != 'T': time.sleep(0.01)\\n"
-            + "fcntl.fcntl(int(sys.argv[1]), fcntl.F_SETFL, 0)\\nopen(sys.argv[2], 'w').close()"
-        let keeping =
-            "import subprocess; self.kept = lifeline.take(); "
-            + "subprocess.Popen(['/usr/bin/python3', '-c', \"\(child)\", "
-            + "str(self.kept), __file__ + '.changed'], pass_fds=[self.kept])"
-        let router = try await router(Self.suspending(keeping))
+        let router = try await RouterProcess { directory in
+            let arguments = ["child", directory.appending(path: "changed").path]
+            let keys = ["OUSuspendDelay": 0.05]
+            try ScriptHandler.write(Self.script, "suspended_handler", arguments, in: directory, extra: keys)
+        }
         defer { router.stop() }
         let pid = try await suspended(router)
-        let changed = router.bus.directory.appending(path: "\(Self.script).py.changed").path
+        let changed = router.bus.directory.appending(path: "changed").path
         try await eventually(FileManager.default.fileExists(atPath: changed)) { $0 }
         #expect(await router.terminate() == 0)
         try await eventually(router.isStopped(pid)) { !$0 }

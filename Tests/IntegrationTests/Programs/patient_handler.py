@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 import sys, threading
 import dbus, dbus.mainloop.glib, dbus.service
 from gi.repository import GLib

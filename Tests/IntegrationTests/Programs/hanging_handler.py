@@ -1,0 +1,13 @@
+#!/usr/bin/python3
+"""A handler that hangs on its way to the background."""
+
+import time
+import dbus.service
+from script_handler import HANDLER, ScriptHandler, run
+
+class Handler(ScriptHandler):
+    @dbus.service.method(HANDLER)
+    def EnterBackground(self):
+        time.sleep(600)
+
+run(Handler)
