@@ -40,6 +40,16 @@ import Testing
         }
     }
 
+    @Test func directoryIsShownWithoutControls() async throws {
+        try await inDirectory { directory in
+            let place = "\(directory.path)/a\u{1B}]0;title\u{7}\nb"
+            let run = try await openurl("new", "--python", "com.example.odd", "--directory", place, in: directory)
+            #expect(run.status == 0, "\(run.errors)")
+            #expect(run.output.contains(#"/a\u{1B}]0;title\u{7}\u{A}b/handler.py"#), "\(run.output)")
+            #expect(run.output.unicodeScalars.allSatisfy { $0.value >= 0x20 || $0 == "\n" })
+        }
+    }
+
     /// An identifier may end in a keyword or in the name of a module, which can name a program, but no module.
     @Test(arguments: ["class", "dbus", "signal", "json", "main", "test", "clean", "app2", "my-app"])
     func onlyTheProgramIsNamedAfterTheIdentifier(_ name: String) async throws {

@@ -15,6 +15,17 @@ import Testing
         try await RouterProcess { try ScriptHandler.write(Self.id, "failing_handler", way, in: $0, extra: extra) }
     }
 
+    /// Starts a router whose handler of `script:` is a program with this text.
+    private func router(_ script: String, _ extra: [String: Any] = [:]) async throws -> RouterProcess {
+        try await RouterProcess { directory in
+            let program = directory.appending(path: "script")
+            try Data(script.utf8).write(to: program)
+            try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program.path)
+            let keys: [String: Any] = ["CFBundleExecutable": program.path, "OUArguments": [String]()]
+            try RouterProcess.write(Self.id, [], in: directory, extra: keys.merging(extra) { $1 })
+        }
+    }
+
     // MARK: A handler with one thread
 
     /// The handler cannot answer a question while its `open` works. Neither that silence nor an earlier way to the background
@@ -86,7 +97,10 @@ import Testing
             "#!/nowhere/no-such-tool\n",
             "is a script for /nowhere/no-such-tool, which does not exist; install no-such-tool, "
         ),
-        ("#!/usr/bin/env no-such-tool\n", "is a script for no-such-tool, which is not in any directory on PATH; install "),
+        (
+            "#!/usr/bin/env no-such-tool\n",
+            "is a script for no-such-tool, which is not in any directory on PATH; install "
+        ),
         ("", "is empty; build it again"),
     ])
     func faultOfTheProgramIsNamed(script: String, fault: String) async throws {
@@ -200,7 +214,7 @@ import Testing
         )
     }
 
-    @Test func tracebackIsPrintedInLinesWithTheExceptionFirst() async throws {
+    @Test func exceptionIsOneLineAndItsTracebackIsInTheOutput() async throws {
         let router = try await router(["exception"])
         defer { router.stop() }
         let hint = "; 'openurl output \(Self.id)' shows the traceback"

@@ -104,7 +104,7 @@ import Testing
         try desktop.write(to: "go")
         try await eventually(log.lines) { $0.contains { $0.contains("com.example.cmd \(line)") } }
         await router.storeLog()
-        let entries = await requests.entries(MonitorFilter())
+        let entries = try await requests.entries(MonitorFilter())
         #expect(entries.count == 1)
         return try #require(entries.first)
     }

@@ -65,7 +65,10 @@ struct ProgramFaultTests {
             "#!/nowhere/no-such-tool\n",
             "is a script for /nowhere/no-such-tool, which does not exist; install no-such-tool, or "
         ),
-        ("#!/usr/bin/env no-such-tool\n", "is a script for no-such-tool, which is not in any directory on PATH; install "),
+        (
+            "#!/usr/bin/env no-such-tool\n",
+            "is a script for no-such-tool, which is not in any directory on PATH; install "
+        ),
     ])
     func faultHasAdvice(_ text: String, _ description: String) throws {
         let found = try fault(Array(text.utf8))

@@ -8,6 +8,9 @@ from script_handler import HANDLER, ScriptHandler, bus, run
 WAY, *NUMBER = sys.argv[2:]
 SIGNATURE = "s" if WAY == "wrong type" else "ba{sv}a(stb)"
 
+class Missing(Exception):
+    pass
+
 class Handler(ScriptHandler):
     @dbus.service.method(HANDLER, in_signature="sa{sv}", out_signature=SIGNATURE)
     def Open(self, url, context):
@@ -34,6 +37,9 @@ class Handler(ScriptHandler):
             case "wrong type":
                 return url
             case "exception":
+                if path == "empty": raise Missing()
+                if path == "lines": raise ValueError("no list\n  of two lines")
+                if path == "plain": raise dbus.DBusException("not today")
                 return {}["name"], {}, []
         return True, {"pid": dbus.Int32(os.getpid())}, []
 
