@@ -5,7 +5,7 @@ public import RFC1808
 internal import Reactor
 
 extension OpenURLClient {
-    /// Opens a URL and returns the URL that comes back, as a sign-in in a browser needs it (RFC 8252).
+    /// Opens a URL and returns the URL that comes back, for example to sign in through a browser (RFC 8252).
     ///
     /// ```swift
     /// let callback = try await client.openForCallback(authorizeURL, expecting: .prefix("myapp://auth"))
@@ -139,7 +139,7 @@ extension WayToRouter {
         return Callback(try callbackURL(text), details)
     }
 
-    /// Drops a claim. The connection keeps messages in order, so the router has received the claim before.
+    /// Drops a claim. The connection keeps messages in order, so the router has received the claim already.
     private func close(_ path: ObjectPath) async {
         do throws(CallError) {
             let handle = RemoteObject(RouterService.name, path, startsService: false)

@@ -17,9 +17,9 @@ public import SystemPackage
 /// its actor by way of the global executor. This detour changes threads twice and loses the order in which several
 /// continuations were resumed. If the task prefers the loop, it returns to the actor directly.
 ///
-/// If it does not, it passes through the loop's job queue at each `await` of an actor's method, even if the method does
-/// not suspend. Other jobs may run in between. So if a condition decides whether a task has to wait, check it in the
-/// closure that gets the continuation, and not before.
+/// A task without this preference passes through the loop's job queue at each `await` of an actor's method, even if the
+/// method does not suspend. Other jobs may run in between. So if a condition decides whether a task has to wait, check
+/// it in the closure that gets the continuation, and not before.
 ///
 /// ### Thread
 ///
@@ -30,10 +30,10 @@ public import SystemPackage
 ///
 /// ### Main thread
 ///
-/// `shareMainThread()` lets the main thread turn the loop and run the main actor's jobs, so that a change between the
-/// two is no change of threads. If a job of the main actor blocks the main thread for more than some milliseconds, the
-/// loop's own thread stands in. So the loop's thread is whichever of the two threads turns the loop; they never do so
-/// at the same time.
+/// `shareMainThread()` lets the main thread turn the loop and run the main actor's jobs, so that going from one to the
+/// other does not change threads. If a job of the main actor blocks the main thread for more than a few milliseconds,
+/// the loop's own thread stands in. So the loop's thread is whichever of the two threads turns the loop; they never do
+/// so at the same time.
 ///
 /// ### Deadlines
 ///
@@ -164,8 +164,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         }
     }
 
-    /// Waits for descriptors. If there are jobs to run, the wait ends at once, otherwise when a descriptor is ready or
-    /// a deadline has passed.
+    /// Waits for descriptors. If there are jobs to run, the wait ends at once; otherwise it ends when a descriptor is
+    /// ready or a deadline has passed.
     private func wait(hasMore: Bool) -> [(DescriptorWatch, DescriptorEvents)] {
         if hasMore { return descriptors.wait(milliseconds: 0) }
         if !isExpectingInput { return descriptors.wait(milliseconds: timers.millisecondsToNext()) }
@@ -206,7 +206,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return step
     }
 
-    /// Takes all jobs of the loop or all jobs of the main actor; if there are both, takes them by turns.
+    /// Takes all jobs of the loop or all jobs of the main actor; if there are both, alternates between them.
     private func takeJobs(_ round: inout [Job], on main: MainThread?, after last: Step) -> Step {
         shared.withLock { shared in
             if let main {
@@ -425,11 +425,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         descriptors.remove(watch)
     }
 
-    /// Makes the loop poll for input, for at most 500 µs, before it sleeps the next time.
+    /// Makes the loop poll for input, for at most 500 µs, before it next sleeps.
     ///
     /// Call this on the loop's thread after sending a message, if the answer usually arrives before the thread could
     /// fall asleep and wake up. The loop adapts the time to the length of earlier waits, and yields the processor
-    /// between two polls.
+    /// between polls.
     public func expectInput() {
         checkIsolated()
         isExpectingInput = true
@@ -437,7 +437,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Calls `handler` once, on the loop's thread, when `deadline` has passed. Call this on the loop's thread.
     ///
-    /// - Returns: The timer's name, for ``cancelTimer(_:)``. Once the timer has fired or was cancelled, it keeps
+    /// - Returns: The timer's name, for ``cancelTimer(_:)``. Once the timer has fired or been cancelled, it keeps
     ///   nothing alive.
     @discardableResult
     public func schedule(at deadline: ContinuousClock.Instant, _ handler: @escaping () -> Void) -> TimerID {

@@ -24,7 +24,7 @@ public final class Application {
     public private(set) var state = HandlerState.notRunning {
         didSet { blackboard.update(state: state) }
     }
-    /// The sender of the URL that is being opened, as far as the bus and the kernel know it; nil between URLs.
+    /// The sender of the URL that is being opened, according to the bus and the kernel; nil between URLs.
     public var source: OpenContext.Source? { opened?.context.source }
     /// Lets a window of the handler take the focus.
     ///
@@ -92,8 +92,8 @@ public final class Application {
 
     /// Opens a URL as ``open(_:_:_:)`` does.
     ///
-    /// If the handler is in the foreground and its delegate answers without waiting, the URL is open when the method
-    /// returns.
+    /// If the handler is in the foreground and its delegate answers without waiting, the URL has been opened when the
+    /// method returns.
     ///
     /// - Parameter end: takes the answer or the error, once.
     /// - Returns: the rest of the work, which calls `end`; nil if the method has called `end`.
@@ -151,7 +151,7 @@ public final class Application {
 
     /// Runs the sequence for a URL.
     ///
-    /// - Parameter arrived: a way to cancel the URL, and to report about it.
+    /// - Parameter arrived: a way to cancel the URL, and to report on it.
     /// - Returns: the handler's reply or the reason for the refusal, and the trace of the delegate's methods that ran.
     package func handle(
         _ url: GenericURL,
@@ -204,8 +204,8 @@ public final class Application {
         _ arrived: ArrivedURL?,
         _ result: inout SequenceResult
     ) async {
-        // Saving and restoring take two steps each, and the coder passes the state between them. If it is nil, the
-        // second step does nothing.
+        // Saving and restoring take two steps each, and the coder passes the state between them. If there is no coder,
+        // the second step does nothing.
         var coder: RestorableStateCoder?
         var saved: SavedState?
         for step in Lifecycle.steps(for: event, in: state) {
@@ -285,7 +285,8 @@ public final class Application {
     /// The report belongs to the URL that the current task handles: the task of
     /// ``ApplicationDelegate/application(_:open:sourceApplication:annotation:)``, and every task that it starts except
     /// detached ones. In any other task, after the answer, or if the sender does not listen, this does nothing. Call it
-    /// as often as there is something to report: the sender gets ten reports a second, and always the last one.
+    /// as often as there is something to report: the sender gets at most ten reports a second, and always gets the last
+    /// one.
     ///
     /// - Parameters:
     ///   - fraction: the part of the work that is done, from 0 to 1. A value that is not a number is ignored.

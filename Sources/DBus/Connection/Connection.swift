@@ -61,15 +61,16 @@ public actor Connection {
 
     var objects = ObjectTree()
     var incomingCalls: IncomingCalls
-    /// The timer for callers that wait because of their pace; nil while there are none.
+    /// The timer for callers that have to wait because they call too fast; nil while there are none.
     var paceTimer: TimerID?
     /// Whether the bus reports what its connections have not read; true until it turns out otherwise.
     var tellsUnread = true
-    /// The newest connection of the bus, as far as this connection has heard; nil before ``followConnections(_:)``.
+    /// The newest connection on the bus that this one has heard of; nil before ``followConnections(_:)``.
     public internal(set) var newestConnection: ConnectionNumber?
     /// Called with each change of a well-known name's owner, after ``followConnections(_:)``.
     var followedNames: (@Sendable (_ name: BusName, _ new: BusName?) -> Void)?
-    /// Match rules by their bytes, because the bus compares bytes and Swift's `String` compares canonical equivalence.
+    /// Match rules by their bytes, because the bus compares bytes and Swift's `String` compares by canonical
+    /// equivalence.
     var matches: [[UInt8]: Match] = [:]
     var nameWatches = NameWatches()
     var subscriptions = Subscriptions()

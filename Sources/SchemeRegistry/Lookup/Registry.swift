@@ -5,7 +5,7 @@ public import UserFiles
 ///
 /// A registry is a value. A router keeps the current one, and replaces it when a newer one has been loaded elsewhere.
 public struct Registry: Sendable {
-    /// Problems of the files in the order of loading, then problems between handlers.
+    /// Problems in the files in the order of loading, then problems between handlers.
     public private(set) var diagnostics: [Diagnostic] = []
     /// Manifests with errors, by the schemes that they claim or claimed before.
     public internal(set) var brokenManifests: [Scheme: String] = [:]
@@ -23,8 +23,8 @@ public struct Registry: Sendable {
 
     /// Creates a registry of handlers.
     ///
-    /// If several have the same id, the fixed one counts, otherwise the one from the first directory. The problems that
-    /// follow from this are added to `diagnostics`.
+    /// If several have the same id, the fixed one counts; if none is fixed, the one from the first directory does. The
+    /// problems that follow from this are added to `diagnostics`.
     public init(
         handlers loaded: [Handler],
         applications: DesktopApplications = DesktopApplications(),
@@ -106,7 +106,7 @@ public struct Registry: Sendable {
 
     /// Returns the handler that is running and has claimed a scheme for as long as it runs.
     public func runningClaimant(of scheme: Scheme) -> Handler? {
-        // Almost always there is none.
+        // There is almost never one.
         claimed.isEmpty ? nil : claimed[scheme].flatMap { index[$0] }
     }
 
@@ -135,7 +135,7 @@ public struct Registry: Sendable {
 
     /// Returns the handlers that claim a scheme.
     ///
-    /// First come the handlers of any host, beginning with the winner for a URL without a host, then those of certain
+    /// First come the handlers for all hosts, beginning with the winner for a URL without a host, then those for certain
     /// hosts only.
     public func handlers(claiming scheme: Scheme) -> [Handler] {
         index.handlers(claiming: scheme)

@@ -9,7 +9,7 @@ internal import SchemeRegistry
 ///
 /// This belongs to the router's actor.
 final class Callbacks {
-    /// Makes the desktop reach the router for these schemes, which are all that are claimed. If a call has a lower
+    /// Makes the desktop reach the router for these schemes, which are all the claimed ones. If a call has a lower
     /// number than another, it is older, and its schemes no longer count.
     typealias Publisher = @Sendable (_ schemes: Set<String>, _ number: Int) async -> Void
 
@@ -128,12 +128,12 @@ final class Callbacks {
         end(path, code, "", details)
     }
 
-    /// Reports to the programs that wait for a URL that it was refused, but only once to each claim.
+    /// Tells the programs waiting for a URL about its refusal, but only once for each claim.
     func tellRefusal(of url: GenericURL, _ error: OpenURLError) {
         for claim in claims(on: url) where ends[claim.path]?.isRefusalTold == false {
             ends[claim.path]?.isRefusalTold = true
             var details = CallbackDetails()
-            // It may quote a rule of the policy, which a confined program must not see.
+            // The error may quote a rule of the policy, which a confined program must not see.
             let isConfined = claim.receiver.callerClass.known?.isConfined ?? true
             details.error = (isConfined ? OpenURLError(error.code, "a callback was refused") : error).dbusError
             bus.refuse(details, from: claim.path, to: claim.owner)

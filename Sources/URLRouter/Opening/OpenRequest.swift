@@ -6,7 +6,7 @@ internal import SchemeRegistry
 
 /// One URL on its way through the router, or a request to show or start a handler.
 ///
-/// It is filled in by the stages of its way (`Opener.open`), and belongs to the router's actor.
+/// The stages of `Opener.open` fill it in. It belongs to the router's actor.
 final class OpenRequest {
     let purpose: Purpose
     let start: Start
@@ -73,7 +73,7 @@ final class OpenRequest {
     var causedWake = false
     /// Whether the handler was in the background when it got the request.
     var foundInBackground = false
-    /// Whether the request may go to its handler as soon as it is its turn.
+    /// Whether the request may go to its handler as soon as its turn comes.
     private(set) var isComplete = false
     /// Whether the handler's queue counts the request.
     var isCounted = false
@@ -120,7 +120,7 @@ final class OpenRequest {
         case waiting
         /// It is in the queue, and its task continues when its turn comes, or when it is clear that it never will.
         case suspended(CheckedContinuation<Result<BusName, OpenURLError>, Never>)
-        /// It has left the queue and goes to this connection.
+        /// It has left the queue and is going to this connection.
         case granted(BusName)
         /// It has left the queue and will not be delivered.
         case refused(OpenURLError)
@@ -175,7 +175,7 @@ final class OpenRequest {
     /// Whether the URL still has to be stored for later.
     var isToBeStored: Bool { if case .caller = start { options.isQueued } else { false } }
 
-    /// Whether the URL is one that the sender wants only if there is no handler for another.
+    /// Whether the URL is a fallback, tried because there is no handler for an earlier one.
     var isFallback: Bool { fallbacks > 0 }
 
     /// Moves on to the next fallback if there is no handler for the URL.

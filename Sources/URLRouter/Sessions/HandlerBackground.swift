@@ -5,13 +5,13 @@ internal import Reactor
 internal import SchemeRegistry
 internal import SystemPackage
 
-/// A handler's session as its background sees it.
+/// The part of a handler's session that its background uses.
 protocol BackgroundView: SessionView {
     /// Notes that the owner of the name has launched.
     func finishLaunch(_ owner: BusName)
 }
 
-/// The background of one handler: its way there, its stay with its tasks, and its suspension.
+/// One handler's time in the background: entering it, the stay with its tasks, and the suspension.
 ///
 /// It belongs to the router's actor.
 final class HandlerBackground {
@@ -40,7 +40,7 @@ final class HandlerBackground {
     /// Makes a handler enter the background once it is on its way there.
     func enter(_ owner: BusName) async {
         let session = session
-        // Before the handler heard of the background, a URL may have taken it back to the foreground.
+        // Before the handler was told about the background, a URL may have taken it back to the foreground.
         guard session.machine.state == .running(owner: owner, .leaving) else { return }
         let start = SuspendingClock.now
         process.leavingSince = start
@@ -49,14 +49,14 @@ final class HandlerBackground {
             try await host.bus.enterBackground(id, at: owner, timeout: host.limits.eventTimeout)
             session.finishLaunch(owner)
         } catch .remote(let error) where error.isFromMissingMethod {
-            // The handler makes no difference between foreground and background, so it continues as it is.
+            // The handler makes no distinction between foreground and background, so it continues as it is.
             if session.machine.connection == owner { process.isSuspendable = false }
         } catch {
             let reason = host.withoutSecrets("\(error)", of: id)
             host.log.warning("\(id) did not go to the background cleanly: \(reason)")
         }
-        // In the meantime, the handler may have been in the foreground again, and may be on its next way to the
-        // background.
+        // In the meantime, the handler may have been in the foreground, and may be on its way to the background
+        // again.
         guard process.leavingSince == start else { return }
         process.leavingSince = nil
         session.handle(.reachedBackground(owner: owner))
@@ -105,14 +105,14 @@ final class HandlerBackground {
                 timeout: host.limits.eventTimeout
             )
             guard isReady, !canBeStopped(lifeline, of: owner) else { return suspendAnswered(isReady, by: owner) }
-            // By now, the handler has released its name. It takes it back as it does after a stop.
+            // By now, the handler has released its name. It takes the name back, as it does after a stop.
             session.handle(.cannotBeStopped(owner: owner))
         } catch .remote(let error) {
             if error.isFromMissingMethod, session.machine.connection == owner { process.isSuspendable = false }
             if error.isFromBus { process.suspensionProblem = "the bus refuses the call: \(error.message)" }
             suspendAnswered(false, by: owner)
         } catch .notSent {
-            // The bus passes no descriptors, for example over TCP.
+            // The bus passes no descriptors; one that is reached over TCP never does.
             process.suspensionProblem = "the bus passes no descriptors"
             host.log.warning("it cannot be suspended: the bus passes no descriptors", metadata: ["handler": "\(id)"])
             if session.machine.connection == owner { process.isSuspendable = false }
