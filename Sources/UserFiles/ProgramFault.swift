@@ -8,7 +8,7 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
     package let program: String
     /// The fault, worded to follow the program's name.
     package let reason: String
-    /// The way to correct the fault; nil if the file has to be put back, or named otherwise.
+    /// The way to correct the fault; nil if the file has to be put back, or another one named.
     package let advice: String?
     /// The command that corrects the fault; nil if a person has to do it.
     package let command: String?
@@ -35,7 +35,7 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
         self.isInterpreter = isInterpreter
     }
 
-    /// Creates the fault of a name that is on no `PATH`.
+    /// Creates the fault of a name that is not on `PATH`.
     package init(nameNotOnPath name: String) {
         self.init(name, "is not in any directory on PATH")
     }
@@ -111,7 +111,7 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
         return ProgramFault(path, reason, command: command, isInterpreter: true)
     }
 
-    /// The first lines of scripts without `#!`, by the ends of their names.
+    /// The first lines for scripts without `#!`, by the ends of their names.
     private static let usualInterpreters: [(suffix: String, line: String)] = [
         (".sh", "/bin/sh"), (".bash", "/usr/bin/env bash"), (".py", "/usr/bin/env python3"),
         (".rb", "/usr/bin/env ruby"), (".pl", "/usr/bin/env perl"), (".js", "/usr/bin/env node"),
@@ -124,7 +124,7 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
         let line = head.split(separator: UInt8(ascii: "\n"), maxSplits: 1).first ?? []
         guard line.last != UInt8(ascii: "\r") else {
             let command = #"sed -i 's/\r$//' "# + quotedForShell(path)
-            let reason = "has the line ends of Windows (CR LF), so its interpreter is not found"
+            let reason = "has Windows line endings (CR LF), so its interpreter is not found"
             return ProgramFault(path, reason, command: command, isInterpreter: true)
         }
         let missing: (name: String, reason: String)

@@ -157,7 +157,7 @@ import Testing
                 ),
                 (
                     ["to:do", "two.desktop"], 64,
-                    "the scheme 'to:do' holds ':'; write only the part of a URL before the ':'"
+                    "the scheme 'to:do' contains ':'; write only the part of a URL before the ':'"
                 ),
                 (["", "two.desktop"], 64, "the scheme '' is empty"),
             ] as [([String], Int32, String)] {

@@ -147,8 +147,8 @@ import Testing
                 "\(file): line 1: is a key before the first group",
                 "\(file): line 2: is the start of a group without its end",
                 "\(file): line 4: is neither a comment nor a group nor a key with its value",
-                #"\#(file): \#(group) \#(type): holds an escape sequence other than \s, \n, \t, \r and \\"#,
-                "\(file): \(group) text/plain: holds '../x.desktop', which is not a desktop file ID",
+                #"\#(file): \#(group) \#(type): contains an escape sequence other than \s, \n, \t, \r and \\"#,
+                "\(file): \(group) text/plain: contains '../x.desktop', which is not a desktop file ID",
                 "\(file): \(group) bad: is not a MIME type",
                 "\(file): \(group) x-scheme-handler/a/b: is not a MIME type",
             ]

@@ -145,11 +145,11 @@ import UserFiles
         (start + "Exec=foo\na b=x", "line 4: has a key with blanks or control characters"),
         (start + "Exec=foo\na\0b=x", "line 4: has a key with blanks or control characters"),
         (start + "Exec=foo\nTerminal=yes", "Terminal: is neither true nor false"),
-        (start + "Exec=foo \\x", #"Exec: holds an escape sequence other than \s, \n, \t, \r and \\"#),
+        (start + "Exec=foo \\x", #"Exec: contains an escape sequence other than \s, \n, \t, \r and \\"#),
         (start + "Exec=foo\\", #"Exec: ends with a lone '\'"#),
-        (start + "Exec=fo\0o", "Exec: holds U+0000"),
-        (start + "Exec=foo %u %f", "Exec: holds %f after another of %f, %u, %F and %U"),
-        (start + "Exec=sh -c \"rm %u\"", "Exec: holds %u within quotes"),
+        (start + "Exec=fo\0o", "Exec: contains U+0000"),
+        (start + "Exec=foo %u %f", "Exec: contains %f after another of %f, %u, %F and %U"),
+        (start + "Exec=sh -c \"rm %u\"", "Exec: contains %u within quotes"),
     ]
 
     @Test(arguments: uselessEntries)
@@ -164,19 +164,28 @@ import UserFiles
         ("Exec=foo\nPath=x/y", "Path: is a relative path, so it is ignored"),
         ("Exec=foo\nExec=foo", "Exec: appears twice"),
         ("Exec=foo\n[Desktop Entry]\nName=x", "[Desktop Entry]: appears twice"),
-        ("Exec=foo\nMimeType=x-scheme-handler/;", "MimeType: holds 'x-scheme-handler/', which is not a MIME type"),
-        ("Exec=foo\nMimeType=x-scheme-handler/1a", "MimeType: holds 'x-scheme-handler/1a', which is not a MIME type"),
-        ("Exec=foo\nMimeType=x-scheme-handler/a/b", "MimeType: holds 'x-scheme-handler/a/b', which is not a MIME type"),
-        ("Exec=foo\nMimeType=x-scheme-handler/a_b", "MimeType: holds 'x-scheme-handler/a_b', which is not a MIME type"),
+        ("Exec=foo\nMimeType=x-scheme-handler/;", "MimeType: contains 'x-scheme-handler/', which is not a MIME type"),
+        (
+            "Exec=foo\nMimeType=x-scheme-handler/1a",
+            "MimeType: contains 'x-scheme-handler/1a', which is not a MIME type"
+        ),
+        (
+            "Exec=foo\nMimeType=x-scheme-handler/a/b",
+            "MimeType: contains 'x-scheme-handler/a/b', which is not a MIME type"
+        ),
+        (
+            "Exec=foo\nMimeType=x-scheme-handler/a_b",
+            "MimeType: contains 'x-scheme-handler/a_b', which is not a MIME type"
+        ),
         // The Kelvin sign becomes an ASCII k in Unicode's lower case, but not in ASCII's.
         (
             "Exec=foo\nMimeType=x-scheme-handler/\u{212A}",
-            #"MimeType: holds 'x-scheme-handler/\u{212A}', which is not a MIME type"#
+            #"MimeType: contains 'x-scheme-handler/\u{212A}', which is not a MIME type"#
         ),
-        ("Exec=foo\nMimeType=text", "MimeType: holds 'text', which is not a MIME type"),
+        ("Exec=foo\nMimeType=text", "MimeType: contains 'text', which is not a MIME type"),
         (
             "Exec=foo %x\nDBusActivatable=true",
-            "Exec: holds '%' before 'x', which is not a field code, so only D-Bus activation is left"
+            "Exec: contains '%' before 'x', which is not a field code, so only D-Bus activation is left"
         ),
     ]
 

@@ -76,7 +76,7 @@ import UserFiles
                 "home/applications/c.desktop: TryExec: is data, which is not a program here, so the entry is ignored",
                 "home/applications/d.desktop: TryExec: is directory, which is not a program here, so the entry is ignored",
                 "home/applications/e.desktop: TryExec: is bin/installed, which is not a program here, so the entry is ignored",
-                #"home/applications/g.desktop: Exec: holds an escape sequence other than \s, \n, \t, \r and \\"#,
+                #"home/applications/g.desktop: Exec: contains an escape sequence other than \s, \n, \t, \r and \\"#,
             ]
         )
     }

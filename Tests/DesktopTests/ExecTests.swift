@@ -44,7 +44,7 @@ import Testing
         ("foo %U%i", .embeddedFieldCode("i")),
         ("%u", .program("is a field code")), ("%F foo", .program("is a field code")),
         ("a%k", .program("is a field code")),
-        ("'' foo", .program("has no name")), ("A=1 foo", .program("holds '='")),
+        ("'' foo", .program("has no name")), ("A=1 foo", .program("contains '='")),
         ("./foo", .program("is a relative path")),
     ]
 

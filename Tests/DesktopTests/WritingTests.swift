@@ -305,7 +305,7 @@ import UserFiles
 
     @Test func unrepresentableCommandsAreRefused() {
         #expect(throws: ExecCommand.ParseError.empty) { try DesktopEntryFile(name: "x", command: [], urls: nil) }
-        #expect(throws: ExecCommand.ParseError.program("holds '='")) {
+        #expect(throws: ExecCommand.ParseError.program("contains '='")) {
             try DesktopEntryFile(name: "x", command: ["/a=b"])
         }
         #expect(throws: ExecCommand.ParseError.program("is a relative path")) {

@@ -87,11 +87,11 @@ import Testing
         ("print(1)\n", "has no '#!' in its first line to name its interpreter; begin it with a line such as "),
         (
             "#!/usr/bin/python3\r\nprint(1)\r\n",
-            "has the line ends of Windows (CR LF), so its interpreter is not found; run: "
+            "has Windows line endings (CR LF), so its interpreter is not found; run: "
         ),
         (
             "#!/usr/bin/env python3\r\nprint(1)\r\n",
-            "has the line ends of Windows (CR LF), so its interpreter is not found; run: "
+            "has Windows line endings (CR LF), so its interpreter is not found; run: "
         ),
         (
             "#!/nowhere/no-such-tool\n",

@@ -39,7 +39,7 @@ import Testing
             ),
             (
                 "org.freedesktop.DBus.Error.UnknownMethod", 69,
-                "the router does not know this request; do openurl and openurld have the same version? (why)"
+                "the router does not know this request; are openurl and openurld the same version? (why)"
             ),
             (
                 "org.freedesktop.DBus.Error.Spawn.ExecFailed", 69,

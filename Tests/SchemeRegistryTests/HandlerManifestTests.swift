@@ -113,13 +113,13 @@ struct HandlerManifestTests {
             ("CFBundleIdentifier", "acme", "CFBundleIdentifier", "needs at least two elements, as in com.example.app"),
             ("CFBundleIdentifier", .unreadable, "CFBundleIdentifier", "is a value that cannot be read, not a string"),
             ("CFBundleExecutable", "", "CFBundleExecutable", "is empty"),
-            ("CFBundleExecutable", "a\0b", "CFBundleExecutable", "holds U+0000"),
+            ("CFBundleExecutable", "a\0b", "CFBundleExecutable", "contains U+0000"),
             ("CFBundleExecutable", ["a"], "CFBundleExecutable", "is an array, not a string"),
             ("OUArguments", "-a", "OUArguments", "is a string, not an array; write <array> and </array> around it"),
             ("OUArguments", ["a", 1], "OUArguments[1]", "is an integer, not a string"),
-            ("OUArguments", ["a\0"], "OUArguments[0]", "holds U+0000"),
-            ("CFBundleName", "a\u{1B}[31m", "CFBundleName", "holds U+001B"),
-            ("CFBundleDisplayName", "a\nb", "CFBundleDisplayName", "holds U+000A"),
+            ("OUArguments", ["a\0"], "OUArguments[0]", "contains U+0000"),
+            ("CFBundleName", "a\u{1B}[31m", "CFBundleName", "contains U+001B"),
+            ("CFBundleDisplayName", "a\nb", "CFBundleDisplayName", "contains U+000A"),
             ("CFBundleVersion", 1.5, "CFBundleVersion", "is a real number, not a string"),
             (
                 "CFBundleURLTypes", [:], "CFBundleURLTypes",
@@ -131,15 +131,15 @@ struct HandlerManifestTests {
             (
                 "CFBundleURLTypes", [["CFBundleURLSchemes": ["a"]], ["CFBundleURLSchemes": ["b", "a/b"]]],
                 "CFBundleURLTypes[1].CFBundleURLSchemes[1]",
-                "holds '/'; a scheme is made of letters, digits, '+', '-' and '.'"
+                "contains '/'; a scheme is made of letters, digits, '+', '-' and '.'"
             ),
             (
                 "CFBundleURLTypes", [["CFBundleURLSchemes": ["a\0"]]], "CFBundleURLTypes[0].CFBundleURLSchemes[0]",
-                "holds U+0000"
+                "contains U+0000"
             ),
             (
                 "CFBundleURLTypes", [["CFBundleURLSchemes": ["OpenURL-Reply"]]],
-                "CFBundleURLTypes[0].CFBundleURLSchemes[0]", "holds openurl-reply, which belongs to the router"
+                "CFBundleURLTypes[0].CFBundleURLSchemes[0]", "contains openurl-reply, which belongs to the router"
             ),
             (
                 "CFBundleURLTypes", [["CFBundleURLSchemes": ["a"], "OUHosts": []]], "CFBundleURLTypes[0].OUHosts",
@@ -164,7 +164,7 @@ struct HandlerManifestTests {
             ),
             (
                 "CFBundleDocumentTypes", [["LSItemContentTypes": ["public.p/ng"]]],
-                "CFBundleDocumentTypes[0].LSItemContentTypes[0]", "holds '/'; a type identifier"
+                "CFBundleDocumentTypes[0].LSItemContentTypes[0]", "contains '/'; a type identifier"
             ),
             (
                 "CFBundleDocumentTypes", [["CFBundleTypeMIMETypes": ["image/*"]]],
@@ -180,7 +180,7 @@ struct HandlerManifestTests {
             ),
             (
                 "CFBundleDocumentTypes", [["CFBundleTypeExtensions": ["a/b"]]],
-                "CFBundleDocumentTypes[0].CFBundleTypeExtensions[0]", "holds '/'"
+                "CFBundleDocumentTypes[0].CFBundleTypeExtensions[0]", "contains '/'"
             ),
             (
                 "CFBundleDocumentTypes", [["CFBundleTypeRole": "Owner"]], "CFBundleDocumentTypes[0].CFBundleTypeRole",
@@ -247,7 +247,7 @@ struct HandlerManifestTests {
             ("OUSuspendDelay", 86_401, "OUSuspendDelay", "is 86401.0 seconds; it has to be between 0.001 and 86400"),
             ("OUEnvironment", [["A": "b"]], "OUEnvironment", "is an array, not a dictionary"),
             ("OUEnvironment", ["A": 1], "OUEnvironment.A", "is an integer, not a string"),
-            ("OUEnvironment", ["A": "b\0"], "OUEnvironment.A", "holds U+0000"),
+            ("OUEnvironment", ["A": "b\0"], "OUEnvironment.A", "contains U+0000"),
             ("OUEnvironment", ["A=B": "c"], "OUEnvironment.A=B", "is not a valid name for an environment variable"),
             ("OUEnvironment", ["": "c"], "OUEnvironment.", "is not a valid name for an environment variable"),
             (
@@ -256,7 +256,7 @@ struct HandlerManifestTests {
             ),
             (
                 "OUAllowedSources", ["**"], "OUAllowedSources[0]",
-                "holds '*'; a bundle identifier is made of letters, digits, '-', '_' and '.'"
+                "contains '*'; a bundle identifier is made of letters, digits, '-', '_' and '.'"
             ),
             ("OUAsk", 1, "OUAsk", "is an integer, not a boolean"),
             ("OUAnswersCallbacks", "yes", "OUAnswersCallbacks", "is a string, not a boolean"),

@@ -83,19 +83,19 @@ struct HostileDirectoriesTests {
             let list = manifest("com.acme.h\(number)", schemes: ["x/y"])
             try root.write(try list.encoded(), to: "user/\(name(number))")
             return "\(name(number)): CFBundleURLTypes[0].CFBundleURLSchemes[0]: "
-                + "holds '/'; a scheme is made of letters, digits, '+', '-' and '.'"
+                + "contains '/'; a scheme is made of letters, digits, '+', '-' and '.'"
         },
         { root, number in
             let list = manifest("com.acme.h\(number)", schemes: ["x", "y\0"])
             try root.write(try list.encoded(.binary), to: "user/\(name(number))")
-            return "\(name(number)): CFBundleURLTypes[0].CFBundleURLSchemes[1]: holds U+0000"
+            return "\(name(number)): CFBundleURLTypes[0].CFBundleURLSchemes[1]: contains U+0000"
         },
         { root, number in
             try root.write(
                 xml("<dict><key>CFBundleIdentifier</key><string>com.\u{0}</string></dict>"),
                 to: "user/\(name(number))"
             )
-            return "\(name(number)): holds a NUL byte"
+            return "\(name(number)): contains a NUL byte"
         },
         { root, number in
             try root.write(xml("<dict><key>") + [0xFF, 0xFE] + xml("</key>"), to: "user/\(name(number))")
@@ -105,7 +105,7 @@ struct HostileDirectoriesTests {
             let list = manifest("../com.acme.h\(number)")
             try root.write(try list.encoded(), to: "user/\(name(number))")
             return "\(name(number)): CFBundleIdentifier: "
-                + "holds '/'; a bundle identifier is made of letters, digits, '-', '_' and '.'"
+                + "contains '/'; a bundle identifier is made of letters, digits, '-', '_' and '.'"
         },
         { root, number in
             var list = manifest("com.acme.h\(number)")
@@ -126,13 +126,13 @@ struct HostileDirectoriesTests {
         },
         { root, number in
             try root.write(xml(String(repeating: "<dict><key>a</key>", count: 3000)), to: "user/\(name(number))")
-            return "\(name(number)): nests or holds more than 256 arrays and dictionaries"
+            return "\(name(number)): nests or contains more than 256 arrays and dictionaries"
         },
         { root, number in
             let cycle: [UInt8] = [0xA1, 0, 8, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1]
             let bytes = Array("bplist00".utf8) + cycle + [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10]
             try root.write(bytes, to: "user/\(name(number))")
-            return "\(name(number)): nests or holds more than 256 arrays and dictionaries"
+            return "\(name(number)): nests or contains more than 256 arrays and dictionaries"
         },
         { root, number in
             try root.write(try manifest("com.acme.h\(number)").encoded(), to: "user/com.acme.other\(number).plist")

@@ -79,7 +79,7 @@ struct LoadingTests {
             problems() == [
                 "user/com.acme.bad.plist: is neither an XML nor a binary property list; 'openurl new' writes a manifest to begin with",
                 "user/com.acme.half.plist: CFBundleURLTypes[0].CFBundleURLSchemes[1]: "
-                    + "holds '/'; a scheme is made of letters, digits, '+', '-' and '.'",
+                    + "contains '/'; a scheme is made of letters, digits, '+', '-' and '.'",
                 "user/com.acme.half.plist: OUFixed: is an integer, not a boolean",
             ]
         )

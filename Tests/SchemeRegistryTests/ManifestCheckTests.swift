@@ -213,7 +213,7 @@ import UserFiles
     @Test(arguments: [
         ("<key>a</key><string>R & D</string>", "write '&' as &amp; and '<' as &lt;"),
         ("<key>a<key><string/>", "a tag before it is not closed"),
-        ("<key>a</key><true/><true/>", "each value follows a <key>"),
+        ("<key>a</key><true/><true/>", "each value must follow a <key>"),
         ("<key>a</key><text>b</text>", "a value is a <string>, an <array>, "),
     ])
     func brokenXMLHasAdvice(body: String, advice: String) {

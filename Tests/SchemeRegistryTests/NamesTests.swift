@@ -33,7 +33,7 @@ struct BundleIdentifierTests {
         #expect("\(BundleIdentifier.ParseError.forbiddenCharacter("\u{1B}"))".contains("U+001B"))
         #expect("\(BundleIdentifier.ParseError.forbiddenCharacter("/"))".contains("'/'"))
         let colon = "\(Scheme.ParseError.forbiddenCharacter(":"))"
-        #expect(colon == "holds ':'; write only the part of a URL before the ':'")
+        #expect(colon == "contains ':'; write only the part of a URL before the ':'")
     }
 }
 

@@ -65,9 +65,9 @@ import UserFiles
     @Test(arguments: [
         (
             ["%u"],
-            "has '%u' in the place of its program; name the program in the first string, and write %u as a string after it"
+            "has '%u' in place of its program; name the program in the first string, and write %u as a string after it"
         ),
-        (["/bin/%u", "x"], "has '/bin/%u' in the place of its program; "),
+        (["/bin/%u", "x"], "has '/bin/%u' in place of its program; "),
         (
             ["xdg-open %u"],
             "has the whole command in its first string, 'xdg-open %u'; write each word as a string of its own"

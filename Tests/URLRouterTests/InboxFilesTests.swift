@@ -145,7 +145,7 @@ struct InboxFilesTests {
         let manyFiles = InboxError(isFull: true, reason: "does not fit into the inbox, which has 2 files")
         #expect(throws: manyFiles) { try receive(few, file) }
         let small = inbox { $0.bytes = 8 }
-        let full = InboxError(isFull: true, reason: "does not fit into the inbox, which has room for 2 of 8 bytes")
+        let full = InboxError(isFull: true, reason: "does not fit into the inbox, which has 2 of 8 bytes left")
         #expect(throws: full) { try receive(small, file) }
         let tiny = inbox { $0.bytes = 2 }
         let tooLarge = InboxError(isFull: true, reason: "is too large: an inbox has room for 2 bytes")

@@ -35,8 +35,8 @@ struct ProgramFaultTests {
     @Test(
         arguments: [
             ("#!/bin/sh\n", "a.sh", 0o644, "is not executable"),
-            ("#!/bin/sh\r\n:\r\n", "a", 0o755, "has the line ends of Windows (CR LF), so its interpreter is not found"),
-            ("#!/usr/bin/env sh\r\n:\r\n", "a", 0o755, "has the line ends of Windows"),
+            ("#!/bin/sh\r\n:\r\n", "a", 0o755, "has Windows line endings (CR LF), so its interpreter is not found"),
+            ("#!/usr/bin/env sh\r\n:\r\n", "a", 0o755, "has Windows line endings"),
             ("\u{FEFF}#!/bin/sh\n", "a", 0o755, "begins with a byte order mark, which hides its '#!'"),
             ("echo hello\n", "a b.sh", 0o755, "has no '#!' in its first line to name its interpreter"),
             ("\n#!/bin/sh\n", "a.sh", 0o755, "has no '#!' in its first line"),

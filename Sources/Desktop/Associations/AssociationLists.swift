@@ -56,7 +56,7 @@ struct AssociationLists {
             do {
                 let ids = try value.strings().compactMap { text in
                     let id = DesktopFileID(rawValue: text)
-                    if id == nil { problem("holds '\(printable(text))', which is not a desktop file ID") }
+                    if id == nil { problem("contains '\(printable(text))', which is not a desktop file ID") }
                     return id
                 }
                 if lists.updateValue(ids, forKey: type) != nil { problem("appears twice") }

@@ -212,7 +212,7 @@ private struct DesktopFileReader {
         return types.prefix(Self.maximumTypes).filter { text in
             let isValid = validMimeType(text) != nil
             if !isValid {
-                problems.add(.warning, "MimeType", "holds '\(printable(text))', which is not a MIME type")
+                problems.add(.warning, "MimeType", "contains '\(printable(text))', which is not a MIME type")
             }
             return isValid
         }

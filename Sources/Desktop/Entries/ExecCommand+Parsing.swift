@@ -29,10 +29,10 @@ extension ExecCommand {
             case .unterminatedQuote(let quote): "has a \(quote) without its counterpart"
             case .trailingBackslash: "ends with a lone '\\'"
             case .trailingPercent: "ends with a lone '%'"
-            case .unknownFieldCode(let code): "holds '%' before \(printable(code)), which is not a field code"
-            case .quotedFieldCode(let code): "holds %\(code) within quotes"
-            case .secondURLCode(let code): "holds %\(code) after another of %f, %u, %F and %U"
-            case .embeddedFieldCode(let code): "holds %\(code) as a part of an argument"
+            case .unknownFieldCode(let code): "contains '%' before \(printable(code)), which is not a field code"
+            case .quotedFieldCode(let code): "contains %\(code) within quotes"
+            case .secondURLCode(let code): "contains %\(code) after another of %f, %u, %F and %U"
+            case .embeddedFieldCode(let code): "contains %\(code) as a part of an argument"
             case .program(let reason): "has a program that \(reason)"
             }
         }
@@ -52,7 +52,7 @@ extension ExecCommand {
         }
         guard !program.isEmpty else { throw .program("has no name") }
         // Desktop Entry Specification: "The name or path of the executable program may not contain the equal sign."
-        guard !program.contains("=") else { throw .program("holds '='") }
+        guard !program.contains("=") else { throw .program("contains '='") }
         guard program.hasPrefix("/") || !program.utf8.contains(UInt8(ascii: "/")) else {
             throw .program("is a relative path")
         }

@@ -117,7 +117,7 @@ struct KeyFileValue {
 
     /// Decodes `\s`, `\n`, `\t`, `\r` and `\\`, and also `\;` in an element of a list.
     private func unescaped(_ bytes: ArraySlice<UInt8>, separator: Bool = false) throws(Invalid) -> String {
-        guard !bytes.contains(0) else { throw Invalid(reason: "holds U+0000") }
+        guard !bytes.contains(0) else { throw Invalid(reason: "contains U+0000") }
         guard bytes.contains(UInt8(ascii: "\\")) else { return try text(bytes) }
         var result: [UInt8] = []
         var rest = bytes
@@ -134,7 +134,7 @@ struct KeyFileValue {
             case UInt8(ascii: "\\"): result.append(UInt8(ascii: "\\"))
             case UInt8(ascii: ";") where separator: result.append(UInt8(ascii: ";"))
             case nil: throw Invalid(reason: "ends with a lone '\\'")
-            default: throw Invalid(reason: "holds an escape sequence other than \\s, \\n, \\t, \\r and \\\\")
+            default: throw Invalid(reason: "contains an escape sequence other than \\s, \\n, \\t, \\r and \\\\")
             }
         }
         return try text(result[...])

@@ -27,7 +27,8 @@ public struct FilenameExtension: Sendable, Hashable, CustomStringConvertible {
             case .empty: "is empty"
             case .tooLong(let length): "has \(length) bytes; an extension may have at most \(maximumLength)"
             case .outerDot: "begins or ends with '.'; an extension is written without the dot"
-            case .forbiddenCharacter(let scalar): "holds \(printable(scalar)); an extension is the end of a file's name"
+            case .forbiddenCharacter(let scalar):
+                "contains \(printable(scalar)); an extension is the end of a file's name"
             }
         }
     }

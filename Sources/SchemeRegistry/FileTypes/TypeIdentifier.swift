@@ -26,7 +26,7 @@ public struct TypeIdentifier: Sendable, Hashable, Comparable, CustomStringConver
             case .tooLong(let length): "has \(length) bytes; a type identifier may have at most \(maximumLength)"
             case .missingElement: "needs at least two elements, none of them empty, as in public.png"
             case .forbiddenCharacter(let scalar):
-                "holds \(printable(scalar)); a type identifier is made of letters, digits, '-', '_' and '.'"
+                "contains \(printable(scalar)); a type identifier is made of letters, digits, '-', '_' and '.'"
             }
         }
     }

@@ -31,7 +31,7 @@ public struct HandlerCommand: Sendable, Hashable {
             case .codeInProgram(let word) where word.contains(" "):
                 "has the whole command in its first string, '\(printable(word))'; write each word as a string of its own"
             case .codeInProgram(let word):
-                "has '\(printable(word))' in the place of its program; name the program in the first string, and write %u "
+                "has '\(printable(word))' in place of its program; name the program in the first string, and write %u "
                     + "as a string after it"
             case .codeInProgramText(let index):
                 "has a code in argument \(index), which is the text of a program, so the sender of a URL could write a part of it; "

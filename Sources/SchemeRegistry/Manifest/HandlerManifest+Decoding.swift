@@ -118,7 +118,7 @@ extension URLType {
         let schemes = reader.list("CFBundleURLSchemes", isRequired: true, allowsEmpty: false) {
             let scheme = try Scheme($0.string())
             guard scheme != .reply else {
-                throw WrongValue(description: "holds \(scheme), which belongs to the router")
+                throw WrongValue(description: "contains \(scheme), which belongs to the router")
             }
             return scheme
         }

@@ -145,7 +145,7 @@ extension PropertyListValue {
         }
         for scalar in text.unicodeScalars
         where scalar == "\0" || (allowed == .text && isControl(scalar)) {
-            throw WrongValue(description: "holds \(printable(scalar))")
+            throw WrongValue(description: "contains \(printable(scalar))")
         }
         return text
     }

@@ -35,7 +35,7 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
             case .emptyElement: "has an empty element"
             case .leadingDigit(let element): "has an element that starts with a digit: \(element)"
             case .forbiddenCharacter(let scalar):
-                "holds \(printable(scalar)); a bundle identifier is made of letters, digits, '-', '_' and '.'"
+                "contains \(printable(scalar)); a bundle identifier is made of letters, digits, '-', '_' and '.'"
             case .reserved: "is the bus name of the bus itself or of the router"
             }
         }

@@ -33,7 +33,7 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
             case .emptyLabel: "has an empty label"
             case .misplacedWildcard: "has a '*' that is not the whole first label of a longer name, as in *.acme.com"
             case .forbiddenCharacter(let scalar):
-                "holds \(printable(scalar)); a host is made of letters, digits, '-', '_' and '.'"
+                "contains \(printable(scalar)); a host is made of letters, digits, '-', '_' and '.'"
             }
         }
     }

@@ -31,9 +31,9 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
             case .empty: "is empty"
             case .tooLong(let length): "has \(length) bytes; a scheme may have at most \(maximumLength)"
             case .startsWith(let scalar): "starts with \(printable(scalar)); a scheme starts with a letter"
-            case .forbiddenCharacter(":"): "holds ':'; write only the part of a URL before the ':'"
+            case .forbiddenCharacter(":"): "contains ':'; write only the part of a URL before the ':'"
             case .forbiddenCharacter(let scalar):
-                "holds \(printable(scalar)); a scheme is made of letters, digits, '+', '-' and '.'"
+                "contains \(printable(scalar)); a scheme is made of letters, digits, '+', '-' and '.'"
             }
         }
     }

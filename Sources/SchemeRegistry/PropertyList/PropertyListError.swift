@@ -25,12 +25,13 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
             "is neither an XML nor a binary property list\(kind.map { ", but \($0)" } ?? ""); "
                 + "'openurl new' writes a manifest to begin with"
         case .notUTF8: "is not UTF-8"
-        case .containsNUL: "holds a NUL byte"
+        case .containsNUL: "contains a NUL byte"
         case .tooManyContainers:
-            "nests or holds more than \(PropertyListLimits.containers) arrays and dictionaries"
+            "nests or contains more than \(PropertyListLimits.containers) arrays and dictionaries"
         case .tooLarge:
-            "holds more than \(PropertyListLimits.values) values or \(PropertyListLimits.payload) bytes of them"
-        case .tooManyMarks: "holds more than \(PropertyListLimits.marks) combining marks and references to characters"
+            "contains more than \(PropertyListLimits.values) values or \(PropertyListLimits.payload) bytes of them"
+        case .tooManyMarks:
+            "contains more than \(PropertyListLimits.marks) combining marks and references to characters"
         case .corrupt(let what): "is a damaged binary property list: \(what)"
         case .malformed(let reason):
             "is not a property list: \(printable(reason))"
@@ -41,7 +42,7 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
     /// Advice on errors of the decoder, by a part of their text.
     private static let advice: [(part: String, advice: String)] = [
         ("ampersand", "write '&' as &amp; and '<' as &lt;"),
-        ("Non key string", "each value follows a <key>"),
+        ("Non key string", "each value must follow a <key>"),
         ("looking for close tag", "a tag before it is not closed"),
         ("unknown tag", "a value is a <string>, an <array>, a <dict>, <true/>, <false/>, an <integer> or a <real>"),
     ]

@@ -56,7 +56,7 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .relativePath(let path): "\(printable(path)) is a relative path; give an absolute one"
-        case .pathHoldsNUL: "the path holds a NUL byte"
+        case .pathHoldsNUL: "the path contains a NUL byte"
         case .missing(let path): "\(printable(path)): does not exist"
         case .notAHandler(let path, let files):
             "\(printable(path)) is neither a bundle (Name.app) nor a manifest (Name.plist); "

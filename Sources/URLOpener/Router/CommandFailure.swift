@@ -96,7 +96,7 @@ package struct CommandFailure: Error, Hashable {
         case .unexpectedReply:
             self.init(
                 "org.freedesktop.DBus.Error.InconsistentMessage",
-                "the router's answer cannot be understood; do openurl and openurld have the same version? (\(error))",
+                "the router's answer cannot be understood; are openurl and openurld the same version? (\(error))",
                 exitStatus: ExitStatus.unavailable
             )
         }
@@ -126,7 +126,7 @@ package struct CommandFailure: Error, Hashable {
             let message = "the router exited before it answered; \(Self.outcomeIsUnknown)"
             self.init(error.name, message, exitStatus: unavailable)
         case .unknownMethod, .unknownInterface, .unknownObject:
-            let message = "the router does not know this request; do openurl and openurld have the same version?"
+            let message = "the router does not know this request; are openurl and openurld the same version?"
             self.init(error.name, "\(message) (\(error.message))", exitStatus: unavailable)
         case _ where error.name.isAboutStarting:
             let advice = "run openurld by hand to see the reason"

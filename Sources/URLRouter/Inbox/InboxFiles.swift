@@ -122,7 +122,7 @@ final class InboxFiles: Sendable {
                 return "does not fit into the inbox, which has \(limits.files) files"
             }
             if size > room {
-                return "does not fit into the inbox, which has room for \(max(room, 0)) of \(limits.bytes) bytes"
+                return "does not fit into the inbox, which has \(max(room, 0)) of \(limits.bytes) bytes left"
             }
             copies[id] = (other.files + 1, other.bytes + size)
             return nil

@@ -22,10 +22,10 @@ extension HostileFile {
         """
         line 10: is the start of a group without its end
         line 12: has no key before '='
-        [Default Applications] x-scheme-handler/good: holds '../../etc/passwd', which is not a desktop file ID
-        [Default Applications] x-scheme-handler/good: holds '/etc/passwd', which is not a desktop file ID
-        [Default Applications] x-scheme-handler/good: holds 'hostile', which is not a desktop file ID
-        [Default Applications] x-scheme-handler/exec: holds U+0000
+        [Default Applications] x-scheme-handler/good: contains '../../etc/passwd', which is not a desktop file ID
+        [Default Applications] x-scheme-handler/good: contains '/etc/passwd', which is not a desktop file ID
+        [Default Applications] x-scheme-handler/good: contains 'hostile', which is not a desktop file ID
+        [Default Applications] x-scheme-handler/exec: contains U+0000
         [Default Applications] x-scheme-handler/a/b: is not a MIME type
         [Default Applications] good: is not a MIME type
         [Default Applications] x-scheme-handler/twice: appears twice

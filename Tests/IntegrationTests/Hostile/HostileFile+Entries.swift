@@ -72,33 +72,33 @@ extension HostileFile {
         }
         let isGone = "which is not a program here, so the entry is ignored"
         return [
-            bad("quote", "echo \"%u", "holds %u within quotes"),
+            bad("quote", "echo \"%u", "contains %u within quotes"),
             bad("open", "echo \"x", "has a \" without its counterpart"),
             bad("single", "echo 'x", "has a ' without its counterpart"),
-            bad("inner", "sh -c \"echo %u\"", "holds %u within quotes"),
-            bad("apostrophe", "sh -c 'echo %u'", "holds %u within quotes"),
-            bad("code", "echo %y", "holds '%' before 'y', which is not a field code"),
-            bad("upper", "echo %C", "holds '%' before 'C', which is not a field code"),
-            bad("accent", "echo %é", "holds '%' before U+00E9, which is not a field code"),
-            bad("urls", "echo %u %U", "holds %U after another of %f, %u, %F and %U"),
-            bad("twice", "echo %u %u", "holds %u after another of %f, %u, %F and %U"),
-            bad("files", "echo %F %u", "holds %u after another of %f, %u, %F and %U"),
-            bad("embedded", "echo x%U", "holds %U as a part of an argument"),
-            bad("icon", "echo --icon=%i", "holds %i as a part of an argument"),
+            bad("inner", "sh -c \"echo %u\"", "contains %u within quotes"),
+            bad("apostrophe", "sh -c 'echo %u'", "contains %u within quotes"),
+            bad("code", "echo %y", "contains '%' before 'y', which is not a field code"),
+            bad("upper", "echo %C", "contains '%' before 'C', which is not a field code"),
+            bad("accent", "echo %é", "contains '%' before U+00E9, which is not a field code"),
+            bad("urls", "echo %u %U", "contains %U after another of %f, %u, %F and %U"),
+            bad("twice", "echo %u %u", "contains %u after another of %f, %u, %F and %U"),
+            bad("files", "echo %F %u", "contains %u after another of %f, %u, %F and %U"),
+            bad("embedded", "echo x%U", "contains %U as a part of an argument"),
+            bad("icon", "echo --icon=%i", "contains %i as a part of an argument"),
             bad("trailing", "echo %", "ends with a lone '%'"), bad("backslash", "echo \\\\", "ends with a lone '\\'"),
             bad("lone", "echo \\", "ends with a lone '\\'"),
-            bad("escape", "true \\x %u", "holds an escape sequence other than \\s, \\n, \\t, \\r and \\\\"),
+            bad("escape", "true \\x %u", "contains an escape sequence other than \\s, \\n, \\t, \\r and \\\\"),
             bad("nothing", "", "is missing, and DBusActivatable is not true"), bad("hash", "#true", "is empty"),
             bad("blank", "\\s", "is empty"), bad("urlonly", "%u", "has a program that is a field code"),
             bad("listonly", "%U", "has a program that is a field code"),
             bad("nameless", "\"\" %u", "has a program that has no name"),
-            bad("assignment", "A=b true %u", "has a program that holds '='"),
+            bad("assignment", "A=b true %u", "has a program that contains '='"),
             bad("relative", "./hostile %u", "has a program that is a relative path"),
             bad("parent", "../../bin/sh %u", "has a program that is a relative path"),
             bad("missing", "/nowhere/hostile %u", "is /nowhere/hostile, \(isGone)"),
             bad("folder", "/etc %u", "is /etc, \(isGone)"), bad("plain", "/etc/passwd %u", "is /etc/passwd, \(isGone)"),
             bad("nulldevice", "/dev/null %u", "is /dev/null, \(isGone)"), bad("dots", ".. %u", "is .., \(isGone)"),
-            bad("nul", "true \u{0}%u", "holds U+0000"),
+            bad("nul", "true \u{0}%u", "contains U+0000"),
         ]
     }()
 
@@ -198,10 +198,10 @@ extension HostileFile {
             bad(
                 "schemes",
                 contents("a/b;x-scheme-handler/;x-scheme-handler/ü;x-scheme-handler/../x", "true %u"),
-                "MimeType: holds 'x-scheme-handler/a/b', which is not a MIME type\n"
-                    + "MimeType: holds 'x-scheme-handler/', which is not a MIME type\n"
-                    + "MimeType: holds 'x-scheme-handler/\\u{00FC}', which is not a MIME type\n"
-                    + "MimeType: holds 'x-scheme-handler/../x', which is not a MIME type"
+                "MimeType: contains 'x-scheme-handler/a/b', which is not a MIME type\n"
+                    + "MimeType: contains 'x-scheme-handler/', which is not a MIME type\n"
+                    + "MimeType: contains 'x-scheme-handler/\\u{00FC}', which is not a MIME type\n"
+                    + "MimeType: contains 'x-scheme-handler/../x', which is not a MIME type"
             ),
             claim("length", "true %u", "X-Long=\(String(repeating: "x", count: 900_000))", nil, .opened),
             claim("longexec", "true \(String(repeating: "x", count: 900_000)) %u", nil, .failed(.launchFailed)),

@@ -46,15 +46,15 @@ extension HostileFile {
         }
         let allowed = "a scheme is made of letters, digits, '+', '-' and '.'"
         return [
-            bad("slash", "a/b", "holds '/'; \(allowed)"),
-            bad("colon", "a:", "holds ':'; write only the part of a URL before the ':'"),
-            bad("space", "a b", "holds U+0020; \(allowed)"),
-            bad("newline", "a&#10;b", "holds U+000A"),
-            bad("escape", "a\u{9B}b", "holds U+009B"),
-            bad("umlaut", "ü", "holds U+00FC; \(allowed)"),
-            bad("kelvin", "\u{212A}", "holds U+212A; \(allowed)"),
-            bad("override", "a\u{202E}b", "holds U+202E; \(allowed)"),
-            bad("underscore", "a_b", "holds '_'; \(allowed)"),
+            bad("slash", "a/b", "contains '/'; \(allowed)"),
+            bad("colon", "a:", "contains ':'; write only the part of a URL before the ':'"),
+            bad("space", "a b", "contains U+0020; \(allowed)"),
+            bad("newline", "a&#10;b", "contains U+000A"),
+            bad("escape", "a\u{9B}b", "contains U+009B"),
+            bad("umlaut", "ü", "contains U+00FC; \(allowed)"),
+            bad("kelvin", "\u{212A}", "contains U+212A; \(allowed)"),
+            bad("override", "a\u{202E}b", "contains U+202E; \(allowed)"),
+            bad("underscore", "a_b", "contains '_'; \(allowed)"),
             bad("digit", "1a", "starts with '1'; a scheme starts with a letter"),
             bad("plus", "+a", "starts with '+'; a scheme starts with a letter"),
             bad("blank", "", "is empty"),
@@ -89,7 +89,7 @@ extension HostileFile {
             bad("empty", "", "is empty"),
             bad("dots", "a..b", "has an empty label"),
             bad("star", "a.*.b", "has a '*' that is not the whole first label of a longer name, as in *.acme.com"),
-            bad("slash", "a/b", "holds '/'; a host is made of letters, digits, '-', '_' and '.'"),
+            bad("slash", "a/b", "contains '/'; a host is made of letters, digits, '-', '_' and '.'"),
             bad("long", String(repeating: "a", count: 254), "has 254 bytes; a host may have at most 253"),
         ]
     }()
@@ -105,14 +105,14 @@ extension HostileFile {
         }
         let allowed = "a bundle identifier is made of letters, digits, '-', '_' and '.'"
         return [
-            bad("dots", "../../etc/x", "holds '/'; \(allowed)"),
+            bad("dots", "../../etc/x", "contains '/'; \(allowed)"),
             bad("parent", "..", "has an empty element"),
             bad("single", "hostile", "needs at least two elements, as in com.example.app"),
             bad("empty", "", "needs at least two elements, as in com.example.app"),
             bad("digit", "com.1hostile", "has an element that starts with a digit: 1hostile"),
-            bad("unique", ":1.5", "holds ':'; \(allowed)"),
-            bad("umlaut", "com.hostilé", "holds U+00E9; \(allowed)"),
-            bad("newline", "com.a&#10;b", "holds U+000A"),
+            bad("unique", ":1.5", "contains ':'; \(allowed)"),
+            bad("umlaut", "com.hostilé", "contains U+00E9; \(allowed)"),
+            bad("newline", "com.a&#10;b", "contains U+000A"),
             bad(
                 "long",
                 "com." + String(repeating: "a", count: 252),
@@ -267,7 +267,7 @@ extension HostileFile {
             bad(
                 "sources",
                 "<key>OUAllowedSources</key><array><string>*.com</string></array>",
-                "OUAllowedSources[0]: holds '*'; a bundle identifier is made of letters, digits, '-', '_' and '.'"
+                "OUAllowedSources[0]: contains '*'; a bundle identifier is made of letters, digits, '-', '_' and '.'"
             ),
             bad("fixed", "<key>OUFixed</key><true/>", "OUFixed: is ignored outside the system's directories"),
             bad(

@@ -4,7 +4,7 @@ import OpenURLBus
 extension HostileFile {
     static let propertyLists = xmlLists + halfXMLLists + binaryLists + halfBinaryLists
 
-    private static let nests = "nests or holds more than 256 arrays and dictionaries"
+    private static let nests = "nests or contains more than 256 arrays and dictionaries"
     private static let isNone = "is neither an XML nor a binary property list..."
     private static let notOne = "is not a property list: ..."
 
@@ -29,7 +29,7 @@ extension HostileFile {
             raw("openstep", "{ CFBundleIdentifier = \"com.hostile.openstep\"; }", isNone),
             bytes(file("xml-noise"), noise, isNone),
             bytes(file("xml-utf16"), [0xFF, 0xFE] + Array("<plist/>".utf8).flatMap { [$0, 0] }, isNone),
-            bytes(file("xml-nul"), xml("<dict><key>a\u{0}</key><true/></dict>"), "holds a NUL byte"),
+            bytes(file("xml-nul"), xml("<dict><key>a\u{0}</key><true/></dict>"), "contains a NUL byte"),
             bytes(file("xml-latin"), xml("<string>") + [0xE9] + xml(""), "is not UTF-8"),
             bytes(file("xml-overlong"), xml("<string>") + [0xC0, 0xAF] + xml(""), "is not UTF-8"),
             bytes(file("xml-surrogate"), xml("<string>") + [0xED, 0xA0, 0x80] + xml(""), "is not UTF-8"),
@@ -37,14 +37,14 @@ extension HostileFile {
             entities("external", "<!ENTITY b SYSTEM \"file:///etc/passwd\">"),
             entities("parameter", "<!ENTITY % x SYSTEM \"file:///dev/zero\"> %x;"),
             list("undefined", "<dict><key>&b;</key><true/></dict>", notOne),
-            list("reference", identifier("<string>&#0;</string>"), "CFBundleIdentifier: holds U+0000"),
+            list("reference", identifier("<string>&#0;</string>"), "CFBundleIdentifier: contains U+0000"),
             list("deep", String(repeating: "<array>", count: 5000), nests),
             list("dictionaries", String(repeating: "<dict><key>a</key>", count: 5000), nests),
             list("wide", "<array>" + String(repeating: "<array/>", count: 300) + "</array>", nests),
             list(
                 "many",
                 "<array>" + String(repeating: "<true/>", count: 70_000) + "</array>",
-                "holds more than 65536 values or 1048576 bytes of them"
+                "contains more than 65536 values or 1048576 bytes of them"
             ),
             list("angles", String(repeating: "<", count: 900_000), notOne),
             list("comment", "<!-- " + String(repeating: "-", count: 900_000), notOne),
@@ -141,7 +141,7 @@ extension HostileFile {
             list(
                 "shared",
                 binary([[0xAF, 0x12, 0, 1, 0x11, 0x70] + [UInt8](repeating: 1, count: 70_000), string("a")]),
-                "holds more than 65536 values or 1048576 bytes of them"
+                "contains more than 65536 values or 1048576 bytes of them"
             ),
             list(
                 "payload",
@@ -149,7 +149,7 @@ extension HostileFile {
                     [0xAF, 0x11, 0, 200] + [UInt8](repeating: 1, count: 200),
                     [0x5F, 0x11, 0x20, 0] + [UInt8](repeating: 0x61, count: 0x2000),
                 ]),
-                "holds more than 65536 values or 1048576 bytes of them"
+                "contains more than 65536 values or 1048576 bytes of them"
             ),
             list("elements", binary([[0xAF, 0x13, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]]), end),
             list("sign", binary([[0xAF, 0x13, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]]), large),
@@ -181,7 +181,7 @@ extension HostileFile {
             ),
             identified("bytes", [0x42, 1, 2], "CFBundleIdentifier: is data, not a string"),
             identified("true", [0x09], "CFBundleIdentifier: is a boolean, not a string"),
-            identified("nul", string("com.a\u{0}"), "CFBundleIdentifier: holds U+0000"),
+            identified("nul", string("com.a\u{0}"), "CFBundleIdentifier: contains U+0000"),
         ]
     }()
 
