@@ -25,7 +25,14 @@ import Testing
     /// Puts a new file in the place of the program, as a linker does.
     private static func build(_ program: URL) throws {
         let next = program.appendingPathExtension("next")
-        try FileManager.default.copyItem(at: RouterProcess.products.appending(path: "testhandler"), to: next)
+        // A child of another test could inherit a file that this process writes, and a file that is open for writing cannot
+        // be executed.
+        let copy = try Process.run(
+            URL(filePath: "/bin/cp"),
+            arguments: [RouterProcess.products.appending(path: "testhandler").path, next.path]
+        )
+        copy.waitUntilExit()
+        #expect(copy.terminationStatus == 0)
         #expect(rename(next.path, program.path) == 0)
     }
 

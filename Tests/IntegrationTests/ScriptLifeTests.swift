@@ -112,15 +112,7 @@ import Testing
 
     /// The earlier router may have exited before it heard that a task had ended.
     @Test func tasksFromAnEarlierRouterEndTogether() async throws {
-        let router = try await router(
-            """
-            @dbus.service.method(HANDLER)
-            def EnterBackground(self):
-                begin("first")
-                begin("second")
-                tasks["earlier"] = dbus.UInt32(\(LifecycleInterface.earlierTasks))
-            """
-        )
+        let router = try await router("two_tasks_handler")
         defer { router.stop() }
         _ = try await router.open("script:x")
         try await router.lifecycle(LifecycleInterface.background, Self.script)

@@ -13,7 +13,7 @@ OPEN = {"dbus_interface": HANDLER, "in_signature": "sa{sv}", "out_signature": "b
 
 dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
 bus = dbus.SessionBus()
-tasks = {}
+tasks = {"earlier": dbus.UInt32(0)}  # the number 0 stands for all tasks from an earlier router
 notes = []  # texts that the reply to the next URL has
 
 def router(method, *arguments):
