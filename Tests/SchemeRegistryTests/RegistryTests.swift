@@ -43,7 +43,7 @@ struct RegistryTests {
             case .won(let rule): "\(candidate.claimant)+\(rule)"
             case .lost(let winner, let rule):
                 winner == candidates[0].claimant.id ? "\(candidate.claimant)-\(rule)" : "lost to a loser"
-            case .requested, .notRequested: "nothing was asked for"
+            case .passed, .requested, .notRequested: "nothing was asked for or passed on"
             }
         }
     }

@@ -53,7 +53,7 @@ struct WinnerTests {
         return candidates.map { candidate in
             let id = candidate.claimant.id.replacing(".desktop", with: "")
             switch candidate.outcome {
-            case .unopposed: return "\(id)="
+            case .unopposed, .passed: return "\(id)="
             case .won(let rule): return "\(id)+\(name(rule))"
             case .lost(let winner, let rule):
                 #expect(winner == candidates[0].claimant.id)
@@ -397,6 +397,29 @@ struct WinnerTests {
         #expect(throws: own) { try registry(fixed).application(for: scheme) }
         #expect(own.description.contains("(own.desktop) leads back to openurl"))
         #expect(NoApplication.none(scheme).description.contains("'openurl default web NAME.desktop'"))
+    }
+
+    /// The handler of a system scheme and the desktop's choice are not two winners.
+    @Test func desktopsChoiceIsTheWinnerOfASystemScheme() throws {
+        let fixed = try handler("z.fixed", program: nil, isFixed: true)
+        let maps = try handler("z.maps", hosts: ["maps.acme.com"], program: nil, isFixed: true)
+        func resolved(_ host: String? = nil) -> [String] {
+            let registry = registry(fixed, maps)
+            return registry.resolved(registry.candidates(for: scheme, host: host), for: scheme).map(\.description)
+        }
+        #expect(resolved() == [])
+        try writeEntry("a")
+        try writeEntry("b")
+        let wins = "leaves the URL to the desktop, whose choice this is"
+        let order = WinningRule.association.description
+        #expect(resolved() == ["a.desktop wins: z.fixed \(wins)", "b.desktop loses to a.desktop: \(order)"])
+        try choose("b.desktop")
+        let loses = "a.desktop loses to b.desktop: the user's default comes first"
+        #expect(resolved("maps.acme.com") == ["b.desktop wins: z.maps \(wins)", loses])
+        // A handler with a program is a winner itself.
+        let own = registry(try handler("h.own"))
+        let candidates = own.candidates(for: scheme, host: nil)
+        #expect(own.resolved(candidates, for: scheme) == candidates)
     }
 
     @Test func everyRuleHasADescription() {

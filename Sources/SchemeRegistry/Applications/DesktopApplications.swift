@@ -110,6 +110,11 @@ public struct DesktopApplications: Sendable {
         }
     }
 
+    /// Returns whether a file names an application as the default for a scheme.
+    func isDefault(_ id: String?, for scheme: Scheme) -> Bool {
+        associations.defaults(for: scheme.mimeType).contains { $0.rawValue == id }
+    }
+
     /// Returns the entry that the desktop itself would use for a scheme. The registry may have written it.
     func desktopChoice(for scheme: Scheme) -> DesktopEntry? {
         associations.defaultApplication(for: scheme.mimeType, in: entries)

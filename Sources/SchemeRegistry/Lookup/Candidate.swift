@@ -50,6 +50,9 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
         case unopposed
         /// The candidate gets the URL. This rule put it before the next one.
         case won(by: WinningRule)
+        /// The application gets the URL, because it is the desktop's choice. The id is that of the handler of a system
+        /// scheme, which leaves its URLs to the desktop.
+        case passed(by: String)
         /// The candidate gets the URL, because the sender asks for it. The id is that of the claimant that would get it
         /// otherwise; `nil` if that is this candidate.
         case requested(insteadOf: String?)
@@ -62,7 +65,7 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
         /// Whether the candidate gets the URL.
         public var wins: Bool {
             switch self {
-            case .unopposed, .won, .requested: true
+            case .unopposed, .won, .passed, .requested: true
             case .notRequested, .lost: false
             }
         }
@@ -71,6 +74,7 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
         public var reason: String {
             switch self {
             case .unopposed: "nothing else claims this URL"
+            case .passed(let id): "\(id) leaves the URL to the desktop, whose choice this is"
             case .requested(nil): "it was asked for, and would get this URL anyway"
             case .requested(let usual?): "it was asked for; otherwise \(usual) would get this URL"
             case .notRequested(let id, isUsualWinner: true): "\(id) was asked for; otherwise this one would get the URL"
@@ -91,7 +95,7 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         let claim = host.map { "\(claimant) (\($0))" } ?? claimant.id
         return switch outcome {
-        case .unopposed, .won, .requested: "\(claim) wins: \(outcome.reason)"
+        case .unopposed, .won, .passed, .requested: "\(claim) wins: \(outcome.reason)"
         case .lost(let winner, _), .notRequested(let winner, _): "\(claim) loses to \(winner): \(outcome.reason)"
         }
     }

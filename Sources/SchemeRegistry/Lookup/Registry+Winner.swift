@@ -33,6 +33,26 @@ extension Registry {
         candidates(of: claims(for: scheme, host: host), asking: id)
     }
 
+    /// Returns the candidates for a scheme as a person sees them: if the winner leaves its URLs to the desktop, the
+    /// desktop's choice is the winner, and the handlers without a program are left out.
+    public func resolved(_ candidates: [Candidate], for scheme: Scheme) -> [Candidate] {
+        guard let first = candidates.first, first.outcome.wins, let system = first.claimant.handler,
+            system.program == nil
+        else { return candidates }
+        let choice = applications.desktopChoice(for: scheme)?.id.rawValue
+        let rule: WinningRule =
+            applications.isDefault(choice, for: scheme) ? .userDefault : .association
+        let others = candidates.map(\.claimant).filter { $0.handler.map { $0.program != nil } ?? true }
+        let resolved = others.map { claimant in
+            let outcome: Candidate.Outcome =
+                claimant.id == choice ? .passed(by: system.id.rawValue) : .lost(to: choice ?? "", by: rule)
+            return Candidate(claimant: claimant, host: nil, outcome: outcome)
+        }
+        // Without a winner, nothing is a candidate.
+        return resolved.contains(where: \.outcome.wins)
+            ? resolved.filter(\.outcome.wins) + resolved.filter { !$0.outcome.wins } : []
+    }
+
     /// Returns the candidates for the given claims, which must be in order.
     func candidates(of claims: [Claim], asking id: String?) -> [Candidate] {
         if let id { return candidates(claims, asking: id) }

@@ -96,8 +96,11 @@ final class Explainer {
                 file = try await files.kind(of: url, options, for: caller.account, caller.callerClass)
             }
             explanation.contentType = file?.type.rawValue
-            let candidates = try handlers.registry.candidates(for: url, file, options)
-                .filter { $0.claimant.isShown(to: caller) }
+            let candidates = handlers.registry.resolved(
+                try handlers.registry.candidates(for: url, file, options),
+                for: try Scheme(ofURL: url)
+            )
+            .filter { $0.claimant.isShown(to: caller) }
             explanation.candidates = candidates.map { candidate in
                 var explained = Explanation.Candidate(candidate)
                 if let handler = candidate.claimant.handler, handlers.temporary.reason(for: handler.id) == .registration

@@ -94,8 +94,11 @@ extension ObservedRequest.Choice {
         options.handler = self.handler
         options.desktopEntry = desktopEntry
         do throws(OpenURLError) {
-            return try snapshot.registry.candidates(for: url, file, options).first { $0.claimant.id == handler }?
-                .outcome.reason
+            let registry = snapshot.registry
+            return registry.resolved(
+                try registry.candidates(for: url, file, options),
+                for: try Scheme(ofURL: url)
+            ).first { $0.claimant.id == handler }?.outcome.reason
         } catch {
             // Without a scheme, a URL has no handler.
             return nil
