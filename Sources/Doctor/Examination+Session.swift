@@ -81,12 +81,30 @@ extension Examination {
         }
         let program = quotedForShell(files.installation?.router ?? "openurld")
         if let failure = bus.startFailure {
-            add(.session, .fail, "router", "router", "is not running, and cannot be started: \(failure)", fix: program)
+            reportStartFailure(failure)
         } else {
             let reason = "is not running, and the bus has no service file that starts it"
             add(.session, .fail, "router", "router", reason, fix: "\(program) &")
         }
         return false
+    }
+
+    /// Reports why the bus could not start the router.
+    func reportStartFailure(_ failure: CallError) {
+        var services = DBusServiceNames(in: files.desktop.serviceDirectories)
+        _ = services.update()
+        let service = services[RouterService.name.rawValue]
+        var reason = "is not running, and cannot be started: \(failure)"
+        var fix: String? = quotedForShell(files.installation?.router ?? "openurld")
+        if "\(failure)".contains("masked") {
+            // The error of systemd names the unit.
+            fix = "systemctl --user unmask openurld.service"
+        } else if let service, let program = service.command.first, isAbsolute(program), !isRegularFile(program) {
+            reason = "is not running, because its service file starts \(program), which does not exist"
+            let isUsers = files.desktop.userServiceDirectory == parentDirectory(of: service.file)
+            fix = isUsers ? "rm \(quotedForShell(service.file))" : nil
+        }
+        add(.session, .fail, "router", "router", reason, file: service?.file, fix: fix)
     }
 
     private func checkRouter(_ bus: SessionBus) {

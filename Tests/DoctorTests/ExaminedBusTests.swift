@@ -163,6 +163,32 @@ import Testing
         #expect(faults.allSatisfy { $0.fix == "kill \(getpid())" })
     }
 
+    /// An update or a removal of openurl may leave the user's service file behind.
+    @Test func serviceFileOfTheRouterThatStartsNothingIsNamed() async throws {
+        let standIn = try await StandInSession([])
+        defer { standIn.stop() }
+        let session = try ExaminedSession()
+        let text = "[D-BUS Service]\nName=org.openurl.Router1\nExec=/opt/old/openurld\n"
+        let name = "dbus-1/services/org.openurl.Router1.service"
+        for (directory, isUsers) in [("share", false), ("home/.local/share", true)] {
+            let file = try session.root.write(text, to: "\(directory)/\(name)")
+            let faults = try await standIn.findings(in: session, startsRouter: true).filter { $0.check == "router" }
+            #expect(faults.map(\.label) == ["fail router router"])
+            let reason = "is not running, because its service file starts /opt/old/openurld, which does not exist"
+            #expect(faults.first?.message == reason)
+            #expect(faults.first?.file == file)
+            #expect(faults.first?.fix == (isUsers ? "rm \(file)" : nil))
+        }
+    }
+
+    @Test func maskedUnitIsUnmasked() throws {
+        let session = try ExaminedSession()
+        let examination = Examination(session.files(), .failure(.timedOut), topic: nil, commandVersion: "")
+        let error = RemoteError("org.freedesktop.systemd1.UnitMasked", "Unit openurld.service is masked.")
+        examination.reportStartFailure(.remote(error))
+        #expect(examination.findings.map(\.fix) == ["systemctl --user unmask openurld.service"])
+    }
+
     // MARK: The installation
 
     /// An installation below a directory of the session.
