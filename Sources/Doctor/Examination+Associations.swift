@@ -73,6 +73,8 @@ extension Examination {
             let fix =
                 if let scheme, let chosen {
                     "openurl default \(scheme) \(quotedForShell(identifier(of: chosen)))"
+                } else if diagnostic.severity == .error, !isRegularFile(file.path) {
+                    "mv \(quotedForShell(file.path)) \(quotedForShell(file.path + ".old"))"
                 } else {
                     "\"${EDITOR:-vi}\" \(quotedForShell(file.path))"
                 }

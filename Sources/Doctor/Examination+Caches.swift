@@ -45,15 +45,17 @@ extension Examination {
     private func report(_ precedence: Int, _ problem: String) {
         let directory = files.desktop.applicationDirectories[precedence]
         let isUsers = precedence == 0 && files.desktop.dataHome != nil
+        let obstacle = isUsers ? files.obstacle(directory) : nil
         add(
             .entries,
             isUsers ? .fail : .warn,
             "stale-cache",
             "mimeinfo.cache",
-            problem,
+            obstacle.map { "\(problem); it cannot be made again, because \($0)" } ?? problem,
             file: "\(directory)/mimeinfo.cache",
-            fix: (isUsers ? "" : "sudo ") + "update-desktop-database \(quotedForShell(directory))",
-            repair: isUsers ? .cache(directory: directory) : nil
+            fix: obstacle == nil
+                ? (isUsers ? "" : "sudo ") + "update-desktop-database \(quotedForShell(directory))" : nil,
+            repair: isUsers && obstacle == nil ? .cache(directory: directory) : nil
         )
     }
 }

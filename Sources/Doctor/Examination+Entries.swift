@@ -107,7 +107,7 @@ extension Examination {
             // The desktop and the router skip such an entry. It may be harmless, because a package can have an entry
             // for a program of another package.
             guard claiming.isFirst, claiming.isChosen || entry.precedence == 0 || topic != nil else { return }
-            let others = files.registry.claimants(of: scheme)
+            let others = files.registry.claimants(of: scheme).filter { $0 != id }
             add(
                 .entries,
                 level,
@@ -145,8 +145,8 @@ extension Examination {
     }
 
     /// Returns why the program of an entry cannot run; nil if it can.
-    private func missingProgram(of entry: DesktopEntry, _ command: ExecCommand) -> String? {
-        for program in [entry.tryProgram, command.program].compactMap(\.self) {
+    func missingProgram(of entry: DesktopEntry, _ command: ExecCommand) -> String? {
+        for program in [entry.tryProgram, command.program, programOfEnv(entry, command)].compactMap(\.self) {
             let path = isAbsolute(program) ? program : files.tool(program)
             guard let path else { return "starts \(program), which is not on PATH" }
             guard isRegularFile(path) else {
@@ -156,6 +156,15 @@ extension Examination {
             if access(path, X_OK) != 0 { return "starts \(path), which is not executable" }
         }
         return nil
+    }
+
+    /// Returns the program that `env` starts, as for a snap; nil for any other command.
+    private func programOfEnv(_ entry: DesktopEntry, _ command: ExecCommand) -> String? {
+        guard names(onPath: command.program).last == "env" else { return nil }
+        let words = command.arguments(opening: ["a:"], name: entry.name, icon: nil, file: entry.file).first ?? []
+        let rest = words.dropFirst().drop { $0.contains("=") }
+        // The options of `env` may have values, which are no programs.
+        return rest.first?.hasPrefix("-") == true ? nil : rest.first
     }
 
     private func checkActivation(_ entry: DesktopEntry, _ busName: String, _ level: Finding.Level) {

@@ -14,11 +14,15 @@ extension Examination {
         let known = checkKeys(of: handlers)
         checkManifests(known)
         for handler in handlers { checkProgram(of: handler) }
+        var unknown: Set<String> = []
         if let bus, router != nil {
             checkStates(bus)
             checkNames(of: handlers, bus)
-            checkRouterRegistry(bus)
+            unknown = checkRouterRegistry(bus)
         }
+        // The router publishes only what it knows.
+        let published = files.registry.publishedHandlers.filter { !unknown.contains($0.id.rawValue) }
+        for handler in published where isConcerned(handler) { checkPublication(of: handler) }
         if let identifier = topic?.identifier, files.registry.handler(named: identifier) == nil, !isReported(identifier)
         {
             let entry = DesktopFileID.text(ofName: identifier)
@@ -142,7 +146,7 @@ extension Examination {
                     .fail,
                     "lost-manifest",
                     subject,
-                    "was moved or removed since it was registered",
+                    "was moved or removed since it was registered; register it where it is now, or remove its link",
                     file: diagnostic.file,
                     fix: "rm \(quotedForShell(diagnostic.file))",
                     repair: .link(path: diagnostic.file)
@@ -359,7 +363,9 @@ extension Examination {
     }
 
     /// Reports it if the router knows different handlers from those this process finds.
-    private func checkRouterRegistry(_ bus: SessionBus) {
+    ///
+    /// - Returns: the handlers that the router does not know.
+    private func checkRouterRegistry(_ bus: SessionBus) -> Set<String> {
         do throws(CallError) {
             let listed = try bus.call(RegistryInterface.listHandlers, on: RouterService.object, Empty())
             temporary = listed.filter { $0.temporary != .absent }
@@ -369,7 +375,7 @@ extension Examination {
             let mine = Set(files.registry.handlers.map(\.id.rawValue))
             let missing = mine.subtracting(theirs).subtracting(temporary.map(\.id)).sorted()
             let more = theirs.subtracting(mine).sorted()
-            guard !missing.isEmpty || !more.isEmpty else { return }
+            guard !missing.isEmpty || !more.isEmpty else { return [] }
             let facts = [
                 missing.isEmpty ? nil : "does not know \(missing.joined(separator: ", "))",
                 more.isEmpty ? nil : "knows \(more.joined(separator: ", ")), which this program does not find",
@@ -380,12 +386,13 @@ extension Examination {
                 "stale-router",
                 "router",
                 facts.compactMap(\.self).joined(separator: ", and "),
-                fix: "gdbus call --session --dest \(RouterService.name) --object-path \(RouterService.path) "
-                    + "--method \(RegistryInterface.name).Reload",
+                fix: Self.reloading,
                 repair: .reload
             )
+            return Set(missing)
         } catch {
             add(.handlers, .skip, "stale-router", "router", "could not list its handlers: \(error)")
+            return []
         }
     }
 }

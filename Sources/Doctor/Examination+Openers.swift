@@ -156,18 +156,14 @@ extension Examination {
     private func report(_ opener: String, _ choice: String??, _ expected: String, _ scheme: Scheme) {
         guard let choice else { return add(.openers, .skip, opener.lowercased(), opener, "is not installed") }
         let check = opener.lowercased()
-        let isTool = opener != "KDE"
         let fix = "openurl default \(scheme) \(quotedForShell(expected))"
         guard let choice else {
-            add(
-                .openers,
-                .fail,
-                check,
-                opener,
-                "has nothing to open \(scheme): with",
-                fix: isTool ? republishing(expected, fix) : fix
-            )
-            return
+            // Usually the reason has been found already.
+            let cause = findings.first {
+                Self.causes.contains($0.check) && ($0.part == .entries || $0.subject == expected)
+            }
+            let reason = "has nothing to open \(scheme): with"
+            return add(.openers, .fail, check, opener, reason, fix: cause.map(\.fix) ?? fix)
         }
         let target = target(of: choice)
         guard target != expected else {
@@ -178,18 +174,15 @@ extension Examination {
         add(.openers, .warn, check, opener, "\(target), but openurl chooses \(expected)", file: file, fix: fix)
     }
 
-    /// Returns the command that publishes a handler again, or the fallback if the destination is an application.
-    private func republishing(_ expected: String, _ fallback: String) -> String {
-        guard let directory = files.desktop.userApplicationDirectory, files.registry.handler(named: expected) != nil
-        else {
-            return fallback
-        }
-        return "update-desktop-database \(quotedForShell(directory))"
-    }
+    /// The checks that find out why the programs of the desktop have nothing to open a scheme with.
+    private static let causes: Set = ["stale-cache", "unpublished", "stale-entry", "foreign-entry"]
 
     /// Returns the handler or application that gets a URL if the desktop opens it with this entry.
     private func target(of id: String) -> String {
-        guard let id = DesktopFileID(rawValue: id), let entry = files.entries.entries[id] else { return id }
+        // The program of an entry may be gone, which is another fault.
+        guard let id = DesktopFileID(rawValue: id), let file = files.all.first(where: { $0.location.id == id }),
+            case .application(let entry) = file.content
+        else { return id }
         return entry.handler ?? id.rawValue
     }
 
@@ -275,20 +268,8 @@ extension Examination {
     /// Reports whether the dialogs in which a person chooses an application show the destination.
     private func checkChooser(_ scheme: Scheme, _ expected: String) {
         let entry = files.entries.entries.values.first { $0.handler == expected || $0.id.rawValue == expected }
-        guard let entry else {
-            guard files.registry.handler(named: expected) != nil else { return }
-            add(
-                .openers,
-                .warn,
-                "chooser",
-                "choosers",
-                "do not show \(expected), which has no desktop entry",
-                fix: "gdbus call --session --dest \(RouterService.name) --object-path \(RouterService.path) "
-                    + "--method \(RegistryInterface.name).Reload",
-                repair: .reload
-            )
-            return
-        }
+        // The check of the handler reports a missing entry.
+        guard let entry else { return }
         let isListed = applications(for: scheme.mimeType).contains(entry.id)
         let shown =
             entry.isHiddenFromMenus ? "show it, except in KDE before Plasma 6.6, because of NoDisplay" : "show it"

@@ -1,4 +1,5 @@
 internal import Desktop
+internal import Glibc
 internal import SchemeRegistry
 internal import UserFiles
 
@@ -19,6 +20,8 @@ struct ExaminedFiles {
     let usersAssociations: MimeAssociations
     /// The names of the manifests and bundles in the user's directory.
     let manifests: [String]
+    /// Returns why no file of a directory can be written; nil if nothing is in the way.
+    var obstacle: @Sendable (_ directory: String) -> String? = { Self.obstacle(toWritingIn: $0) }
 
     init(environment: [String: String], installation: InstalledFiles?) {
         self.environment = environment
@@ -51,6 +54,20 @@ struct ExaminedFiles {
             return []
         }
     }
+
+    private static func obstacle(toWritingIn directory: String) -> String? {
+        var system = statvfs()
+        // A directory that does not exist yet is created in the one above it.
+        guard statvfs(directory, &system) == 0 else {
+            return errno == ENOENT && directory.count > 1 ? obstacle(toWritingIn: parentDirectory(of: directory)) : nil
+        }
+        if system.f_flag & readOnly != 0 { return "the file system of \(directory) is read-only" }
+        if system.f_bavail == 0, system.f_blocks > 0 { return "the disk of \(directory) is full" }
+        return access(directory, W_OK) == 0 ? nil : "\(directory) is not yours to write"
+    }
+
+    /// `ST_RDONLY` of statvfs(3).
+    private static let readOnly: UInt = 1
 
     /// The schemes of the registered handlers. Those of the system are left out, because the desktop's own applications
     /// get their URLs.

@@ -16,6 +16,8 @@ final class ExaminedSession {
     let root: TemporaryDirectory
     /// The variables of the person who calls the doctor.
     var variables: [String: String]
+    /// Why no file of the user can be written; nil if nothing is in the way.
+    var obstacle: String?
 
     /// The user's directory of desktop entries.
     static let applications = "home/.local/share/applications"
@@ -62,18 +64,32 @@ final class ExaminedSession {
     ///
     /// - Parameters:
     ///   - program: the program in the manifest; nil for a program that the method writes.
+    ///   - command: the command in the place of the program; nil for none.
+    ///   - hosts: the hosts of the schemes; nil for all.
     ///   - keys: more keys of the manifest.
     func register(
         _ id: String,
         schemes: [String] = ["note"],
         program: String? = nil,
+        command: [String]? = nil,
+        hosts: [String]? = nil,
         keys: String = ""
     ) throws {
         let program = try program ?? writeProgram("home/programs/\(id)")
-        let manifest = try root.write(
-            Self.manifest(id, schemes: schemes, program: program, keys: keys),
-            to: "home/manifests/\(id).plist"
-        )
+        var text = Self.manifest(id, schemes: schemes, program: program, keys: keys)
+        if let command {
+            let words = command.map { "<string>\($0)</string>" }.joined()
+            let key = "<key>CFBundleExecutable</key><string>\(program)</string>"
+            text = text.replacing(key, with: "<key>OUCommand</key><array>\(words)</array>")
+        }
+        if let hosts {
+            let list = hosts.map { "<string>\($0)</string>" }.joined()
+            text = text.replacing(
+                "</array></dict></array>",
+                with: "</array><key>OUHosts</key><array>\(list)</array></dict></array>"
+            )
+        }
+        let manifest = try root.write(text, to: "home/manifests/\(id).plist")
         try root.link("\(Self.handlers)/\(id).plist", to: manifest)
     }
 
@@ -157,7 +173,9 @@ final class ExaminedSession {
 
     /// The files as the doctor finds them.
     func files(installation: InstalledFiles? = nil) -> ExaminedFiles {
-        ExaminedFiles(environment: variables, installation: installation)
+        var files = ExaminedFiles(environment: variables, installation: installation)
+        if let obstacle { files.obstacle = { _ in obstacle } }
+        return files
     }
 
     /// The findings of an examination without a bus.

@@ -36,23 +36,28 @@ import UserFiles
             self.fix = fix
             self.damage = damage
         }
+
+        /// Breaks a session, and expects the findings about it.
+        func check() throws {
+            let session = try ExaminedSession()
+            try damage(session)
+            let faults = try session.findings(about: topic).filter(\.isFault)
+            #expect(faults.map(\.label) == labels, "\(faults)")
+            let first = try #require(faults.first)
+            let message = first.message.replacing(session.root.path, with: "~")
+            #expect(message.contains(self.message), "\(message)")
+            let fix = first.fix?.replacing(session.root.path, with: "~")
+            if let expected = self.fix {
+                #expect(fix?.contains(expected) == true, "\(fix ?? "")")
+            } else {
+                #expect(fix == nil)
+            }
+        }
     }
 
     @Test(arguments: handlers + programs + entries + claims + associations + caches)
     func faultIsNamed(_ fault: Fault) throws {
-        let session = try ExaminedSession()
-        try fault.damage(session)
-        let faults = try session.findings(about: fault.topic).filter(\.isFault)
-        #expect(faults.map(\.label) == fault.labels, "\(faults)")
-        let first = try #require(faults.first)
-        let message = first.message.replacing(session.root.path, with: "~")
-        #expect(message.contains(fault.message), "\(message)")
-        let fix = first.fix?.replacing(session.root.path, with: "~")
-        if let expected = fault.fix {
-            #expect(fix?.contains(expected) == true, "\(fix ?? "")")
-        } else {
-            #expect(fix == nil)
-        }
+        try fault.check()
     }
 
     // MARK: Manifests

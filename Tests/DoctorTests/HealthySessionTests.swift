@@ -158,7 +158,7 @@ import UserFiles
         },
         FileChange("Exec has variables of Wine, and Xfce's program opens URLs") { session in
             session.variables["XDG_CURRENT_DESKTOP"] = "XFCE"
-            try session.writeProgram("bin/env")
+            for program in ["env", "wine"] { try session.writeProgram("bin/\(program)") }
             try session.writeEntry("reader", opening: ["news"], command: "env \"WINEPREFIX=/home/me/.wine\" wine %u")
         },
         FileChange("Exec names a program of PATH") { session in

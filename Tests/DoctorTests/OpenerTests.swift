@@ -199,8 +199,10 @@ import Testing
     @Test func handlerWithoutAnEntryIsInNoChooser() throws {
         let session = try ExaminedSession()
         try session.register("com.example.other", schemes: ["other"])
-        let finding = try #require(try session.findings(about: "other").first { $0.check == "chooser" })
-        #expect(finding.level == .warn && finding.repair == .reload)
+        let findings = try session.findings(about: "other")
+        #expect(!findings.contains { $0.check == "chooser" })
+        let finding = try #require(findings.first { $0.check == "unpublished" })
+        #expect(finding.level == .fail && finding.repair == .reload)
         #expect(finding.fix?.hasSuffix("org.openurl.Registry1.Reload") == true, "\(finding)")
     }
 

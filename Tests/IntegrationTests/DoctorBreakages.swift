@@ -249,6 +249,32 @@ struct Breakage: Sendable, CustomTestStringConvertible {
             arrival: clicked
         ),
         Breakage(
+            name: "entry of the handler that was removed",
+            damage: """
+                register com.example.note
+                rm "$applications/com.example.note.desktop"
+                update-desktop-database "$applications"
+                """,
+            topic: "",
+            check: "unpublished",
+            level: "fail",
+            mend: .byDoctor,
+            arrival: clicked
+        ),
+        Breakage(
+            name: "service file of an earlier installation",
+            damage: #"""
+                register com.example.note
+                sed -i 's|^Exec=[^ ]*|Exec=/opt/old/openurl|' "$XDG_DATA_HOME/dbus-1/services/com.example.note.service"
+                """#,
+            topic: "",
+            check: "stale-service",
+            level: "fail",
+            mend: .byDoctor,
+            arrival:
+                "gdbus call --session --dest com.example.note --object-path / --method org.freedesktop.DBus.Peer.Ping"
+        ),
+        Breakage(
             name: "two claimants",
             damage: #"""
                 program "$HOME/app"

@@ -62,6 +62,23 @@ public struct DBusServiceNames: Sendable {
     }
 }
 
+extension DBusServiceNames {
+    /// Returns the program and the arguments that a service file names; none if it cannot be read.
+    static func command(inFile path: String) -> [String] {
+        do {
+            let bytes = try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true)
+            return try command(of: KeyFile(bytes, groups: [group]))
+        } catch {
+            return []
+        }
+    }
+
+    fileprivate static func command(of file: KeyFile) throws -> [String] {
+        let command = try file.values(of: "Exec", in: group).last?.string() ?? ""
+        return command.split { $0 == " " || $0 == "\t" || $0 == "\"" || $0 == "'" }.map(String.init)
+    }
+}
+
 extension DBusServiceNames.Directory {
     /// - Returns: whether the directory was read.
     fileprivate mutating func update(now: Int64, assuming isHandler: (String) -> Bool) -> Bool {
@@ -98,10 +115,8 @@ extension DBusServiceNames.Declaration {
             guard let name = try file.values(of: "Name", in: group).last?.string(),
                 try file.values(of: DesktopEntry.handlerKey, in: group).last?.string() != name
             else { return nil }
-            let command = try file.values(of: "Exec", in: group).last?.string() ?? ""
             self.name = name
-            let words = command.split { $0 == " " || $0 == "\t" || $0 == "\"" || $0 == "'" }.map(String.init)
-            service = DBusServiceNames.Service(file: path, command: words)
+            service = DBusServiceNames.Service(file: path, command: try DBusServiceNames.command(of: file))
         } catch {
             return nil
         }

@@ -171,6 +171,11 @@ public struct DBusServiceFile: Sendable, Hashable {
         access("\(directory)/\(name).service", F_OK) == 0
     }
 
+    /// Returns the program that a bus name's file starts; nil if the file cannot be read, or names none.
+    package static func program(of name: String, in directory: String) -> String? {
+        DBusServiceNames.command(inFile: "\(directory)/\(name).service").first
+    }
+
     /// Returns whether a bus name's file was written for the handler of that name; `nil` if it does not exist. A link
     /// never was.
     public static func isMarked(_ name: String, in directory: String) throws(FileWriteError) -> Bool? {

@@ -159,7 +159,7 @@ extension DesktopEntries {
 extension DesktopEntry {
     /// Whether the entry leads back to the router: the registry wrote it, it stands for the router itself, or its
     /// program is the `openurl` command.
-    var isOwn: Bool {
+    package var isOwn: Bool {
         handler != nil || busName == BundleIdentifier.routerName
             || command?.program.split(separator: "/").last == "openurl"
     }

@@ -369,7 +369,7 @@ extension Handler {
 
     /// Id of the handler's entry on the desktop; `nil` if it opens no scheme and no type of file, or does not want the
     /// desktop to reach it.
-    var desktopFileID: DesktopFileID? {
+    package var desktopFileID: DesktopFileID? {
         schemes.isEmpty && fileTypes.isEmpty || manifest.reach == .local
             ? nil : DesktopFileID(name: id.rawValue)
     }
