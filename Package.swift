@@ -80,8 +80,8 @@ let package = Package(
         .target(
             name: "Doctor",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "Processes", "Release", "RouterProgram", "SchemeRegistry", "Spelling",
-                "UserFiles",
+                "DBus", "Desktop", "OpenURLBus", "Processes", "RFC1808", "Release", "RouterProgram", "SchemeRegistry",
+                "Spelling", "UserFiles",
             ]
         ),
         .target(

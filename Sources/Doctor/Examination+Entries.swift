@@ -244,7 +244,9 @@ extension Examination {
             return
         }
         let list = claimants.joined(separator: ", ")
-        if chosen.isEmpty, let choice = choices.first {
+        // Choose what the person asks about, if it is one of them.
+        let asked = topic?.identifier.flatMap { id in choices.first { $0 == id || DesktopFileID.name(in: $0) == id } }
+        if chosen.isEmpty, let choice = asked ?? choices.first {
             add(
                 .entries,
                 .warn,

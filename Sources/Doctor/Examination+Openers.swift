@@ -13,20 +13,35 @@ extension Examination {
 
     func checkOpeners() {
         guard let topic, let scheme = topic.schemes.first else {
-            for scheme in schemes.prefix(Self.limit) { checkPortal(scheme, expected: destination(of: scheme)) }
-            let reason = "give a scheme, a URL or a handler to see which program each opener would choose"
+            for scheme in schemes.prefix(Self.limit) {
+                checkPortal(scheme, expected: destination(of: scheme, host: nil))
+            }
+            let reason = "name a scheme, a URL or a handler to compare them"
             return add(.openers, .skip, "openers", "openers", reason)
         }
         for scheme in topic.schemes.prefix(Self.limit).dropFirst() {
-            checkPortal(scheme, expected: destination(of: scheme))
+            checkPortal(scheme, expected: destination(of: scheme, host: nil))
+        }
+        if let identifier = topic.identifier {
+            for scheme in topic.schemes.prefix(Self.limit) { checkChoice(of: scheme, for: identifier) }
         }
         let expected = explain(scheme, url: topic.url)
         guard let expected else { return }
+        if isLocal(expected) {
+            let reason = "is only for your own programs (OUReach), so the desktop opens none of its URLs"
+            return add(.openers, .ok, "reach", expected, reason)
+        }
+        checkRemoval(of: scheme, from: expected)
         let type = scheme.mimeType
         let gio = files.tool("gio").map { ask([$0, "mime", type], marking: Self.gioDefault) }
         report("gio", gio, expected, scheme)
         let xdg = files.tool("xdg-mime").map { ask([$0, "query", "default", type]) { $0 } }
-        report("xdg-open", xdg, expected, scheme)
+        if let other = files.tool("xdg-open"), !Self.isOfXDGUtils(other) {
+            let reason = "is \(other), which is not the program of xdg-utils; only --probe shows what it chooses"
+            add(.openers, .skip, "xdg-open", "xdg-open", reason, file: other)
+        } else {
+            report("xdg-open", xdg, expected, scheme)
+        }
         if environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil, xdg != nil {
             let reason = "opens desktop entries only if DISPLAY or WAYLAND_DISPLAY is set"
             add(.openers, .skip, "xdg-open", "xdg-open", reason)
@@ -39,16 +54,66 @@ extension Examination {
     // MARK: openurl
 
     /// Returns the handler or application that the registry chooses.
-    private func destination(of scheme: Scheme) -> String? {
-        guard let winner = files.registry.winner(for: scheme, host: nil) else { return nil }
+    func destination(of scheme: Scheme, host: String?) -> String? {
+        guard let winner = files.registry.winner(for: scheme, host: host) else { return nil }
         guard winner.handler != nil, winner.handler?.program == nil else { return winner.id }
         return files.associations.defaultApplication(for: scheme.mimeType, in: files.entries)?.id.rawValue
     }
 
+    /// Returns a host that a handler takes, if no handler takes the URLs of a scheme without a host.
+    private func onlyHost(of scheme: Scheme) -> String? {
+        guard files.registry.winner(for: scheme, host: nil) == nil else { return nil }
+        let claims = files.registry.handlers(claiming: scheme).flatMap(\.claims).filter { $0.schemes.contains(scheme) }
+        return claims.first?.hosts?.first?.example
+    }
+
+    /// Whether a handler takes no URLs from the desktop.
+    func isLocal(_ identifier: String) -> Bool { files.registry.handler(named: identifier)?.reach == .local }
+
+    /// Returns whether a program is the script of xdg-utils. Others go by the same name.
+    private static func isOfXDGUtils(_ path: String) -> Bool {
+        do throws(FileError) {
+            let text = try contents(ofFile: path, limit: 1 << 20, followingLinks: true)
+            return String(decoding: text, as: UTF8.self).contains("open a URL in the registered default application")
+        } catch {
+            return false
+        }
+    }
+
+    /// Reports it if a scheme of the handler or application that the person asks about goes elsewhere.
+    private func checkChoice(of scheme: Scheme, for identifier: String) {
+        let handler = files.registry.handler(named: identifier)
+        guard let entry = DesktopFileID(name: identifier) else { return }
+        let claimant = handler?.id.rawValue ?? entry.rawValue
+        let type = scheme.mimeType
+        let fix = "openurl default \(scheme) \(quotedForShell(claimant))"
+        let chosen = files.associations.defaults(for: type).first { files.entries.entries[$0] != nil }
+        if let chosen, case let winner = target(of: chosen.rawValue), winner != claimant {
+            // Without a default, the check of the claimants says who comes first.
+            let file = MimeAssociations.file(choosing: chosen, for: type, in: files.desktop)
+            let reason = "does not get \(scheme):, because \(file ?? "mimeapps.list") chooses \(winner)"
+            add(.openers, .warn, "other-choice", claimant, reason, file: file, fix: fix)
+        }
+    }
+
+    /// Reports it if the desktop does not open a scheme with its handler or application, because a file says so.
+    private func checkRemoval(of scheme: Scheme, from claimant: String) {
+        let type = scheme.mimeType
+        guard let entry = DesktopFileID(name: DesktopFileID.name(in: claimant) ?? claimant),
+            files.associations.isRemoved(entry, from: type),
+            !files.associations.defaults(for: type).contains(entry)
+        else { return }
+        let file = MimeAssociations.file(removing: entry, from: type, in: files.desktop)
+        let reason = "does not get \(scheme): from the desktop, because \(file ?? "mimeapps.list") removes it"
+        let fix = "openurl default \(scheme) \(quotedForShell(claimant))"
+        add(.openers, .fail, "removed-association", claimant, reason, file: file, fix: fix)
+    }
+
     /// Reports the handler that openurl chooses, and what the policy decides.
     private func explain(_ scheme: Scheme, url: String?) -> String? {
-        let expected = destination(of: scheme)
-        let url = url ?? "\(scheme):"
+        let host = topic?.host ?? (url == nil ? onlyHost(of: scheme) : nil)
+        let expected = destination(of: scheme, host: host)
+        let url = url ?? host.map { "\(scheme)://\($0)/" } ?? "\(scheme):"
         let redacted = RedactedURL(url)
         if let bus, router != nil {
             do throws(CallError) {
@@ -79,6 +144,11 @@ extension Examination {
                 let reason = redacted.redacting("\(error)")
                 add(.openers, .skip, "openurl", "openurl", "the router could not explain the URL: \(reason)")
             }
+        }
+        if expected == nil, let host, !files.registry.claimants(of: scheme).isEmpty {
+            let reason = "has no handler for \(scheme): with the host \(host)"
+            add(.openers, .fail, "openurl", "openurl", reason, fix: "openurl list")
+            return nil
         }
         guard let expected else {
             let entry = "; install an application whose desktop entry has MimeType=\(scheme.mimeType)"
@@ -139,6 +209,8 @@ extension Examination {
         }
         let choices = KDEApplications(environment: environment, entries: files.entries).preferred(for: type)
         guard choices.count > 1 else { return report("KDE", .some(choices.first?.rawValue), expected, scheme) }
+        // Advise to choose what the person asks about, if KDE may choose it.
+        let asked = choices.map { target(of: $0.rawValue) }.first { $0 == topic?.identifier }
         add(
             .openers,
             .warn,
@@ -146,7 +218,7 @@ extension Examination {
             "KDE",
             "opens \(scheme): with any of \(choices.map { target(of: $0.rawValue) }.joined(separator: ", ")), because no default "
                 + "is chosen",
-            fix: "openurl default \(scheme) \(quotedForShell(expected))"
+            fix: "openurl default \(scheme) \(quotedForShell(asked ?? expected))"
         )
     }
 

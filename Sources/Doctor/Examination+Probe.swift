@@ -40,8 +40,21 @@ extension Examination {
                 add(.probe, .skip, "probe", way.rawValue, reason)
                 continue
             }
-            report(way, send(way, bus, "\(named?.rawValue ?? "openurl-probe")://\(host)/"))
+            if way != .bus, let local = named.flatMap({ destination(of: $0, host: nil) }), isLocal(local) {
+                add(.probe, .skip, "probe", way.rawValue, "is no way to \(local), which is only for your own programs")
+                continue
+            }
+            let outcome = send(way, bus, "\(named?.rawValue ?? "openurl-probe")://\(host)/")
+            if way == .xdgOpen, named != nil, case .arrived = outcome { believeProbe() }
+            report(way, outcome)
         }
+    }
+
+    /// Withdraws what the rules of a desktop let expect, because `xdg-open` has taken the URL to the router. In KDE, it
+    /// runs KDE's own program.
+    private func believeProbe() {
+        let isKDE = files.desktop.currentDesktop.contains("kde")
+        withdraw(isKDE ? ["xdg-open", "kde"] : ["xdg-open"], "takes the URLs to openurl, as the probe shows")
     }
 
     /// Waits until the router has written the files for the desktop.
@@ -97,7 +110,8 @@ extension Examination {
         switch outcome {
         case .arrived(let time): add(.probe, .ok, "probe", way.rawValue, "arrived in \(time) ms")
         case .lost(let reason):
-            add(.probe, .fail, "probe", way.rawValue, "did not arrive: \(reason)", fix: "openurl doctor --fix")
+            let fix = findings.contains { $0.repair != nil } ? "openurl doctor --fix" : nil
+            add(.probe, .fail, "probe", way.rawValue, "did not arrive: \(reason)", fix: fix)
         case .impossible(let reason): add(.probe, .fail, "probe", way.rawValue, reason)
         case .notSent(let reason): add(.probe, .skip, "probe", way.rawValue, reason)
         }

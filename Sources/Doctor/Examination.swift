@@ -79,6 +79,22 @@ final class Examination {
         if !findings.contains(finding) { findings.append(finding) }
     }
 
+    /// Replaces warnings about the choices of openers, because a better check has shown something else.
+    func withdraw(_ checks: Set<String>, _ message: String) {
+        findings = findings.map { finding in
+            guard finding.part == .openers, finding.level == .warn, checks.contains(finding.check) else {
+                return finding
+            }
+            return Finding(
+                part: finding.part,
+                level: .ok,
+                check: finding.check,
+                subject: finding.subject,
+                message: message
+            )
+        }
+    }
+
     /// Adds the fact that nothing is wrong with a part, if that is true.
     func addSoundness(of part: Finding.Part, _ check: String, _ subject: String, _ message: String) {
         guard !findings.contains(where: { $0.part == part && ($0.level == .warn || $0.level == .fail) }) else { return }

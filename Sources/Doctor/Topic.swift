@@ -1,4 +1,5 @@
 internal import Desktop
+internal import RFC1808
 internal import SchemeRegistry
 
 /// The scheme, URL, handler or application that the person asks about.
@@ -7,6 +8,8 @@ struct Topic: Hashable {
     let schemes: [Scheme]
     /// The URL, if the person gave one.
     var url: String?
+    /// The host of the URL, if it has one.
+    var host: String?
     /// The identifier of the handler or application, if the person gave one.
     var identifier: String?
 
@@ -21,6 +24,7 @@ struct Topic: Hashable {
             guard let scheme = Scheme(checking: String(text[..<colon])) else { return nil }
             schemes = [scheme]
             url = text
+            host = Self.host(of: text)
             return
         }
         let named = Scheme(checking: text)
@@ -51,6 +55,15 @@ struct Topic: Hashable {
             identifier = text
         } else {
             schemes = [scheme]
+        }
+    }
+
+    /// Returns the host of a URL; nil if it has none, or if the text is not a URL.
+    private static func host(of text: String) -> String? {
+        do throws(GenericURL.ParseError) {
+            return try GenericURL(text).host.flatMap { $0.isEmpty ? nil : String($0) }
+        } catch {
+            return nil
         }
     }
 

@@ -11,7 +11,7 @@ import UserFiles
     private typealias Session = ExaminedSession
     private typealias Fault = FileFaultTests.Fault
 
-    @Test(arguments: programs + manifests + publications + entries + storage)
+    @Test(arguments: programs + manifests + choices + publications + entries + storage)
     func faultIsNamed(_ fault: FileFaultTests.Fault) throws {
         try fault.check()
     }
@@ -82,6 +82,74 @@ import UserFiles
             let text = "[D-BUS Service]\nName=com.example.taken\nExec=/usr/bin/taken\n"
             try $0.root.write(text, to: "share/dbus-1/services/taken.service")
             try $0.register("com.example.taken", schemes: ["taken"])
+        },
+        Fault(
+            "no handler claims the host",
+            about: "pad://other.example/",
+            ["fail openurl openurl"],
+            "has no handler for pad: with the host other.example",
+            fix: "openurl list"
+        ) {
+            try $0.register("com.example.pad", schemes: ["pad"], hosts: ["example.com"])
+            try $0.publish()
+        },
+    ]
+
+    // MARK: Choices
+
+    private static func choice(_ name: String, in file: String, desktop: String? = nil) -> FileFaultTests.Fault {
+        Fault(
+            name,
+            about: id,
+            ["warn other-choice \(id)"],
+            "does not get note:, because ~/\(file) chooses app.desktop",
+            fix: "openurl default note \(id)"
+        ) {
+            if let desktop { $0.variables["XDG_CURRENT_DESKTOP"] = desktop }
+            try $0.writeEntry("app")
+            try $0.choose("x-scheme-handler/note=app.desktop", in: file)
+        }
+    }
+
+    private static let choices = [
+        choice("another application is chosen", in: Session.associations),
+        choice(
+            "the desktop's file chooses another application",
+            in: "home/.config/gnome-mimeapps.list",
+            desktop: "GNOME"
+        ),
+        choice(
+            "the file of one of two desktops chooses another application",
+            in: "home/.config/ubuntu-mimeapps.list",
+            desktop: "ubuntu:GNOME"
+        ),
+        choice("the administrator chooses another application", in: "etc/mimeapps.list"),
+        choice("the distribution chooses another application", in: "\(Session.systemApplications)/mimeapps.list"),
+        choice("an old file of the user chooses another application", in: "\(Session.applications)/mimeapps.list"),
+        Fault(
+            "another handler has the scheme",
+            about: id,
+            ["warn claimants note:"],
+            "but no default is chosen",
+            fix: "openurl default note \(id)"
+        ) {
+            try $0.register("com.example.earlier")
+            let time = timespec(tv_sec: 1, tv_nsec: 0)
+            let link = $0.path("\(Session.handlers)/com.example.earlier.plist")
+            try #require(utimensat(AT_FDCWD, link, [time, time], AT_SYMLINK_NOFOLLOW) == 0)
+            try $0.publish()
+        },
+        Fault(
+            "the association with the handler is removed",
+            about: id,
+            ["fail removed-association \(id)"],
+            "does not get note: from the desktop, because ~/\(Session.associations) removes it",
+            fix: "openurl default note \(id)"
+        ) {
+            try $0.root.write(
+                "[Removed Associations]\nx-scheme-handler/note=\(desktop);\n",
+                to: Session.associations
+            )
         },
     ]
 

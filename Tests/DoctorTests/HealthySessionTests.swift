@@ -16,6 +16,122 @@ import UserFiles
         #expect(try session.faults(about: topic) == [])
     }
 
+    /// Handlers and applications of other kinds, and topics that are about them.
+    @Test(arguments: others)
+    func healthyTopicHasNoFault(_ change: FileChange, topic: String) throws {
+        let session = try ExaminedSession()
+        try change.perform(session)
+        for topic in [nil, topic] { #expect(try session.faults(about: topic) == [], "\(topic ?? "")") }
+    }
+
+    private static let others: [(FileChange, String)] = [
+        (
+            FileChange("a handler is only for the user's own programs") {
+                try $0.register(
+                    "com.example.local",
+                    schemes: ["local"],
+                    keys: "<key>OUReach</key><string>local</string>"
+                )
+                try $0.publish()
+                // These programs see no entry, as it should be.
+                try $0.writeProgram("bin/gio", "#!/bin/sh\necho 'No default applications for x'\n")
+                try $0.writeProgram("bin/xdg-mime", "#!/bin/sh\n")
+            }, "local"
+        ),
+        (
+            FileChange("a handler is a command") {
+                try $0.register("com.example.cat", schemes: ["cat"], command: ["/bin/cat", "%u"])
+                try $0.publish()
+            }, "com.example.cat"
+        ),
+        (
+            FileChange("a command is a script of a shell") {
+                let words = ["/bin/sh", "-c", "cat > ~/notes | wc", "sh", "%u"]
+                try $0.register(
+                    "com.example.pipe",
+                    schemes: ["pipe"],
+                    command: words.map { $0.replacing(">", with: "&gt;") }
+                )
+                try $0.publish()
+            }, "com.example.pipe"
+        ),
+        (
+            FileChange("a handler has certain hosts") {
+                try $0.register("com.example.pad", schemes: ["pad"], hosts: ["example.com", "*.example.org"])
+                try $0.publish()
+            }, "pad://www.example.org/x"
+        ),
+        (
+            FileChange("the topic is a handler of certain hosts") {
+                try $0.register("com.example.pad", schemes: ["pad"], hosts: ["example.com", "*.example.org"])
+                try $0.publish()
+            }, "com.example.pad"
+        ),
+        (
+            FileChange("a handler opens only files") { session in
+                try session.register("com.example.files", schemes: ["files"])
+                let manifest = "home/manifests/com.example.files.plist"
+                let types = "CFBundleDocumentTypes</key><array><dict><key>CFBundleTypeMIMETypes"
+                let text = try session.text(manifest).replacing("CFBundleURLTypes", with: types)
+                try session.root.write(
+                    text.replacing("<key>CFBundleURLSchemes</key>", with: "").replacing(
+                        "<dict><key>CFBundleTypeMIMETypes</key><array><dict>",
+                        with: "<dict><key>CFBundleTypeMIMETypes</key>"
+                    ).replacing(
+                        "<string>files</string></array></dict></array>",
+                        with: "<string>text/x-note</string></array></dict></array>"
+                    ),
+                    to: manifest
+                )
+                try session.publish()
+            }, "com.example.files"
+        ),
+        (
+            FileChange("a snap is installed") { session in
+                try session.writeProgram("bin/env")
+                let program = try session.writeProgram("snap/bin/app")
+                try session.writeEntry("snap", opening: ["app"], command: "env BAMF_DESKTOP_FILE_HINT=/x \(program) %u")
+            }, "snap.desktop"
+        ),
+        (
+            FileChange("an application of Flatpak is installed") { session in
+                let flatpak = try session.writeProgram("bin/flatpak")
+                let command = "\(flatpak) run --branch=stable --file-forwarding org.example.App @@u %u @@"
+                try session.writeEntry(
+                    "org.example.App",
+                    in: Session.systemApplications,
+                    opening: ["app"],
+                    command: command
+                )
+            }, "app"
+        ),
+        (
+            FileChange("the handler is chosen before an application") { session in
+                try session.writeEntry("app")
+                try session.choose("x-scheme-handler/note=com.example.note.desktop;app.desktop;")
+            }, "com.example.note"
+        ),
+        (
+            FileChange("the home cannot be written, and everything is there") { $0.obstacle = "the disk is full" },
+            "com.example.note"
+        ),
+        (
+            FileChange("a package has an entry of its own for its handler") { session in
+                try session.register("com.example.packed", schemes: ["packed"])
+                try session.publish()
+                try #require(unlink(session.path("\(Session.applications)/com.example.packed.desktop")) == 0)
+                let command = "\(session.path("bin/openurl")) %u"
+                try session.writeEntry(
+                    "com.example.packed",
+                    in: Session.systemApplications,
+                    opening: ["packed"],
+                    command: command
+                )
+                try session.rebuildCache()
+            }, "packed"
+        ),
+    ]
+
     /// A part without a fault says so once.
     @Test func eachPartIsSound() throws {
         let session = try ExaminedSession()

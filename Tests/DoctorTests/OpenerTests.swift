@@ -105,6 +105,22 @@ import Testing
         )
     }
 
+    /// Another program of this name may choose by other rules.
+    @Test(arguments: [
+        ("#!/bin/sh\n#   Utility script to open a URL in the registered default application.\n", Finding.Level.ok),
+        ("#!/bin/sh\nexec firefox \"$@\"\n", .skip), ("\u{7F}ELF", .skip),
+    ])
+    func otherProgramInThePlaceOfXDGOpenIsNamed(_ text: String, _ level: Finding.Level) throws {
+        let session = try ExaminedSession()
+        session.variables["DISPLAY"] = ":0"
+        try session.writeProgram("bin/xdg-mime", "#!/bin/sh\necho com.example.note.desktop\n")
+        let program = try session.writeProgram("bin/xdg-open", text)
+        let found = try session.findings(about: "note", in: [.openers]).filter { $0.check == "xdg-open" }
+        #expect(found.map(\.level) == [level])
+        let reason = "is \(program), which is not the program of xdg-utils; only --probe shows what it chooses"
+        #expect(level == .ok || found.map(\.message) == [reason])
+    }
+
     @Test(arguments: [[:], ["DISPLAY": ":0"], ["WAYLAND_DISPLAY": "wayland-0"]])
     func programsOfXDGNeedADisplay(_ display: [String: String]) throws {
         let session = try ExaminedSession()

@@ -58,6 +58,37 @@ import Testing
         #expect(message.hasPrefix("opens desktop entries only if DISPLAY") == isObstacle, "\(message)")
     }
 
+    @Test func desktopIsNoWayToAHandlerOfTheUsersPrograms() async throws {
+        let probes = try await probes(about: "local") { session in
+            try session.writeProgram("bin/gio", "#!/bin/sh\ntouch \(session.path("started"))\n")
+            try session.register(
+                "com.example.local",
+                schemes: ["local"],
+                keys: "<key>OUReach</key><string>local</string>"
+            )
+            try session.publish()
+        }
+        let reason = "is no way to com.example.local, which is only for your own programs"
+        #expect(probes["gio open"]?.message == reason)
+    }
+
+    /// The rules of a desktop are only a guess at what its program does.
+    @Test func probeCountsMoreThanRules() throws {
+        let session = try ExaminedSession()
+        session.variables["XDG_CURRENT_DESKTOP"] = "KDE"
+        try session.writeEntry("app")
+        let files = session.files()
+        let topic = try #require(Topic("note", files))
+        let examination = Examination(files, .failure(.timedOut), topic: topic, commandVersion: "")
+        examination.perform(probing: false)
+        let levels = { examination.findings.filter { $0.check == "kde" }.map(\.level) }
+        #expect(levels() == [.warn])
+        examination.withdraw(["xdg-open"], "arrived")
+        #expect(levels() == [.warn])
+        examination.withdraw(["xdg-open", "kde"], "arrived")
+        #expect(levels() == [.ok])
+    }
+
     /// The desktop gives the URLs to an application without the router, which the doctor does not start.
     @Test func applicationIsNotStarted() async throws {
         let probes = try await probes(about: "note") { session in

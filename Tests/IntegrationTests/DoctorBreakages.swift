@@ -275,6 +275,29 @@ struct Breakage: Sendable, CustomTestStringConvertible {
                 "gdbus call --session --dest com.example.note --object-path / --method org.freedesktop.DBus.Peer.Ping"
         ),
         Breakage(
+            name: "default that is another application",
+            damage: #"""
+                register com.example.note
+                program "$HOME/app"
+                entry app "$HOME/app %u" 'MimeType=x-scheme-handler/note;'
+                printf '[Default Applications]\nx-scheme-handler/note=app.desktop;\n' > "$mimeapps"
+                """#,
+            topic: "com.example.note",
+            check: "other-choice",
+            level: "warn",
+            arrival: clicked
+        ),
+        Breakage(
+            name: "association that was removed",
+            damage: #"""
+                register com.example.note
+                printf '[Removed Associations]\nx-scheme-handler/note=com.example.note.desktop;\n' > "$mimeapps"
+                """#,
+            check: "removed-association",
+            level: "fail",
+            arrival: clicked
+        ),
+        Breakage(
             name: "two claimants",
             damage: #"""
                 program "$HOME/app"

@@ -84,6 +84,40 @@ public struct MimeAssociations: Sendable, Hashable {
         return defaults[asciiLowercased(mimeType), default: []].filter { seen.insert($0).inserted }
     }
 
+    /// Returns the path of the first file that names an entry as the default for a type; nil if none does. This reads
+    /// the files again.
+    package static func file(
+        choosing id: DesktopFileID,
+        for mimeType: String,
+        in directories: DesktopDirectories
+    ) -> String? {
+        file(in: directories) { $0.defaults[asciiLowercased(mimeType)]?.contains(id) == true }
+    }
+
+    /// Returns the path of the first file that removes an entry's association with a type; nil if none does. This reads
+    /// the files again.
+    package static func file(
+        removing id: DesktopFileID,
+        from mimeType: String,
+        in directories: DesktopDirectories
+    ) -> String? {
+        file(in: directories) { $0.removed[asciiLowercased(mimeType)]?.contains(id) == true }
+    }
+
+    private static func file(
+        in directories: DesktopDirectories,
+        where matches: (AssociationLists) -> Bool
+    ) -> String? {
+        directories.associationFiles.first { place in
+            do throws(FileError) {
+                return try AssociationLists(reading: place).map(matches) ?? false
+            } catch {
+                // A file that cannot be read has no effect.
+                return false
+            }
+        }?.path
+    }
+
     /// Returns the application that opens a type: the first of ``candidates(for:in:)``.
     public func defaultApplication(for mimeType: String, in entries: DesktopEntries) -> DesktopEntry? {
         candidates(for: mimeType, in: entries).first

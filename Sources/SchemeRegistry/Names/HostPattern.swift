@@ -53,7 +53,7 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// A host that the pattern matches.
-    var example: String { rawValue.hasPrefix("*") ? "any" + rawValue.dropFirst() : rawValue }
+    package var example: String { rawValue.hasPrefix("*") ? "any" + rawValue.dropFirst() : rawValue }
 
     private init(lowercased: String) {
         rawValue = lowercased
