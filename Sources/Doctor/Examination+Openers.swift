@@ -16,7 +16,7 @@ extension Examination {
             for scheme in schemes.prefix(Self.limit) {
                 checkPortal(scheme, expected: destination(of: scheme, host: nil))
             }
-            let reason = "name a scheme, a URL or a handler to compare them"
+            let reason = "give a scheme, a URL or a handler to see which program each opener would choose"
             return add(.openers, .skip, "openers", "openers", reason)
         }
         for scheme in topic.schemes.prefix(Self.limit).dropFirst() {
