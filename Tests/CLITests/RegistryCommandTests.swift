@@ -112,6 +112,22 @@ import Testing
         }
     }
 
+    @Test func reloadPrintsTheProblems() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["reload"], on: router)
+            #expect(
+                run
+                    == CommandRun(
+                        status: 0,
+                        output: "/a\\u{1B}.plist: is a FIFO\n/b.plist: is empty\n/b.plist: is old\n",
+                        errors: ""
+                    )
+            )
+            let json = try await openurl(["reload", "--json"], on: router)
+            #expect(json.lines.last == #"{"file":"/b.plist","message":"is empty\nis old"}"#, "\(json.lines)")
+        }
+    }
+
     @Test func unregisterCallsTheRouter() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["unregister", "com.acme.nobody", "com.acme.todolist"], on: router)

@@ -159,6 +159,9 @@ actor StandInRouter {
                     return Empty()
                 },
                 .method(RegistryInterface.listHandlers) { _, _ in [Self.entry] },
+                .method(RegistryInterface.reload) { _, _ in
+                    ["/b.plist": "is empty\nis old", "/a\u{1B}.plist": "is a FIFO"]
+                },
                 .method(RegistryInterface.listSchemes) { _, _ in
                     await self.answerSlowOnes()
                     return ["slow": ["com.acme.slow", "com.acme.other"], "ok": ["com.acme.todolist"]]

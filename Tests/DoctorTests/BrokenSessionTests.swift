@@ -35,9 +35,9 @@ import UserFiles
             program("print(1)\n")
         ),
         Fault(
-            "a script has the line ends of Windows",
+            "a script has Windows line endings",
             ["fail interpreter \(id)"],
-            "has the line ends of Windows",
+            "has Windows line endings",
             fix: #"sed -i 's/\r$//' ~/home/programs/\#(id)"#,
             program("#!/bin/sh\r\n")
         ),

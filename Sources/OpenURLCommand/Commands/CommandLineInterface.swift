@@ -43,7 +43,8 @@ struct CommandLineInterface: ParsableCommand {
             CommandGroup(
                 name: "Handlers",
                 subcommands: [
-                    New.self, Check.self, Run.self, Register.self, Unregister.self, List.self, Default.self,
+                    New.self, Check.self, Run.self, Register.self, Unregister.self, Reload.self, List.self,
+                    Default.self,
                 ]
             ),
             CommandGroup(
