@@ -169,6 +169,9 @@ extension Examination {
     /// Returns the command that repairs a manifest that cannot be used.
     private func fix(ofManifest path: String, _ line: Int?) -> String {
         do throws(FileError) {
+            let type = try status(of: path, followingLinks: true).st_mode & S_IFMT
+            // A device may be changed by others for a good reason, and does not belong here, nor does a link to one.
+            if type != S_IFREG, type != S_IFDIR { return "rm \(quotedForShell(path))" }
             var trust = TrustedPaths()
             try trust.check(path)
         } catch {

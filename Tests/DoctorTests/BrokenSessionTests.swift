@@ -54,6 +54,16 @@ import UserFiles
     // MARK: Manifests
 
     private static let manifests = [
+        // A change of the device's mode would break the system.
+        Fault(
+            "a link leads to a device",
+            ["fail manifest zero"],
+            "device",
+            fix: "rm ~/\(Session.handlers)/zero.plist"
+        ) {
+            try $0.root.write("", to: "\(Session.handlers)/placeholder")
+            try #require(symlink("/dev/zero", $0.path("\(Session.handlers)/zero.plist")) == 0)
+        },
         Fault(
             "two manifests have one identifier",
             ["fail manifest second"],
