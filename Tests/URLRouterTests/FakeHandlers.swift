@@ -51,7 +51,7 @@ final class FakeHandlers: RouterBus {
         var services: [BusName: Result<BusName?, CallError>] = [:]
         /// The time limits with which the router waits for services to start.
         var patience: [BusName: Duration] = [:]
-        /// The errors of names whose owner the bus does not report.
+        /// The errors of names whose owner, or whose process, the bus does not report.
         var failingLookups: [BusName: CallError] = [:]
         var platformData: [String: [String: Value]] = [:]
         /// The error of every request to read the service files again.
@@ -306,6 +306,7 @@ final class FakeHandlers: RouterBus {
     func credentials(of name: BusName) async throws(CallError) -> Credentials {
         record(.askedWhoIs(name))
         await waitUntilReleased(name)
+        if let error = content.withLock({ $0.failingLookups[name] }) { throw error }
         return Credentials(pid: content.withLock { $0.processes[name] }, uid: getuid(), processDescriptor: nil)
     }
 

@@ -434,6 +434,16 @@ import Testing
 
     // MARK: Ends
 
+    /// A bus that ends at that moment says nothing about the process.
+    @Test func ownerWhoseProcessTheBusDoesNotReportIsNoStranger() async throws {
+        let bus = try FakeHandlers([Self.id: Self.owner], processes: [Self.owner: 1])
+        bus.setLookup(Self.owner, failsWith: .disconnected)
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        let error = await failure { () throws(OpenURLError) in try await router.open("app:1") }
+        #expect(error?.code == .launchFailed)
+        #expect(error?.message.contains("belongs to") == false, "\(error?.message ?? "")")
+    }
+
     @Test func strangerThatRefusesURLsAndKeepsTheNameIsAFailure() async throws {
         let bus = try FakeHandlers([Self.id: Self.owner], processes: [Self.owner: 1])
         var limits = RouterLimits()

@@ -78,7 +78,7 @@ final class HandlerProcesses {
         do throws(CallError) {
             // The machine learns of every change of owner, so it does no harm if this answer is late.
             while let owner = try await currentOwner() {
-                if await examine(owner, { .found(owner: owner) }) { return }
+                if try await examine(owner, { .found(owner: owner) }) { return }
             }
             await update?.value
             session.handle(.found(owner: nil))
@@ -94,7 +94,7 @@ final class HandlerProcesses {
         guard session.machine.state == .notRunning else { return }
         do throws(CallError) {
             guard let owner = try await currentOwner(), session.machine.state == .notRunning else { return }
-            await examine(owner) { .ownerChanged(owner) }
+            try await examine(owner) { .ownerChanged(owner) }
         } catch {
             host.log.error("the bus did not answer: \(error)")
         }
@@ -105,7 +105,13 @@ final class HandlerProcesses {
         name.change(to: owner)
         // When a handler continues, it takes its name back on the connection that the router already knows.
         guard let owner, owner != session.machine.connection else { return session.handle(.ownerChanged(owner)) }
-        session.startTask { await self.examine(owner) { .ownerChanged(owner) } }
+        session.startTask { [self] in
+            do throws(CallError) {
+                try await examine(owner) { .ownerChanged(owner) }
+            } catch {
+                host.log.debug("the bus did not report the process of \(id): \(error)")
+            }
+        }
     }
 
     private func currentOwner() async throws(CallError) -> BusName? {
@@ -118,13 +124,17 @@ final class HandlerProcesses {
     ///
     /// - Parameter event: the machine's event if the owner is the handler.
     /// - Returns: false if the owner has changed in the meantime. The new one is examined separately.
+    /// - Throws: the error of a bus that does not answer, which says nothing about the owner.
     @discardableResult
-    private func examine(_ owner: BusName, _ event: () -> HandlerStateMachine.Event) async -> Bool {
+    private func examine(
+        _ owner: BusName,
+        _ event: () -> HandlerStateMachine.Event
+    ) async throws(CallError) -> Bool {
         let session = session
         let changes = name.changes
-        let candidate = await candidate(owner)
-        guard changes == name.changes else { return false }
-        guard let candidate, candidate.claim != nil else {
+        let candidate = try await candidate(owner)
+        guard changes == name.changes, let candidate else { return false }
+        guard candidate.claim != nil else {
             session.handle(.foundStranger(strangerError(candidate)))
             return true
         }
@@ -135,8 +145,8 @@ final class HandlerProcesses {
 
     /// Asks the bus for the process of an owner of the name.
     ///
-    /// - Returns: nil if the bus does not report the process.
-    private func candidate(_ owner: BusName) async -> OwnerCandidate? {
+    /// - Returns: nil if the owner has left the bus.
+    private func candidate(_ owner: BusName) async throws(CallError) -> OwnerCandidate? {
         let session = session
         do throws(CallError) {
             let pid = try await host.bus.credentials(of: owner).pid
@@ -157,17 +167,16 @@ final class HandlerProcesses {
                 handler: pid.flatMap(host.launcher.process(behind:)),
                 claim: current.canHave(owner) ? claim : nil
             )
-        } catch {
-            host.log.debug("the bus did not report the process of \(id): \(error)")
+        } catch .remote(let error) where error.name == .nameHasNoOwner {
             return nil
         }
     }
 
-    private func strangerError(_ candidate: OwnerCandidate?) -> OpenURLError {
-        let path = candidate?.pid.flatMap(ProcessProgram.path)
+    private func strangerError(_ candidate: OwnerCandidate) -> OpenURLError {
+        let path = candidate.pid.flatMap(ProcessProgram.path)
         let program = path.map { ", \(printable($0))" } ?? ""
         let manifest = session.handler.path
-        if let pid = candidate?.pid, URLOrigin.isProxy(path) {
+        if let pid = candidate.pid, URLOrigin.isProxy(path) {
             let sandbox = FlatpakInstance(pid: pid).map { "the sandbox of \(printable($0.application))" }
             return OpenURLError(
                 .launchFailed,
@@ -175,7 +184,7 @@ final class HandlerProcesses {
                     + "an application of \(manifest); close that application, and try again"
             )
         }
-        let stranger = candidate?.pid.map { "process \($0)\(program)" } ?? "an unknown process"
+        let stranger = candidate.pid.map { "process \($0)\(program)" } ?? "an unknown process"
         return OpenURLError(
             .launchFailed,
             "the name \(id) belongs to \(stranger), which the router did not start and which does not run the program of \(manifest); "
