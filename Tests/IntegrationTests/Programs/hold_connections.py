@@ -11,5 +11,6 @@ for _ in range(1000):
     except (BrokenPipeError, ConnectionResetError):
         break
     kept.append(connection)
-print(len(kept), flush=True)
+sys.stdout.write(f"{len(kept)}\n")
+sys.stdout.flush()
 sys.stdin.read()
