@@ -36,6 +36,12 @@ done
 sed "s|@BINDIR@|$HOME/bin|" "$project/Packaging/org.openurl.Router1.service.in" \
     >"$XDG_DATA_HOME/dbus-1/services/org.openurl.Router1.service"
 
+for page in "$project"/Packaging/*.[158]; do
+    mkdir -p "$HOME/man/man${page##*.}"
+    ln -s "$page" "$HOME/man/man${page##*.}"
+done
+export MANPATH=$HOME/man:${MANPATH:-}
+
 exec 5>&2
 if [ -n "$logs" ]; then
     exec 5>"$HOME/session.log"

@@ -40,7 +40,9 @@ extension Examination {
                 )
             }
         }
-        let count = files.registry.handlers.count { !$0.isFixed }
+        // Only these were examined.
+        let count = files.registry.handlers.count { !$0.isFixed && isConcerned($0) }
+        if topic != nil, count == 0 { return }
         let registered =
             count == 0
             ? "you have not registered any handlers of your own"

@@ -177,8 +177,8 @@ extension OpenURLError {
     fileprivate init(noHandlerFor file: FileKind) {
         self.init(
             .noHandler,
-            "no handler claims files of the type \(file.type); 'openurl default \(file.type) ID' chooses one for all files of "
-                + "the type"
+            "no handler claims files of the type \(file.type); a manifest claims them with CFBundleDocumentTypes, and a desktop "
+                + "entry with MimeType"
         )
     }
 
