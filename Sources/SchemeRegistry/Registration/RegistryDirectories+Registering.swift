@@ -8,8 +8,9 @@ extension RegistryDirectories {
     /// First it checks that no other user can change the manifest or the program. The link takes its place in one step,
     /// so a crash leaves either the old state or the new one. The function blocks while it reads and writes files.
     ///
-    /// If another handler has the id, this fails without `isReplacing`. With it, the new link takes the date of an
-    /// earlier link, so that a replacement keeps its place among the claimants of a scheme. Only links are replaced.
+    /// If another handler has the id, this fails without `isReplacing`, unless that handler's file no longer exists. The
+    /// new link takes the date of an earlier link, so that a replacement keeps its place among the claimants of a scheme.
+    /// Only links are replaced.
     ///
     /// - Parameters:
     ///   - path: the absolute path of a `Name.app` or a `Name.plist`. The link leads to this exact path, even if it
