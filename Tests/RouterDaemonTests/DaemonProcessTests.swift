@@ -26,6 +26,14 @@ import Testing
         }
     }
 
+    @Test func pathInAnAnswerHasNoControls() throws {
+        for arguments in [["--publish", "/no\u{1B}[2J\u{202E}where"], ["--publish", "/x", "--root", "/no\u{7}where"]] {
+            let text = try #require(CommandLineAnswer(arguments)?.text)
+            #expect(text.hasPrefix("openurl: ") && text.hasSuffix("\n"))
+            #expect(text.dropLast().unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x202E }, "\(text)")
+        }
+    }
+
     @Test func readsTheEnvironment() {
         let texts: [[UInt8]] = [
             Array("A=1".utf8), Array("EMPTY=".utf8), Array("EQUALS=a=b".utf8), Array("none".utf8),
