@@ -40,7 +40,9 @@ extension Examination {
                 after = last.id
             }
         } catch {
-            return add(.router, .skip, "queue", "queue", "the router could not list it: \(error)")
+            // If the router answers with an error, URLs cannot be stored either.
+            let level: Finding.Level = if case .remote = error { .fail } else { .skip }
+            return add(.router, level, "queue", "queue", "the router could not list it: \(error)")
         }
         let dead = urls.filter { $0.state == .dead }
         for url in dead.suffix(Self.letterLimit) {

@@ -302,7 +302,7 @@ import Testing
         State("the scheme is in upper case", about: "note", ["warn dead-letter queue 7"], "NOTE:1") {
             $0.queue = [queued(7, .dead, "NOTE:1")]
         },
-        State("the router does not list the queue", ["skip queue queue"], "the router could not list it") {
+        State("the router cannot use the queue", ["fail queue queue"], "the router could not list it") {
             $0.failing = ["Queue"]
         },
     ]
