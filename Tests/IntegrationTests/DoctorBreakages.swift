@@ -249,19 +249,6 @@ struct Breakage: Sendable, CustomTestStringConvertible {
             arrival: clicked
         ),
         Breakage(
-            name: "entry of the handler that was removed",
-            damage: """
-                register com.example.note
-                rm "$applications/com.example.note.desktop"
-                update-desktop-database "$applications"
-                """,
-            topic: "",
-            check: "unpublished",
-            level: "fail",
-            mend: .byDoctor,
-            arrival: clicked
-        ),
-        Breakage(
             name: "service file of an earlier installation",
             damage: #"""
                 register com.example.note
