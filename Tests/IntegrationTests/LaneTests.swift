@@ -224,42 +224,46 @@ import Testing
 
     /// A program in the place of the router whose waiting line is full: the kernel would let the connection wait without end.
     @Test func commandLeavesASocketWithoutRoom() async throws {
-        let script = try pythonProgram("full_socket")
         let router = try await RouterProcess([Self.app: []])
         defer { router.stop() }
+        try await Self.running("full_socket", on: router) { line in
+            #expect(line.starts(with: "full"))
+            let run = try await router.run("timeout", "--signal=KILL", "60", RouterProcess.command.path, "app:x")
+            #expect(run.status == 0, "\(run)")
+            #expect(try router.opened(by: Self.app) == ["app:x"])
+        }
+    }
+
+    /// Runs a program that does something to the router's socket, until the end of the body.
+    ///
+    /// - Parameter body: gets the program's first output.
+    private static func running(
+        _ program: String,
+        on router: RouterProcess,
+        _ body: (_ output: String) async throws -> Void
+    ) async throws {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", script, try await router.lane().path]
+        process.arguments = ["python3", "-c", try pythonProgram(program), try await router.lane().path]
         let (input, output) = (Pipe(), Pipe())
         process.standardInput = input
         process.standardOutput = output
         try process.run()
-        #expect(output.fileHandleForReading.availableData.starts(with: Data("full".utf8)))
-        let run = try await router.run("timeout", "--signal=KILL", "60", RouterProcess.command.path, "app:x")
-        #expect(run.status == 0, "\(run)")
-        #expect(try router.opened(by: Self.app) == ["app:x"])
+        try await body(String(decoding: output.fileHandleForReading.availableData, as: UTF8.self))
         try input.fileHandleForWriting.close()
         process.waitUntilExit()
     }
 
     /// One program gets half of the places on the lane.
     @Test func programThatHoldsItsShareLeavesTheLaneToOthers() async throws {
-        let script = try pythonProgram("hold_connections")
         let router = try await RouterProcess([Self.app: []])
         defer { router.stop() }
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", script, try await router.lane().path]
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
-        let count = Int(String(decoding: output.fileHandleForReading.availableData, as: UTF8.self).dropLast())
-        #expect((120...128).contains(count ?? 0), "\(count ?? 0)")
-        let run = try await router.openurl("--json", "app:x")
-        #expect(run.output.contains(#""source-name":":lane."#), "\(run)")
-        try input.fileHandleForWriting.close()
-        process.waitUntilExit()
+        try await Self.running("hold_connections", on: router) { line in
+            let count = Int(line.dropLast()) ?? 0
+            #expect((120...128).contains(count), "\(count)")
+            let run = try await router.openurl("--json", "app:x")
+            #expect(run.output.contains(#""source-name":":lane."#), "\(run)")
+        }
     }
 
     /// The bus can start the next router.

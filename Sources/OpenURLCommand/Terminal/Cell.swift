@@ -4,7 +4,7 @@ struct Cell: Hashable, ExpressibleByStringLiteral {
     let text: String
     /// The content for a person, unless the table is wide.
     let brief: String
-    /// What the content says about the row.
+    /// Meaning of the content for the row.
     let meaning: TerminalStyle.Meaning?
 
     init(_ text: String, brief: String? = nil, as meaning: TerminalStyle.Meaning? = nil) {

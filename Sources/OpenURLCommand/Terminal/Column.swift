@@ -1,6 +1,6 @@
 /// A column of a ``Table``.
 struct Column: ExpressibleByStringLiteral {
-    /// What happens to a cell that is wider than the column on a terminal.
+    /// Treatment of a cell that is wider than the column on a terminal.
     enum Overflow {
         /// The column is as wide as its widest cell.
         case none

@@ -2,7 +2,7 @@ internal import URLOpener
 
 /// The colours of a terminal, or none if the person wants none.
 struct TerminalStyle {
-    /// What a colour says about a text, as the number that gives a terminal the colour.
+    /// Meaning of a colour, as the number that gives a terminal the colour.
     enum Meaning: String {
         case dim = "2"
         case bad = "31"
