@@ -24,12 +24,12 @@ public enum RouterInterface {
     )
     /// Opens a URL, and waits for its handler to answer (x-callback-url).
     ///
-    /// Parameters of the URL are left out if their names begin with `x-`. Instead, the handler gets `x-success`,
-    /// `x-error` and `x-cancel` of the router's own, which only the handler may open, and only one of them, once. It
-    /// also gets `x-source`, the identifier of the caller or the name of its program, if the router knows either. If it
-    /// opens `x-success`, the parameters become the `reply` of the result, whose path is then `callback`; if a
-    /// parameter has several values, it becomes an array. `x-error` becomes the error ``OpenURLError/Code/declined``,
-    /// and `x-cancel` ``OpenURLError/Code/cancelled``.
+    /// Parameters of the URL are left out if their names begin with `x-`. Instead, the handler gets the router's own
+    /// `x-success`, `x-error` and `x-cancel`, which only the handler may open, and only one of them, once. It also gets
+    /// `x-source`, the identifier of the caller or the name of its program, if the router knows either. If it opens
+    /// `x-success`, the parameters become the `reply` of the result, whose path is then `callback`; if a parameter has
+    /// several values, it becomes an array. `x-error` becomes the error ``OpenURLError/Code/declined``, and `x-cancel`
+    /// ``OpenURLError/Code/cancelled``.
     ///
     /// If the handler replies to the URL itself, this ends the call as well; an empty reply does so only if the
     /// manifest has `OUAnswersCallbacks`. The time limit is ``callTimeout`` unless the caller gives one. When the
@@ -102,8 +102,8 @@ public enum RegistryInterface {
     /// Registers the bundle or manifest at an absolute path. Returns the handler's entry.
     ///
     /// It is an error if another handler already has the identifier; use ``replace`` then. If a scheme already has a
-    /// handler or an application, it stays there until ``setDefault`` gives it to the new handler. Other errors are
-    /// `org.freedesktop.DBus.Error.FileNotFound` if the path leads nowhere, and
+    /// handler or an application, it stays with that one until ``setDefault`` gives it to the new handler. Other errors
+    /// are `org.freedesktop.DBus.Error.FileNotFound` if the path leads nowhere, and
     /// `org.freedesktop.DBus.Error.InvalidFileContent` if the manifest cannot be used.
     public static let register = Method<String, HandlerEntry>(
         name,
@@ -141,9 +141,8 @@ public enum RegistryInterface {
     /// When the router exits, the claim ends too, so if you see a new owner of the router's name, claim the schemes
     /// again. The error is ``OpenURLError/Code/alreadyClaimed`` if another program has claimed a scheme, or has the
     /// name. It is ``OpenURLError/Code/notAllowed`` for a fixed scheme, a scheme of browsers, a scheme that the user's
-    /// policy denies or asks about, and a scheme that another handler or application has. If a rule allows that scheme
-    /// to the programs of the user, the last refusal does not apply, as for the callbacks of
-    /// ``CallbackInterface/request``.
+    /// policy denies or asks about, and a scheme that another handler or application has. If a rule allows the user's
+    /// programs that scheme, the last refusal does not apply, as for the callbacks of ``CallbackInterface/request``.
     public static let claim = Method<Arguments<[String], String, String>, HandlerEntry>(
         name,
         "Claim",
@@ -208,7 +207,7 @@ public enum LifecycleInterface {
     /// has the one that started last.
     ///
     /// If another program started a process, the router notices it at one of three moments: when the router starts,
-    /// when a request is for the handler, and at this call. From then on it follows the process.
+    /// when a request for the handler arrives, and at this call. From then on it follows the process.
     public static let list = Method<Empty, [HandlerStatus]>(name, "List", outputs: ["handlers"])
     /// Brings a handler to the foreground, and starts it without a URL if necessary. Returns when it is ready.
     public static let activate = Method<String, Empty>(name, "Activate", inputs: ["id"])
@@ -236,7 +235,7 @@ public enum LifecycleInterface {
     ///
     /// All tasks together have the time of ``backgroundTimeRemaining``, whichever methods of ``HandlerInterface`` the
     /// handler implements. If a task is still open when the time is up, the handler is killed;
-    /// ``HandlerInterface/expireBackgroundTasks`` comes a second before.
+    /// ``HandlerInterface/expireBackgroundTasks`` is called a second earlier.
     public static let beginBackgroundTask = Method<String, Arguments<UInt32, UInt32>>(
         name,
         "BeginBackgroundTask",
@@ -255,8 +254,8 @@ public enum LifecycleInterface {
     /// not. On the way to the background, this is the time of the whole stay. It is ``unlimited`` in the foreground,
     /// for a handler whose background mode prevents the suspension, and for a process that no router started.
     ///
-    /// Time passes while a task is open in the background. When a URL of another program arrives there, the handler
-    /// gets the whole time again; it gets nothing for a URL that it sends itself.
+    /// Time passes while a task is open in the background. When a URL from another program arrives there, the handler
+    /// gets the whole time again; it gets no new time for a URL that it sends itself.
     public static let backgroundTimeRemaining = Method<Empty, UInt32>(
         name,
         "BackgroundTimeRemaining",
@@ -266,8 +265,8 @@ public enum LifecycleInterface {
     /// fraction from 0 to 1, and some text for a person.
     ///
     /// Only the handler that has the request may call this; otherwise the error is ``OpenURLError/Code/notAllowed``. If
-    /// the fraction is outside its range, the nearest one counts, and text is cut off after 256 bytes. Nothing is
-    /// reported to a caller without a handle (``RequestInterface``).
+    /// the fraction is outside this range, the nearest value in it is used, and text is cut off after 256 bytes.
+    /// Nothing is reported to a caller without a handle (``RequestInterface``).
     public static let reportProgress = Method<Arguments<String, Double, String>, Empty>(
         name,
         "ReportProgress",
@@ -281,8 +280,8 @@ public enum LifecycleInterface {
     /// as the router has begun, because the sender may itself be waiting for the answer to the URL.
     ///
     /// The error is ``OpenURLError/Code/notAllowed`` if the caller is not the handler in the foreground, or if no
-    /// handler sent the URL. Each URL leads back once, and only the newest 16 count that have reached the process in
-    /// the foreground.
+    /// handler sent the URL. You can return from each URL only once, and only from the newest 16 that have reached the
+    /// process in the foreground.
     public static let returnToSource = Method<Arguments<String, [String: Value]>, Empty>(
         name,
         "ReturnToSource",
@@ -302,8 +301,8 @@ public enum LifecycleInterface {
     /// suspended handler.
     ///
     /// It ends the one that has been suspended the longest, but only handlers with at least half as much memory as the
-    /// largest one count. While the shortage lasts, the kernel repeats its report, at most once in 2 s, and each report
-    /// ends one more handler. A call within 2 s of another does nothing.
+    /// largest one count. While the shortage lasts, the kernel repeats its report, at most once every 2 s, and each
+    /// report ends one more handler. A call within 2 s of another does nothing.
     public static let relieveMemory = Method<Empty, Empty>(name, "RelieveMemory")
     /// Reports a new state of a handler that the router follows. The second argument is a raw value of
     /// ``HandlerState``.
@@ -333,7 +332,7 @@ public enum HandlerInterface {
     /// Delivers a URL. The handler runs the whole sequence for its state and answers once.
     ///
     /// Its error is ``OpenURLError/Code/launchVetoed`` if it refuses the launch, and ``OpenURLError/Code/declined`` if
-    /// it refuses the URL and gives a reason. If the error has a name of the handler's own, the router treats it as
+    /// it refuses the URL and gives a reason. If the handler uses an error name of its own, the router treats it as
     /// ``OpenURLError/Code/declined``.
     public static let open = Method<Arguments<String, OpenContext>, OpenAnswer>(
         name,
@@ -351,7 +350,7 @@ public enum HandlerInterface {
     /// Sends the handler to the background: calls `willResignActive` and `didEnterBackground`, and saves the state.
     /// Returns after that.
     public static let enterBackground = Method<Empty, Empty>(name, "EnterBackground")
-    /// Prepares the handler for the stop of its process. Returns whether it is idle.
+    /// Prepares the handler for its process to be stopped. Returns whether it is idle.
     ///
     /// If the handler is idle, it releases its bus name, so that no message to the name reaches a stopped process, and
     /// answers yes as soon as the bus has confirmed this. The router then stops the process with `SIGSTOP`. If it is
@@ -376,7 +375,7 @@ public enum HandlerInterface {
     /// Returns the name of the delegate method that is running, and how long it has been running, in microseconds.
     /// Between methods, the name is empty.
     ///
-    /// The handler answers at once, even while the method blocks the main actor. It is the router's watchdog that asks.
+    /// The handler answers at once, even while the method blocks the main actor. The router's watchdog makes this call.
     public static let progress = Method<Empty, Arguments<String, UInt64>>(
         name,
         "Progress",

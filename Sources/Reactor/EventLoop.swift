@@ -30,9 +30,9 @@ public import SystemPackage
 ///
 /// ### Main thread
 ///
-/// `shareMainThread()` lets the main thread turn the loop and run the main actor's jobs, so that going from one to the
+/// `shareMainThread()` lets the main thread run the loop and the main actor's jobs, so that going from one to the
 /// other does not change threads. If a job of the main actor blocks the main thread for more than a few milliseconds,
-/// the loop's own thread stands in. So the loop's thread is whichever of the two threads turns the loop; they never do
+/// the loop's own thread stands in. So the loop's thread is whichever of the two threads runs the loop; they never do
 /// so at the same time.
 ///
 /// ### Deadlines
@@ -101,12 +101,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Runs the loop on the calling thread until ``stop()``, for a program whose main thread is the loop.
     ///
-    /// Begin the program's work in `begin`, because a job that is added before this call starts a thread of the loop's
-    /// own.
+    /// Begin the program's work in `begin`, because a job that is added before this call makes the loop start a
+    /// separate thread.
     ///
     /// - Parameter begin: The first job of the loop.
-    /// - Returns: False if the loop already runs on another thread. The call then returns at once, and `begin` does not
-    ///   run.
+    /// - Returns: False if the loop is already running on another thread. The call then returns at once, and `begin`
+    ///   does not run.
     @discardableResult
     public func runOnCurrentThread(beginning begin: @escaping @Sendable () -> Void = {}) -> Bool {
         let mayRun = shared.withLock { shared in
@@ -121,16 +121,17 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// Ends the loop's thread once the jobs that it holds have run. Watches and timers no longer fire, and the timers
     /// are released.
     ///
-    /// First close what the loop carries, such as connections. An answer that has not arrived by then never will.
+    /// First close everything that depends on the loop, such as connections. An answer that has not arrived by then
+    /// never will.
     public func stop() {
         shared.withLock { $0.isStopping = $0.main == nil }
         wake()
     }
 
-    /// Turns the loop until it has been stopped, or until the main thread wants it.
+    /// Runs the loop until it has been stopped, or until the main thread wants it.
     ///
     /// - Parameter main: The main thread, if it is the calling one.
-    /// - Returns: The main thread, which has the loop now; nil if the loop has been stopped.
+    /// - Returns: The main thread, which now has the loop; nil if the loop has been stopped.
     @discardableResult
     private func turn(on main: MainThread? = nil) -> MainThread? {
         thread.store(UInt(pthread_self()), ordering: .relaxed)
@@ -234,10 +235,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // MARK: The main thread
 
-    /// Lets the main thread turn the loop and run the main actor's jobs, from the time when the program's async `main`
+    /// Lets the main thread run the loop and the main actor's jobs, from the time when the program's async `main`
     /// first waits until the process ends.
     ///
-    /// It also runs the blocks of libdispatch's main queue. While it is blocked, the loop's own thread turns the loop.
+    /// It also runs the blocks of libdispatch's main queue. While it is blocked, the loop's own thread runs the loop.
     /// Signals of the process arrive at that thread, so they do not interrupt the calls of the main actor. After this
     /// call, ``stop()`` does nothing.
     ///
@@ -254,7 +255,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         shared.withLock { $0.main = MainThreadShare(thread: main) }
     }
 
-    /// Turns the loop on the calling thread, which is the main one, until the process ends.
+    /// Runs the loop on the calling thread, which is the main one, until the process ends.
     func run(on main: MainThread) {
         let isRunning = shared.withLock { shared in
             defer { shared.isRunning = true }
@@ -266,7 +267,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         turn(on: main)
     }
 
-    /// Runs the jobs of the main actor. Meanwhile the loop's own thread may turn the loop.
+    /// Runs the jobs of the main actor. Meanwhile the loop's own thread may run the loop.
     private func runMainJobs(_ round: inout [Job], on main: MainThread, setsAlarm: Bool) {
         if setsAlarm { main.setAlarm() }
         for job in round {
@@ -291,7 +292,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         thread.store(UInt(pthread_self()), ordering: .relaxed)
     }
 
-    /// Turns the loop whenever a job of the main actor blocks the main thread.
+    /// Runs the loop whenever a job of the main actor blocks the main thread.
     private func standIn(for main: MainThread) {
         main.receiveSignals()
         while true {
@@ -306,7 +307,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         }
     }
 
-    /// Whether it is the main thread that turns the loop.
+    /// Whether it is the main thread that runs the loop.
     var isTurnedByMainThread: Bool { shared.withLock { $0.main?.turner == .main } }
 
     /// Adds a job of the main actor, which the main thread will run.
@@ -346,8 +347,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return try result.get()
     }
 
-    /// Shows ThreadSanitizer that the work of one thread happens before that of another. It does not see this order if
-    /// a continuation is resumed before its task waits.
+    /// Shows ThreadSanitizer that the work of one thread happens before that of another. ThreadSanitizer does not see
+    /// this order if a continuation is resumed before its task waits.
     private func synchronize() {
         shared.withLock { _ in }
     }
@@ -381,7 +382,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     private func startThread(_ body: @escaping @Sendable () -> Void) {
         if let failure = Reactor.startThread("event loop", body) {
-            // Give up: everything that waits on the loop would wait forever, and there is no caller to get an error.
+            // End the process: everything that waits on the loop would wait forever, and no caller could receive an
+            // error.
             fatalError("the event loop's thread cannot be started: \(failure)")
         }
     }

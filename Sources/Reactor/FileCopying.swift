@@ -27,7 +27,7 @@ package enum FileCopying {
         let first = lseek(file, off_t(start), CInt(SEEK_TO_DATA))
         guard first >= 0 else { return nil }
         let end = lseek(file, first, CInt(SEEK_TO_HOLE))
-        // Meanwhile a writer may have cut the file short.
+        // A writer may have cut the file short in the meantime.
         return end < first ? nil : Int(first)..<Int(end)
     }
 }

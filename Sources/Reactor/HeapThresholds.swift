@@ -2,11 +2,11 @@ internal import CLinux
 
 /// The block sizes from which the C library gives memory back to the system (mallopt(3)).
 public enum HeapThresholds {
-    /// Makes the C library give back each block of 128 KiB or more when it is freed, and a free end of the heap of 4
-    /// MiB.
+    /// Makes the C library give back each block of 128 KiB or more when it is freed, and the free end of the heap when
+    /// it reaches 4 MiB.
     ///
-    /// Otherwise it raises both sizes after a large block, up to 32 MiB, and a process keeps the memory of its largest
-    /// message for good.
+    /// Otherwise it raises both sizes once a large block has been freed, up to 32 MiB, and a process keeps the memory
+    /// of its largest message for good.
     public static func fix() {
         mallopt(M_MMAP_THRESHOLD, 128 << 10)
         mallopt(M_TRIM_THRESHOLD, 4 << 20)

@@ -5,7 +5,7 @@ public import SystemPackage
 /// A thread for one piece of work that may block for any length of time, such as a call to a file system that is not
 /// responding.
 public enum HelperThread {
-    /// Runs work in a thread of its own and waits for its result, but no longer than a time limit.
+    /// Runs work in a separate thread and waits for its result, but no longer than a time limit.
     ///
     /// The work cannot be cancelled: after the time limit, its thread stays until the work ends. Limit the number of
     /// such threads yourself. Call this on the loop's thread.
@@ -35,7 +35,7 @@ public enum HelperThread {
         return try result.get()
     }
 
-    /// Runs work in a thread of its own, and blocks the calling thread until the work ends or makes no progress.
+    /// Runs work in a separate thread, and blocks the calling thread until the work ends or makes no progress.
     ///
     /// Computing counts as progress, because even a short computation may take long on a busy machine.
     ///
@@ -70,7 +70,7 @@ public enum HelperThread {
         return meeting.wait(patience)
     }
 
-    /// The place where a waiting thread meets the thread of the work.
+    /// The state that a waiting thread shares with the thread that does the work.
     ///
     /// It is unchecked `Sendable` because its state is used only while the mutex is held.
     private final class Meeting<Result: Sendable>: @unchecked Sendable {

@@ -3,12 +3,12 @@ internal import Glibc
 internal import Synchronization
 internal import SystemPackage
 
-/// A program's main thread, as the executor of the main actor, while it also turns a loop.
+/// A program's main thread, as the executor of the main actor, while it also runs a loop.
 ///
 /// The concurrency runtime asks for the executor of the main actor at each change to it, so it can be replaced while
 /// the program runs. Swift 6.3 has no stable interface for this: `ExecutorFactory` is not public.
 final class MainThread: SerialExecutor {
-    /// Time for which a job of the main actor may block the main thread before the loop's own thread turns the loop: at
+    /// Time for which a job of the main actor may block the main thread before the loop's own thread runs the loop: at
     /// least once, and less than twice this long.
     private static let patience = 2_000_000  // ns
 
@@ -59,7 +59,7 @@ final class MainThread: SerialExecutor {
         loop.addMain(.closure(drain))
     }
 
-    /// Turns the loop and runs the jobs of the main actor on the calling thread until the process ends.
+    /// Runs the loop and the jobs of the main actor on the calling thread until the process ends.
     func run() {
         id.store(UInt(pthread_self()), ordering: .relaxed)
         blockSignals()
@@ -121,7 +121,7 @@ final class MainThread: SerialExecutor {
     }
 }
 
-/// The thread that turns a loop.
+/// The thread that runs a loop.
 enum Turner { case own, main }
 
 /// The main thread's part in a loop, guarded by the loop's lock.
@@ -129,7 +129,7 @@ struct MainThreadShare {
     let thread: MainThread
     /// Jobs of the main actor.
     var jobs: [EventLoop.Job] = []
-    /// The thread that turns the loop; nil while the main thread runs jobs of the main actor and the loop's own thread
+    /// The thread that runs the loop; nil while the main thread runs jobs of the main actor and the loop's own thread
     /// sleeps.
     var turner: Turner? = .own
     /// Whether the main thread is waiting for the loop.
@@ -153,8 +153,8 @@ struct MainThreadShare {
 
     /// Takes the main actor's jobs for the main thread, which gives up the loop.
     ///
-    /// An alarm is not cleared when the jobs have run. Usually the next jobs run before it goes off, and need none of
-    /// their own.
+    /// An alarm is not cleared when the jobs have run. Usually the next jobs run before it goes off, and do not need
+    /// another alarm.
     ///
     /// - Parameter jobs: An empty array, which gets the jobs.
     /// - Returns: Whether the alarm has to be set; nil if there are no jobs.

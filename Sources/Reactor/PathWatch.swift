@@ -19,9 +19,9 @@ public struct UnwatchedPath: Error, Sendable, Hashable, CustomStringConvertible 
 /// Reports changes at a set of paths: in a directory, of a file, or on the way there.
 ///
 /// A path need not exist. Until it does, the nearest existing directory above it is watched. Each step on the way is
-/// watched too, including symbolic links themselves. So if a path is moved away, deleted, replaced or led elsewhere by
-/// a link, this is noticed, and the path is followed to its new place. The contents of a subdirectory are not watched;
-/// add it as a path of its own.
+/// watched too, including symbolic links themselves. So the watch notices when a path is moved, deleted, replaced or
+/// redirected by a link, and follows the path to its new place. The contents of a subdirectory are not watched; add it
+/// as a separate path.
 ///
 /// The kernel reports changes (`inotify(7)`), so nothing is polled and nothing blocks. It does not report writes
 /// through memory maps, changes by other machines on a network file system, or a file system that is mounted over a

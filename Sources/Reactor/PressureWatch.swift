@@ -2,12 +2,12 @@ internal import CLinux
 internal import Glibc
 public import SystemPackage
 
-/// Reports of programs that have to wait for memory, by the kernel's "Pressure Stall Information"
+/// Reports that programs have to wait for memory, from the kernel's "Pressure Stall Information"
 /// (`/proc/pressure/memory`).
 public enum PressureWatch {
     /// Calls `handler` on the loop's thread each time programs have waited for memory for 150 ms within 2 s.
     ///
-    /// This happens at most once in 2 s. The watch lasts as long as the loop, or until the kernel withdraws it. Call
+    /// This happens at most once every 2 s. The watch lasts as long as the loop, or until the kernel withdraws it. Call
     /// this on the loop's thread.
     ///
     /// - Throws: The kernel's error.

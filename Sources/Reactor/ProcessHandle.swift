@@ -8,7 +8,7 @@ public enum ProcessExit: Sendable, Hashable, CustomStringConvertible {
     case exited(status: CInt)
     /// A signal ended it.
     case signalled(CInt)
-    /// It ended, but only its parent learns how, and that is not this process.
+    /// It ended, but only its parent learns how, and this process is not its parent.
     case unknown
 
     /// The end in words, such as `exited with status 3` or `was ended by signal 9 (Killed)`.
@@ -117,7 +117,7 @@ public final class ProcessHandle {
         onExit?(exit)
     }
 
-    /// Starts a program and watches it, see ``start(_:arguments:environment:directory:output:)`` and
+    /// Starts a program and watches it; see ``start(_:arguments:environment:directory:output:)`` and
     /// ``init(child:on:onExit:)``. Call this on the loop's thread.
     public static func spawn(
         _ path: String,

@@ -137,7 +137,7 @@ struct WatchedPaths {
                 rest += target.components.reversed()
             case .missing:
                 guard try watchEnd(current, Self.appearing, name: component, with: inotify) else { return false }
-                // Before its directory was watched, the entry may have been created, so the cached result is not
+                // The entry may have been created before its directory was watched, so the cached result is not
                 // reliable.
                 entries[next] = nil
                 guard case .missing = try look(at: next, with: inotify) else { return false }
@@ -201,7 +201,7 @@ struct WatchedPaths {
         let count = path.withPlatformString { readlink($0, &buffer, buffer.count - 1) }
         if count >= 0 { return .link(FilePath(platformString: buffer)) }
         switch Errno(rawValue: errno) {
-        // This error means that the path is anything but a link.
+        // This error means that the path is not a link.
         case .invalidArgument: return .other
         case .noSuchFileOrDirectory, .notDirectory: return .missing
         case let error: throw error

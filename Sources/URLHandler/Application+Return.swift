@@ -10,10 +10,10 @@ extension Application {
     ///
     /// - Parameter activationToken: the token that lets a window of the sender take the focus, as `xdg_activation_v1`
     ///   of Wayland gives it to the window in the foreground.
-    /// - Throws: `OpenURLError` with the code `notAllowed` if this handler is not in the foreground, if the URL no
-    ///   longer leads back, if no handler sent the URL, or if there is no router.
+    /// - Throws: `OpenURLError` with the code `notAllowed` if this handler is not in the foreground, if it is too late
+    ///   to return from the URL, if no handler sent the URL, or if there is no router.
     public nonisolated func returnToSource(activationToken: String? = nil) async throws(OpenURLError) {
-        guard let wayBack else { throw OpenURLError(.notAllowed, "there is no router to return to the sender") }
+        guard let wayBack else { throw OpenURLError(.notAllowed, "there is no router that could return to the sender") }
         try await wayBack.take(ArrivedURL.current?.name ?? "", activationToken: activationToken)
     }
 }

@@ -36,7 +36,7 @@ public protocol ApplicationDelegate: AnyObject {
     ///
     /// If the method throws, it declines the URL, and the sender receives the error's description as the reason.
     ///
-    /// The method runs in a task of its own, which is cancelled if the sender withdraws the URL, or when its time limit
+    /// The method runs in a separate task, which is cancelled if the sender withdraws the URL, or when its time limit
     /// expires. Even then the answer still counts. Throw `CancellationError` to report that the URL was cancelled.
     /// During long work, call ``Application/reportProgress(_:_:)``.
     ///

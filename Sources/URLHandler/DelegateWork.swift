@@ -3,8 +3,8 @@ internal import Reactor
 
 /// The delegate's work on a URL.
 ///
-/// Its method runs in a task of its own. Cancelling a URL cancels only this task, because the other methods of the
-/// sequence move the handler through its life, whatever becomes of the URL.
+/// The delegate's method runs in a separate task. Cancelling a URL cancels only this task, because the other methods of
+/// the sequence move the handler through its life cycle, whatever happens to the URL.
 @MainActor final class DelegateWork {
     private let arrived: ArrivedURL
     private var ended: Result<OpenResponse, any Error>?
@@ -25,7 +25,7 @@ internal import Reactor
     /// The result if the method has not waited and has reported nothing; nil otherwise.
     var resultWithoutReports: Result<OpenResponse, any Error>? { arrived.hasReported ? nil : ended }
 
-    /// Returns the result of the method, when the router has all reports.
+    /// Returns the result of the method, once the router has all reports.
     func result() async -> Result<OpenResponse, any Error> {
         if let task {
             await withTaskCancellationHandler {

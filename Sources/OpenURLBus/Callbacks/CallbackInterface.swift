@@ -8,7 +8,7 @@ public import DBus
 /// connection. All other URLs go where they went before.
 ///
 /// If a URL matches the pattern but its `state` differs from the one that the claim wants, or is missing, the router
-/// refuses it (``OpenURLError/Code/notAllowed``). The claim stays, and its program hears of the first refusal
+/// refuses it (``OpenURLError/Code/notAllowed``). The claim stays, and its program is notified of the first refusal
 /// (``CallbackHandleInterface/refused``). While there are claims, the desktop reaches the router through an entry that
 /// the router writes.
 public enum CallbackInterface {
@@ -34,8 +34,8 @@ public enum CallbackInterface {
         outputs: ["handle"]
     )
 
-    /// Domain of the hosts that every program of the user may wait for, whoever has the scheme. The doctor's probe
-    /// sends URLs there; no real URL leads there (RFC 2606 section 2).
+    /// Domain of the hosts that every program of the user may wait for, no matter who has the scheme. The doctor's
+    /// probe sends URLs there; no real URL leads there (RFC 2606 section 2).
     package static let probeDomain = "openurl-probe.invalid"
 
     /// Stands in ``OpenResult/handler`` for any program that waited for the URL.
@@ -57,8 +57,8 @@ public enum CallbackHandleInterface {
         "Completed",
         arguments: ["code", "url", "details"]
     )
-    /// Reports that a URL of the pattern came and was refused, because of its `state`, its sender or the policy.
-    /// ``CallbackDetails/error`` has the reason, without the URL. The claim stays, and further refusals are not
+    /// Reports that a URL that matches the pattern arrived and was refused, because of its `state`, its sender or the
+    /// policy. ``CallbackDetails/error`` has the reason, without the URL. The claim stays, and further refusals are not
     /// reported.
     public static let refused = Signal<CallbackDetails>(name, "Refused", arguments: ["details"])
 }

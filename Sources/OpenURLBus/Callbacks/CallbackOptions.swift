@@ -44,7 +44,7 @@ extension CallbackOptions: Record {
             "handle-token",
             { $0.handleToken },
             { $0.handleToken = $1 },
-            "The last element of the path of the handle: 1 to 64 letters, digits and underscores of ASCII."
+            "The last element of the path of the handle: 1 to 64 ASCII letters, digits and underscores."
         ),
         Field(
             "state",

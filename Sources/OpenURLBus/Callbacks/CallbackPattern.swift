@@ -8,8 +8,8 @@ public import RFC1808
 /// | `myapp://auth` | the URLs of the scheme with this host |
 /// | `myapp://auth/done`, `com.example.app:/done` | the URLs at the path and below it |
 ///
-/// Case does not matter in the scheme and the host. A path matches whole segments, so `/done` is not the beginning of
-/// `/donee`. In a pattern, a slash at the end of the path means nothing, and neither do a query and a fragment.
+/// Case does not matter in the scheme and the host. A path matches whole segments, so `/done` does not match `/donee`.
+/// In a pattern, a slash at the end of the path is ignored, and so are a query and a fragment.
 public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
     /// Scheme in lower case.
     public let scheme: String
@@ -132,8 +132,8 @@ extension CallbackPattern {
         "about", "blob", "data", "file", "ftp", "http", "https", "javascript", "view-source", "ws", "wss",
     ]
 
-    /// Whether the URLs lead back to this machine over HTTP, so that the program has to wait for them with a server of
-    /// its own (RFC 8252 section 7.3).
+    /// Whether the URLs lead back to this machine over HTTP, so that the program has to run a server to wait for them
+    /// (RFC 8252 section 7.3).
     package var isLoopback: Bool {
         scheme == "http" && ["127.0.0.1", "[::1]", "localhost"].contains(host)
     }

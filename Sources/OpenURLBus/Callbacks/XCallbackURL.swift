@@ -19,7 +19,7 @@ extension GenericURL {
     /// Whether the URL follows x-callback-url.
     package var isXCallback: Bool { host?.lowercased() == XCallbackURL.host }
 
-    /// Returns the URL without the parameters that x-callback-url keeps for itself, whose names begin with `x-`.
+    /// Returns the URL without the parameters that x-callback-url reserves, whose names begin with `x-`.
     package func removingXParameters() throws(OpenURLError) -> GenericURL {
         guard let query else { return self }
         let pairs = query.split(separator: "&", omittingEmptySubsequences: false)

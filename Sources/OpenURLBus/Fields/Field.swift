@@ -16,7 +16,7 @@ package struct Field<Root: Sendable>: Sendable {
     /// Meaning of the value, in a sentence or two.
     package let meaning: String
 
-    /// Appends the entry, unless the property is such that the key is left out.
+    /// Appends the entry, unless the key is left out because of the property's value.
     let write: @Sendable (Root, inout MessageWriter) throws(MessageEncodingError) -> Void
     /// Sets the property to a value that arrived.
     let set: @Sendable (inout Root, Value) throws(MessageDecodingError) -> Void

@@ -45,7 +45,7 @@ package struct FieldList<Root: Sendable>: Sendable {
         try reader.readArray { (reader) throws(MessageDecodingError) in
             try reader.readEntry { (reader) throws(MessageDecodingError) in
                 let key = try reader.readString()
-                // Strings of marks are slow to compare, and a program may send many such keys.
+                // Strings with many combining marks are slow to compare, and a program may send many such keys.
                 let size = key.utf8.count
                 guard let index = all.indices.first(where: { all[$0].key.utf8.count == size && all[$0].key == key })
                 else {

@@ -1,6 +1,6 @@
 public import DBus
 
-/// A Swift type whose values can stand under a key of an `a{sv}`.
+/// A Swift type whose values can be stored under a key of an `a{sv}`.
 package protocol FieldValue: DBusType, Equatable {
     /// Words that a value can be; empty if the type is not a list of words.
     static var words: [String] { get }

@@ -34,7 +34,7 @@ public struct HandlerEntry: Sendable, Hashable {
     /// Notes for a person, such as claims that another handler wins, or manifest keys that were ignored.
     public var warnings: [String]
     /// Whether this entry leaves out what the manifest says, because it would be too large for a list. If so,
-    /// ``warnings`` says it too.
+    /// ``warnings`` says so too.
     public var isCut = false
 
     /// Creates an entry.

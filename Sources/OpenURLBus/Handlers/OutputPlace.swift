@@ -4,8 +4,8 @@ public struct OutputPlace: Sendable, Hashable {
     public var file: String?
     /// The identifier of the lines in the user's journal (`SYSLOG_IDENTIFIER`); nil if the output is not there.
     public var journal: String?
-    /// Whether the output of the running process goes elsewhere, because another program started it. The place is then that of
-    /// the processes before.
+    /// Whether the output of the running process goes elsewhere, because another program started it. The place is then the one
+    /// that earlier processes used.
     public var isElsewhere = false
 
     /// Creates a place.

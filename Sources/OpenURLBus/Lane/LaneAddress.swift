@@ -6,7 +6,7 @@ internal import RFC1808
 /// The place of the lane: a socket of the router, over which programs of the same user reach the router without a bus.
 ///
 /// It is in `$XDG_RUNTIME_DIR/openurl`, which only the user can reach. Its name holds a hash of the bus's address,
-/// because a user may have several session buses, each with a router of its own.
+/// because a user may have several session buses, each with its own router.
 package enum LaneAddress {
     /// Returns the path of the socket for the router of a bus.
     ///
@@ -35,6 +35,6 @@ package enum LaneAddress {
     /// Returns the address of a socket in D-Bus's notation.
     package static func address(ofPath path: String) -> String { "unix:path=" + BusAddress.escaped(path) }
 
-    /// Size of `sun_path`, with the zero at its end.
+    /// Size of `sun_path`, including the terminating zero.
     private static let socketPathSize = 108
 }

@@ -41,8 +41,8 @@ package struct RouterLane: Sendable {
                 timeout: connectionTime
             )
         } catch {
-            // Perhaps the router is not running, or has too many connections, or another program listens. The bus will
-            // show which.
+            // Perhaps the router is not running, or has too many connections, or another program is listening. The bus
+            // will show which.
             return nil
         }
         guard let name = connection.givenName, name.isUnique else {

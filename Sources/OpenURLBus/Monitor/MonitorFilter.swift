@@ -12,7 +12,7 @@ public struct MonitorFilter: Sendable, Hashable {
     public var isForFailures = false
     /// Earliest time of an entry, in microseconds since 1970.
     public var since: UInt64?
-    /// A time that every entry is before, in microseconds since 1970.
+    /// Time before which every entry began, in microseconds since 1970.
     public var before: UInt64?
     /// Largest number of entries, at most ``MonitorInterface/pageSize``.
     public var limit: UInt32?
@@ -56,7 +56,7 @@ extension MonitorFilter: Record {
             "before",
             { $0.before },
             { $0.before = $1 },
-            "The time that every entry is before, in microseconds since 1970."
+            "The time before which every entry began, in microseconds since 1970."
         ),
         Field(
             "limit",

@@ -38,7 +38,7 @@ public enum MonitorInterface {
 
 /// Options of a subscription: the `options` of ``MonitorInterface/subscribe``.
 public struct MonitorOptions: Sendable, Hashable {
-    /// Whether URLs have their queries, fragments and parameters.
+    /// Whether URLs keep their queries, fragments and parameters.
     public var showsQueries = false
 
     /// Creates empty options.
@@ -53,7 +53,7 @@ extension MonitorOptions: Record {
             { $0.showsQueries },
             { $0.showsQueries = $1 },
             omitting: false,
-            "Whether URLs have their queries, fragments and parameters."
+            "Whether URLs keep their queries, fragments and parameters."
         )
     )
 }

@@ -52,7 +52,7 @@ public struct OpenContext: Sendable, Hashable {
     /// Name of the request, given by the caller, by the queue, or by the router.
     ///
     /// If the handler or the router crashes, a queued URL arrives again under the same name. So if you must not act
-    /// twice on a URL, remember its name. No other request has it, unless the caller gives a name twice.
+    /// twice on a URL, remember its name. No other request has it, unless the caller uses a name twice.
     public var requestID: String?
     /// Place of the request in the sender's trace, unchanged.
     public var traceParent: TraceParent?

@@ -26,7 +26,7 @@ public struct OpenOptions: Sendable, Hashable {
     public var desktopEntry: String?
     /// MIME type of the file that a `file` URL names, such as `image/png`; nil lets the router find it.
     public var contentType: String?
-    /// URLs to try in turn, as long as the one before has no handler; at most ``maximumFallbacks``.
+    /// URLs to try in turn, as long as the previous one has no handler; at most ``maximumFallbacks``.
     public var fallback: [String] = []
 
     /// Last element of the path of the request's handle, see ``RequestInterface``; nil for a request without a handle.
@@ -145,13 +145,13 @@ extension OpenOptions: Record {
             { $0.fallback },
             { $0.fallback = $1 },
             omitting: [],
-            "The URLs to try in turn while the URL before has no handler; at most \(maximumFallbacks)."
+            "The URLs to try in turn while the previous URL has no handler; at most \(maximumFallbacks)."
         ),
         Field(
             "handle-token",
             { $0.handleToken },
             { $0.handleToken = $1 },
-            "The last element of the path of the request's handle: 1 to 64 letters, digits and underscores of ASCII."
+            "The last element of the path of the request's handle: 1 to 64 ASCII letters, digits and underscores."
         ),
         Field(
             "request-id",
@@ -183,7 +183,7 @@ extension OpenOptions: Record {
             "permission",
             { $0.permission },
             { $0.permission = $1 },
-            "The permission of a question that the user has answered with yes."
+            "The permission that comes with a question to which the user said yes."
         )
     )
 

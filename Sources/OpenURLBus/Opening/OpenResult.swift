@@ -9,7 +9,7 @@ public struct OpenResult: Sendable, Hashable {
         case launched
         /// The handler was suspended, and the router woke it.
         case woken
-        /// It was in the foreground, or is a program that knows no background.
+        /// It was in the foreground, or is a program that has no background state.
         case active
         /// It was running in the background.
         case background

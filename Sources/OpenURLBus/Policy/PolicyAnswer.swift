@@ -6,7 +6,7 @@ public struct PolicyAnswer: Sendable, Hashable {
     public var scheme: String
     /// Host of the URLs; nil for URLs without a host.
     public var host: String?
-    /// The handler or application that gets the URLs. For any other one, the answer does not hold.
+    /// The handler or application that gets the URLs. The answer does not apply to any other one.
     public var handler: String
     /// Either ``PolicyDecision/allow`` or ``PolicyDecision/deny``.
     public var decision: PolicyDecision

@@ -12,7 +12,7 @@ public import DBus
 ///   `com.acme.*`; an identifier of any form, such as `app:firefox`; a raw value of ``CallerClass``; a host, such as
 ///   `host:laptop`; or `*`.
 /// - The scheme is a scheme or `*`.
-/// - The host is a host, `*.` with a host, or an empty text, which stands for every host.
+/// - The host is a host, `*.` followed by a host, or an empty text, which stands for every host.
 ///
 /// If a part has any other form, the error is `org.freedesktop.DBus.Error.InvalidArgs`.
 ///
@@ -57,8 +57,8 @@ public enum PolicyInterface {
         inputs: ["source", "scheme", "host"],
         outputs: ["count"]
     )
-    /// Returns the question to which an open of the URL would lead now, for a caller that asks the user at its own
-    /// terminal. With the question comes a permission, which opens exactly this URL on this connection once, within
+    /// Returns the question that opening the URL would raise now, for a caller that asks the user at its own terminal.
+    /// With the question comes a permission, which opens exactly this URL on this connection once, within
     /// ``permissionLifetime``.
     ///
     /// If nothing would be asked about the URL, the error is ``OpenURLError/Code/notAllowed``.
@@ -68,7 +68,7 @@ public enum PolicyInterface {
         inputs: ["url", "options"],
         outputs: ["question"]
     )
-    /// Remembers the answer to a question of ``question``. The permission of the question stays as it is.
+    /// Remembers the answer to a question from ``question``. The question's permission stays as it is.
     public static let remember = Method<Arguments<String, Bool>, Empty>(
         name,
         "Remember",

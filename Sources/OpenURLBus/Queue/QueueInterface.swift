@@ -8,7 +8,7 @@ public import DBus
 /// after eight failures, the URL stays in the queue as a dead letter, until a caller retries or drops it, or until
 /// there are a thousand later ones.
 ///
-/// If a method takes a number and the queue has no URL of that number, the error is
+/// If a method takes a number and the queue has no URL with that number, the error is
 /// `org.freedesktop.DBus.Error.InvalidArgs`.
 public enum QueueInterface {
     /// Name of the interface.
@@ -21,7 +21,7 @@ public enum QueueInterface {
     public static let pageSize = 128
     /// Largest number of URLs in the queue.
     public static let capacity = 65_536
-    /// Tries a URL again now, with all of its attempts. If it is being delivered, nothing changes.
+    /// Tries a URL again now, with as many attempts as at first. If it is being delivered, nothing changes.
     public static let retry = Method<String, Empty>(name, "Retry", inputs: ["id"])
     /// Removes a URL. If it is being delivered, it may still arrive.
     public static let drop = Method<String, Empty>(name, "Drop", inputs: ["id"])
@@ -29,8 +29,8 @@ public enum QueueInterface {
     /// of a dead letter. If the URL is dropped, this is ``OpenURLError/Code/cancelled``.
     ///
     /// A reply is kept for ``keptTime``, without its descriptors. The router keeps ``keptReplies``. One caller gets at
-    /// most half of what is left, and its oldest replies give way to newer ones. After ``keptTime`` the wait ends with
-    /// ``OpenURLError/Code/timedOut``; it also ends with the caller's connection.
+    /// most half of the space that is left, and its oldest replies give way to newer ones. After ``keptTime`` the wait
+    /// ends with ``OpenURLError/Code/timedOut``; it also ends with the caller's connection.
     public static let wait = Method<UInt64, OpenResult>(name, "Wait", inputs: ["id"], outputs: ["result"])
     /// Time for which a reply is kept.
     public static let keptTime = Duration.seconds(86_400)

@@ -73,10 +73,10 @@ public struct QuotingText: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension QuotingText: ExpressibleByStringInterpolation {
-    /// Creates a text of its own words.
+    /// Creates a text that consists of its own words.
     public init(stringLiteral text: String) { description = text }
 
-    /// Creates a text of its own words and quotations.
+    /// Creates a text that consists of its own words and of quotations.
     public init(stringInterpolation interpolation: StringInterpolation) { self = interpolation.text }
 
     /// A text while it is being built.
@@ -86,7 +86,7 @@ extension QuotingText: ExpressibleByStringInterpolation {
         /// Begins a text.
         public init(literalCapacity: Int, interpolationCount: Int) {}
 
-        /// Appends own words.
+        /// Appends a literal to the text's own words.
         public mutating func appendLiteral(_ literal: String) { text.description += literal }
 
         /// Appends a quotation.
@@ -100,16 +100,16 @@ extension QuotingText: ExpressibleByStringInterpolation {
         /// Appends an error, with the words and the quotations of its message.
         public mutating func appendInterpolation(_ error: OpenURLError) { text.append(error.text) }
 
-        /// Appends a number as own words.
+        /// Appends a number to the text's own words.
         public mutating func appendInterpolation(_ number: some BinaryInteger) { appendLiteral("\(number)") }
 
-        /// Appends the name of a handler as own words.
+        /// Appends the name of a handler to the text's own words.
         package mutating func appendInterpolation(_ name: BusName) { appendLiteral(name.rawValue) }
 
         /// Appends why a text is not a URL. This shows at most one character of it.
         package mutating func appendInterpolation(_ error: GenericURL.ParseError) { appendLiteral(error.description) }
 
-        /// Appends how a process ended, as own words.
+        /// Appends how a process ended to the text's own words.
         package mutating func appendInterpolation(_ exit: ProcessExit) { appendLiteral(exit.description) }
     }
 }

@@ -5,12 +5,12 @@ internal import RFC1808
 /// Queries, fragments and parameters may have tokens in them, and before a host there may be a password. The content of
 /// a `data` URL may be anything, and a URL inside another one may have all of these.
 package struct RedactedURL: Sendable, Hashable {
-    /// The URL without these, cut if it is long.
+    /// The URL without these parts, cut if it is long.
     package let text: String
     /// Parts that are left out.
     private let hidden: [HiddenPart]
 
-    /// Stands in place of a text that is left out.
+    /// Takes the place of a text that is left out.
     package static let mark = "…"
     /// Largest size of a URL, in bytes.
     private static let textBytes = 2048

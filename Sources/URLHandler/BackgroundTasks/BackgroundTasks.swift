@@ -12,8 +12,8 @@ extension Application {
     /// ends when the handler comes to the foreground or is suspended, and if another program's URL arrives in the
     /// background, a new stay begins. Shortly before the time runs out, the router asks the handler to call the
     /// expiration handlers. If a task is still open one second later, the router ends the process. There is no limit if
-    /// no router suspends the handler: without a router, with `audio` or `voip` in `UIBackgroundModes`, and when it was
-    /// started by hand.
+    /// no router suspends the handler: without a router, with `audio` or `voip` in `UIBackgroundModes`, and if the
+    /// handler was started by hand.
     ///
     /// - Parameters:
     ///   - name: describes the work for a person who looks at the running tasks.
@@ -50,7 +50,7 @@ package protocol BackgroundTimekeeper: Sendable {
     func begin(_ name: String) async -> BackgroundTaskGrant
     /// Ends the task with this number.
     func end(_ number: UInt32)
-    /// Ends all tasks that have begun with an earlier router.
+    /// Ends all tasks that were begun with an earlier router.
     func endEarlierTasks()
     /// Returns the remaining background time; nil if there is no limit.
     func remaining() async -> Duration?
@@ -99,8 +99,8 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
 
     /// Begins the open tasks again with a new router.
     ///
-    /// The router may know some of them from the one before, and also tasks whose end that router never heard of. So each
-    /// task begins anew, and then all earlier ones end, except for the numbers that the new router has given again.
+    /// The router may know some of them from its predecessor, and also tasks whose end the predecessor never heard of. So each
+    /// task begins again, and then all earlier numbers end, except those that the new router has given out again.
     func renew() async {
         let earlier = Set(tasks.values.flatMap(\.numbers))
         for number in tasks.keys.sorted() {

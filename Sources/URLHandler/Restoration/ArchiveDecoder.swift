@@ -1,7 +1,7 @@
 extension ArchivedValue {
     /// Creates a value from its archived form.
     ///
-    /// - Throws: `DecodingError` for the form of another type, and the errors of the value's own `init(from:)`.
+    /// - Throws: `DecodingError` if it is the form of another type, and the errors of the value's own `init(from:)`.
     func decoded<Content: Decodable>(as type: Content.Type) throws -> Content {
         try ArchiveDecoder(value: self, codingPath: []).decode(type)
     }

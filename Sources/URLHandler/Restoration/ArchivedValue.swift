@@ -57,7 +57,7 @@ extension ByteWriter {
 extension ByteReader {
     /// Reads an archived value.
     ///
-    /// - Parameter depth: how many values are around this one.
+    /// - Parameter depth: how many values enclose this one.
     mutating func archivedValue(depth: Int = 0) throws(Mismatch) -> ArchivedValue {
         guard depth < ArchivedValue.maximumDepth else { throw Mismatch() }
         switch try byte() {

@@ -19,8 +19,8 @@ internal import UserFiles
 ///
 /// Errors are only written to standard error, and do not stop the handler.
 ///
-/// The file's name contains the number of launches that have failed with the state. Renaming the file once therefore
-/// counts a launch, and a process that is killed at any moment loses neither the state nor the count.
+/// The file's name contains the number of launches that have failed with the state. A launch is therefore counted by
+/// renaming the file once, and a process that is killed at any moment loses neither the state nor the count.
 final class SavedStateFile: RestorableStateStore {
     private let file: SavedStateLocation
     private let warn: (String) -> Void
@@ -47,7 +47,7 @@ final class SavedStateFile: RestorableStateStore {
         return nil
     }
 
-    /// Counts the launch that begins as a failed launch.
+    /// Counts the launch that is beginning as a failed one.
     ///
     /// - Returns: the path of the state that the launch uses; nil if there is no state, or if two launches have failed.
     private func countLaunch() -> String? {

@@ -106,7 +106,7 @@ extension Application {
                 Task(executorPreference: loop) { await application.backgroundTasks.renew() }
                 Task(executorPreference: loop) { await lane.open() }
             }
-            // The router hears of the name only afterwards, so every URL comes this way.
+            // The router learns of the name only after this, so every URL arrives over the lane.
             await lane.open()
             guard try await connection.requestName(identifier) == .owned else {
                 fail(identifier, "another process already has that name on the bus; end it first")

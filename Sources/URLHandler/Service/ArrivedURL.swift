@@ -48,7 +48,7 @@ package final class ArrivedURL: Sendable {
     /// Whether the delegate has reported something. Reports reach the router before the answer.
     var hasReported: Bool { state.withLock { $0.hasReported } }
 
-    /// Notes that the delegate has answered, and returns when the router has all reports.
+    /// Notes that the delegate has answered, and returns once the router has all reports.
     func end() async {
         let hasReported = state.withLock { state in
             state.task = nil
@@ -63,7 +63,7 @@ package final class ArrivedURL: Sendable {
     }
 }
 
-/// The way of reports to the router.
+/// The path that reports take to the router.
 package protocol ProgressSink: Sendable {
     /// Takes a report of the delegate.
     func add(_ report: ProgressReport)

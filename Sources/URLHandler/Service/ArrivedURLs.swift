@@ -1,11 +1,11 @@
 internal import Reactor
 
-/// The router's URLs that have arrived and have no answer yet, by the names of their requests.
+/// The URLs from the router that have arrived and have not been answered yet, by the names of their requests.
 final class ArrivedURLs: Sendable {
     private struct State {
         /// The latest URL of each name.
         var latest: [String: ArrivedURL] = [:]
-        /// The other URLs of a name, because a caller may give a name twice.
+        /// The other URLs of a name, because a caller may use a name twice.
         var earlier: [String: [ArrivedURL]] = [:]
     }
 
@@ -21,7 +21,7 @@ final class ArrivedURLs: Sendable {
     func remove(_ url: ArrivedURL) {
         state.withLock { state in
             guard let place = state.latest.index(forKey: url.name) else { return }
-            // Changing an optional value takes long, even if there is none.
+            // Changing an optional value is slow, even if there is none.
             guard var earlier = state.earlier[url.name] else {
                 if state.latest.values[place] === url { state.latest.remove(at: place) }
                 return
@@ -35,7 +35,7 @@ final class ArrivedURLs: Sendable {
         }
     }
 
-    /// Cancels the URLs of a request. If it has its answer, this does nothing.
+    /// Cancels the URLs of a request. If the request has been answered, this does nothing.
     func cancel(_ name: String) {
         let urls = state.withLock { state in
             state.latest[name].map { [$0] + (state.earlier[name] ?? []) } ?? []

@@ -68,11 +68,11 @@ final class EventQueue: Sendable {
         if starts { start() }
     }
 
-    /// The reason why the queue takes no event.
+    /// The reason why the queue does not take an event.
     enum Refusal: Error {
         /// Too many events wait.
         case full
-        /// The handler is ending. From this error, the router knows that this process has not handled the URL.
+        /// The handler is ending. This error tells the router that this process has not handled the URL.
         case finished
 
         /// The error for the sender of the event.

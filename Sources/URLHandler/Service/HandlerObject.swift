@@ -115,7 +115,7 @@ struct HandlerObject: Sendable {
             loop.expectInput()
             if let arrived { urls.add(arrived) }
             do throws(EventQueue.Refusal) {
-                // If each closure had a copy of the whole object, it would count references to all its parts.
+                // A closure that captured the whole object would have to retain all its parts.
                 try queue.add { [application, urls] end in
                     application.open(event) { result in
                         end()
@@ -140,8 +140,8 @@ struct HandlerObject: Sendable {
         }
     }
 
-    /// Makes the annotation's descriptors this process's own. The delegate uses them on the main actor, while this
-    /// thread would close them when the caller leaves.
+    /// Takes over the annotation's descriptors. Otherwise this thread would close them when the caller leaves, although
+    /// the delegate still uses them on the main actor.
     private func takeDescriptors(_ context: inout OpenContext) throws(OpenURLError) {
         guard let annotation = context.annotation else { return }
         guard let taken = annotation.takingDescriptors() else {
@@ -150,7 +150,7 @@ struct HandlerObject: Sendable {
         context.annotation = taken
     }
 
-    /// Returns a URL that the router may cancel; nil for a URL of another program.
+    /// Returns a URL that the router may cancel; nil for a URL from another program.
     private func arrived(_ context: OpenContext, _ call: IncomingCall) -> ArrivedURL? {
         guard let request = context.requestID, let router = call.sender, routers.contains(router) else { return nil }
         let reports = RouterReports(call.connection, router: router, request: request)

@@ -1,7 +1,7 @@
 internal import OpenURLBus
 internal import RFC1808
 
-/// A URL on its way to the delegate. This is a class, because a copy of the context counts references to twenty values.
+/// A URL on its way to the delegate. This is a class, because copying the context would retain twenty values.
 final class OpenEvent: Sendable {
     let url: GenericURL
     let context: OpenContext

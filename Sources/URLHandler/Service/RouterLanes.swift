@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// A handler's connections to routers beside the bus, one after the other.
+/// A handler's direct connections to routers, one after the other, which do not go through the bus.
 ///
 /// The handler offers such a connection, and the router calls the handler over it. Only the program on the bus is the
 /// handler, so the router compares the processes.
@@ -14,9 +14,9 @@ final class RouterLanes: Sendable {
         /// The open connections: the one to the latest router, and those to routers that are ending and still wait for
         /// answers.
         var connections: [Connection] = []
-        /// Whether the latest router did not listen when it appeared.
+        /// Whether the latest router was not listening when it appeared.
         var isMissed = false
-        /// Whether there will be no other connection.
+        /// Whether no more connections will be opened.
         var isClosed = false
     }
 
@@ -28,8 +28,8 @@ final class RouterLanes: Sendable {
         self.object = object
     }
 
-    /// Connects once more if the latest router did not listen when it appeared. It listens before it sends the first
-    /// URL.
+    /// Connects once more if the latest router was not listening when it appeared. It does listen before it sends the
+    /// first URL.
     func openIfMissed() {
         let isMissed = state.withLock { state in
             defer { state.isMissed = false }
@@ -92,7 +92,7 @@ final class RouterLanes: Sendable {
         }
     }
 
-    /// Ends the connections, when the answers that were given are written.
+    /// Ends the connections, once the answers that were given have been written.
     func close() async {
         let connections = state.withLock { state in
             state.isClosed = true

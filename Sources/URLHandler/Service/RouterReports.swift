@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The reports about one URL, on their way to the router that it came from.
+/// The reports about one URL, on their way to the router that sent the URL.
 final class RouterReports: ProgressSink {
     private let connection: Connection
     private let router: RemoteObject
@@ -15,7 +15,7 @@ final class RouterReports: ProgressSink {
         var call: Task<Void, Never>?
     }
 
-    /// The time limit of the router's answer to a report.
+    /// The time limit for the router's answer to a report.
     private static let timeout = Duration.seconds(1)
 
     init(_ connection: Connection, router: BusName, request: String) {
@@ -58,7 +58,8 @@ final class RouterReports: ProgressSink {
                         timeout: Self.timeout
                     )
                 } catch {
-                    // The router knows no reports, or has exited. The caller learns nothing more, and the URL goes on.
+                    // The router does not support reports, or has exited. The caller learns nothing more, and the work
+                    // on the URL continues.
                 }
             }
         }

@@ -67,7 +67,7 @@ final class Suspension: Sendable {
                 Application.fail(identifier, "while it was suspended, another process took its name on the bus")
             }
         } catch {
-            if error != .disconnected { Application.fail(identifier, "it cannot take its name again: \(error)") }
+            if error != .disconnected { Application.fail(identifier, "it cannot get its name back: \(error)") }
         }
     }
 }

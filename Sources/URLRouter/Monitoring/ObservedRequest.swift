@@ -51,7 +51,7 @@ struct ObservedRequest: Sendable {
 
     /// Returns the request as others see it.
     ///
-    /// - Parameter showsQueries: Whether URLs have their queries, fragments and parameters.
+    /// - Parameter showsQueries: Whether URLs keep their queries, fragments and parameters.
     func entry(showsQueries: Bool = false) -> MonitorEntry {
         var entry = MonitorEntry(time: time, kind: kind)
         // Here, the URL has the escapes that a desktop removed. Nearly always, the two are the same.
