@@ -1,7 +1,7 @@
 /// Reads values from the bytes that a ``ByteWriter`` wrote, in the order in which they were written.
 ///
-/// If the bytes are others, you get an error or wrong values. But the reader does not crash, and no text or list is
-/// longer than the bytes. Compare a ``Checksum`` first to rule this out.
+/// If the bytes are different ones, you get an error or wrong values. But the reader does not crash, and no text or
+/// list is longer than the bytes. Compare a ``Checksum`` first to rule this out.
 ///
 /// Reading a cache of 100,000 manifests calls these functions millions of times. They are inlinable and public because
 /// the compiler specializes only such functions for other modules: with `package`, reading took 2.7 times as long.

@@ -86,7 +86,7 @@ extern SWIFT_CALL _Bool (*swift_task_isMainExecutor_hook)(struct swift_executor 
 extern SWIFT_CALL void (*swift_task_asyncMainDrainQueue_hook)(swift_drain_main original, const void *compatibility);
 
 // The executor that replaces that of the main actor, and the function that runs its jobs on the main thread. Only the
-// functions below use this variable, because each object file with these functions has one of its own.
+// functions below use this variable, because each object file with these functions has its own copy.
 struct main_thread {
     struct swift_executor executor;
     void (*run)(const void *identity);

@@ -14,8 +14,8 @@ struct LoopbackRequest {
 
     /// The path that is served.
     let path: String
-    /// Values that `Host` may have. If a page reaches the server through a name of its own, the value is another one
-    /// (DNS rebinding).
+    /// Values that `Host` may have. If a web page reaches the server through the page's own host name, the value is a
+    /// different one (DNS rebinding).
     let hosts: Set<String>
 
     /// Largest size of a head, in bytes.

@@ -100,7 +100,7 @@ public final class LoopbackServer {
         throw LoopbackError("no port is free at both 127.0.0.1 and ::1")
     }
 
-    /// Does what there is to do, without waiting.
+    /// Does all pending work, without waiting.
     ///
     /// - Returns: the callback, once; nil until it arrives.
     public func process() -> GenericURL? {

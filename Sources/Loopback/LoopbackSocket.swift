@@ -114,7 +114,7 @@ enum LoopbackSocket {
         }
     }
 
-    /// Largest part of the kernel's list that is read, in bytes: some hundred thousand sockets.
+    /// Largest part of the kernel's list that is read, in bytes: enough for several hundred thousand sockets.
     private static let tableLimit = 64 << 20
 
     /// Reads a file of the kernel line by line, until `body` returns false.

@@ -46,7 +46,7 @@ import Testing
             }
             await #expect(
                 throws: CallError.remote(
-                    RemoteError(.failed, "the answer cannot be sent: a string holds a NUL character")
+                    RemoteError(.failed, "the answer cannot be sent: a string contains a NUL character")
                 )
             ) {
                 try await pair.client.call(Echo.unprintable, on: Echo.object, Empty())

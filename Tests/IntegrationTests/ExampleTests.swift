@@ -241,7 +241,7 @@ import Testing
             "todolist:?": "the task is blank",
             "todolist:?%20%C2%A0": "the task is blank",
             "todolist:?a%0Ab":
-                "the query is not text: at byte offset 11: the decoded text would hold a control character",
+                "the query is not text: at byte offset 11: the decoded text would contain a control character",
             "todolist:?%FF": "the query is not text: at byte offset 10: the escapes do not decode to UTF-8 text",
             "todolist:?x#%FF": "the fragment is not text: at byte offset 12: the escapes do not decode to UTF-8 text",
             "other:?x": "a to-do has the scheme todolist, not other",

@@ -61,7 +61,7 @@ import Testing
             let error = try #require(throws: GenericURL.BuildError.self) { try builder.build() }
             #expect(error.name == "badHost")
             #expect(error.part == .host)
-            #expect(error.description.hasPrefix("host: a host may not hold"))
+            #expect(error.description.hasPrefix("host: a host may not contain"))
         }
     }
 

@@ -54,7 +54,7 @@ import Testing
         let error = try #require(throws: GenericURL.PercentDecodingError.self) { try url.decoded(.host) }
         #expect(error.reason == .separatorInHost)
         #expect(error.offset == 11)
-        #expect(error.description == "at byte offset 11: the decoded host would hold a separator")
+        #expect(error.description == "at byte offset 11: the decoded host would contain a separator")
         #expect(url.decodedBytes(.host)?.count == 9)
     }
 
@@ -135,7 +135,7 @@ import Testing
             try GenericURL.QueryItem(name: "a\0").name.decoded()
         }
         #expect(error.offset == 1)
-        #expect(error.message == "the decoded text would hold a control character")
+        #expect(error.message == "the decoded text would contain a control character")
     }
 
     @Test func textWithSeparatorsIsDecodedInAPath() throws {

@@ -159,7 +159,7 @@ import Testing
         reasons.insert(try #require(refusal(of: "foo:", maximumLength: 1)).reason)
         let url = try GenericURL("foo:/a")
         let misplaced = try #require(throws: GenericURL.ParseError.self) { try url.replacing(.user, with: "u") }
-        #expect(misplaced.message == "this component cannot have this text without a change to another one")
+        #expect(misplaced.message == "this component cannot have this text without changing another one")
         reasons.insert(misplaced.reason)
         #expect(reasons == Set(GenericURL.ParseError.Reason.allCases))
         #expect(

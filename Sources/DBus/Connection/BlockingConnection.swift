@@ -96,8 +96,10 @@ public final class BlockingConnection {
     ///   - path: The path of the socket.
     ///   - hello: The method that returns the name.
     ///   - object: The object that has the method.
-    ///   - limits: The limits, of which ``ConnectionLimits/messageBytes`` and ``ConnectionLimits/callBytes`` count.
-    ///   - timeout: The time the other program has to make room for the connection, and again to answer the first call.
+    ///   - limits: The limits, of which only ``ConnectionLimits/messageBytes`` and ``ConnectionLimits/callBytes`` are
+    ///     used.
+    ///   - timeout: The time limit for the other program to make room for the connection, and again for it to answer
+    ///     the first call.
     /// - Throws: ``ConnectionError`` with the reason, or ``ConnectionError/timedOut``.
     package convenience init(
         socket path: String,
@@ -178,7 +180,8 @@ public final class BlockingConnection {
     ///   - input: The arguments.
     ///   - timeout: The time limit. Nil waits until the other end answers or goes away.
     ///     - noticeDelay: The time to wait for an answer before calling `notice`.
-    ///   - notice: Called at most once, to let the user know that the call takes longer. It may use this connection.
+    ///   - notice: Called at most once, to let the user know that the call is taking a while. It may use this
+    ///     connection.
     /// - Returns: The results of the method.
     @discardableResult
     public func call<Input: MessageBody, Output: MessageBody>(
@@ -232,8 +235,8 @@ public final class BlockingConnection {
     /// Calls `handler` for each signal of a kind that an object sends to this connection, while a call waits for its
     /// answer.
     ///
-    /// Only signals of the name that this connection is calling count, and only those with values of the right types.
-    /// If you set another handler for a signal of the same name, it replaces the first.
+    /// Only signals from the name that this connection is calling are handled, and only those with values of the right
+    /// types. If you set another handler for a signal of the same name, it replaces the first.
     public func receive<Body: MessageBody>(
         _ signal: Signal<Body>,
         from object: RemoteObject,
@@ -368,7 +371,7 @@ public final class BlockingConnection {
             switch output.write(to: socket) {
             case .written: break
             case .full: return
-            // Earlier answers of the other end can still be read, and after it the end.
+            // Earlier answers from the other end can still be read, and then the end of the input.
             case .ended: output = OutputBuffer()
             case .failed:
                 isOpen = false
@@ -528,7 +531,7 @@ public final class BlockingConnection {
 /// A call whose answer has not been taken yet.
 ///
 /// There are never many at once, so an array holds them: a dictionary would search the conformances of the whole
-/// program for the one of its keys.
+/// program for that of its key type.
 private struct UnfinishedCall {
     let serial: UInt32
     let destination: BusName?

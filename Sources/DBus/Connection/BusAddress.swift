@@ -32,7 +32,7 @@ public struct ConnectionError: Error, Sendable, Hashable, CustomStringConvertibl
 }
 
 extension BusAddress {
-    /// The address in D-Bus's notation, by "Well-known Message Bus Instances" in the D-Bus specification.
+    /// The address in D-Bus's notation, according to "Well-known Message Bus Instances" in the D-Bus specification.
     ///
     /// If the environment names no session bus, this is the address that systemd uses for the user's bus, as in
     /// libdbus.
@@ -53,7 +53,7 @@ extension BusAddress {
     }
 
     /// Returns the address of the bus that systemd runs for this user, if the environment leads to another one; nil if
-    /// it leads to this one, or if this one does not exist. A shell of `su` or `cron` does not know it.
+    /// it leads to this one, or if this one does not exist. A shell that `su` or `cron` started does not know it.
     ///
     /// - Parameter environment: returns the value of a variable.
     package static func missed(by environment: (String) -> String?) -> String? {
@@ -131,7 +131,7 @@ func authenticated(
     return AuthenticatedSocket(socket: socket, passesDescriptors: passesDescriptors)
 }
 
-/// Connects to a socket, and gives up if the other end has no room for the connection in time.
+/// Connects to a socket, and stops waiting if the other end has no room for the connection in time.
 ///
 /// - Returns: The socket, which does not block from now on.
 func connectedSocket(_ path: String, within time: Duration) throws(ConnectionError) -> CInt {
@@ -143,7 +143,7 @@ func connectedSocket(_ path: String, within time: Duration) throws(ConnectionErr
         place.copyBytes(from: bytes)
         return true
     }
-    guard fits else { throw ConnectionError(reason: "the path cannot be that of a socket") }
+    guard fits else { throw ConnectionError(reason: "the path cannot be used for a socket") }
     let socket = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
     guard socket >= 0 else { throw ConnectionError(reason: String(cString: strerror(errno))) }
     // Zero would mean no limit.

@@ -27,7 +27,7 @@ package enum BusDriver {
         "UpdateActivationEnvironment"
     )
     static let getCredentials = Method<String, [String: Value]>(interface, "GetConnectionCredentials")
-    /// A method that the D-Bus project's bus has if it was built with statistics, as in the distributions.
+    /// A method that the D-Bus project's bus has if it was built with statistics, as distributions do.
     static let getStatistics = Method<String, [String: Value]>("org.freedesktop.DBus.Debug.Stats", "GetConnectionStats")
     static let addMatch = Method<String, Empty>(interface, "AddMatch")
     static let removeMatch = Method<String, Empty>(interface, "RemoveMatch")

@@ -105,9 +105,9 @@ extension Connection {
 
     /// Makes the bus read its configuration and all service files again, and returns when it has done so.
     ///
-    /// It serves nobody meanwhile, for about 0.1 ms per service file.
+    /// Meanwhile the bus handles no messages, for about 0.1 ms per service file.
     ///
-    /// - Parameter timeout: The time limit of the answer.
+    /// - Parameter timeout: The time limit for the answer.
     public func reloadConfiguration(timeout: Duration) async throws(CallError) {
         _ = try await call(BusDriver.reloadConfig, on: BusDriver.object, Empty(), timeout: timeout)
     }

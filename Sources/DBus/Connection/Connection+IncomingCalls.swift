@@ -30,15 +30,16 @@ extension Connection {
         objects.addSubtree(interfaces, below: path)
     }
 
-    /// Counts the calls of a sender, also its earlier ones, to an account from now on.
+    /// Counts the calls of a sender, including its earlier ones, towards an account from now on.
     ///
-    /// Until then, each sender has an account of its own. One account gets at most half of what is left of each of the
+    /// Until then, each sender has its own account. One account gets at most half of what is left of each of the
     /// ``ConnectionLimits``. A sender is ignored if it has not called an object of this connection, or has left the
     /// bus.
     ///
     /// - Parameters:
     ///   - account: The account, for example the program that the sender belongs to.
-    ///   - isPaced: Whether the calls of the account start at a limited pace, 1,000 in a second on this connection. Further calls wait.
+    ///   - isPaced: Whether the calls of the account start at a limited pace, 1,000 per second on this connection. Further calls
+    ///     wait.
     ///   - sender: The unique name of the sender.
     public func setAccount(_ account: String, isPaced: Bool = false, of sender: BusName) {
         incomingCalls.setAccount(account, isPaced: isPaced, of: sender)
@@ -46,9 +47,9 @@ extension Connection {
 
     /// Makes the bus report when any connection begins or ends, with one rule for all of them.
     ///
-    /// When a sender leaves the bus, its calls then give back what they use, and ``newestConnection`` is known. In
-    /// return, each connection of any program wakes this one twice, so only a service with many callers should follow
-    /// them. Does nothing without a bus.
+    /// When a sender leaves the bus, its calls then give back what they use, and ``newestConnection`` is known. The
+    /// cost is that each connection of any program wakes this one twice, so only a service with many callers should
+    /// follow them. Does nothing without a bus.
     ///
     /// - Parameter ownerChanged: Called on the event loop each time a well-known name gets, changes or loses its owner.
     public func followConnections(
@@ -139,7 +140,7 @@ extension Connection {
     /// Starts the call whose turn it is, and those without a task that follow it.
     ///
     /// The next call starts in a later turn of the loop, after the work of this one. Messages are read in between,
-    /// because an answer that a started call awaits comes by the same socket as the calls.
+    /// because an answer that a started call awaits arrives on the same socket as the calls.
     func startCall() {
         guard incomingCalls.waiting > 0, waitingBytes <= Self.startingBytes else { return }
         starting: for _ in 0..<Self.callsPerTurn {

@@ -30,7 +30,7 @@ final class EstablishedConnection: @unchecked Sendable {
         self.input = input
     }
 
-    /// Gives away whatever arrived behind the first exchange.
+    /// Hands over whatever arrived after the first exchange.
     func takeInput() -> InputBuffer {
         var taken = InputBuffer(limit: 0, descriptors: 0)
         swap(&taken, &input)

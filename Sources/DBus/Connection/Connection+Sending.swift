@@ -74,7 +74,7 @@ extension Connection {
         guard queue.isEmpty, output.bytes <= limits.queuedBytes else { return nil }
         let serial = handOver(message)
         if output.bytes >= OutputBuffer.pieceSize {
-            // Write a lot of bytes right away: they take memory and count for the limits.
+            // Write a lot of bytes right away: they take memory and count towards the limits.
             write()
             guard state == .open else { throw .disconnected }
         }
@@ -96,8 +96,8 @@ extension Connection {
     /// Sends the answer to a call of another program, unless too many bytes wait for the bus.
     ///
     /// A caller must not be able to end the connection of a service. So an answer that is too large is replaced by an
-    /// error, and if there is no room for the error, it is left out. Whatever stays free is for signals. Without a bus,
-    /// the other end is the only caller, and ``send(_:)`` ends the connection.
+    /// error, and if there is no room for the error, it is left out. The room that stays free is for signals. Without a
+    /// bus, the other end is the only caller, and ``send(_:)`` ends the connection.
     ///
     /// - Returns: False if the answer is too large for the room.
     func sendAnswer(_ message: WrittenMessage, to caller: ReplyAddress, isError: Bool) throws(CallError) -> Bool {
@@ -172,7 +172,7 @@ extension Connection {
             case .full:
                 waitForWriting()
                 return sendQueued()
-            // Messages that the other end sent before can still be read, and after them its end.
+            // Messages that the other end sent earlier can still be read, and then the end of the input.
             case .ended: output = OutputBuffer()
             case .failed: return disconnect(.disconnected)
             }

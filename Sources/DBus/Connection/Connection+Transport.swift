@@ -11,7 +11,7 @@ extension Connection {
     /// Begins to read. From now on the event loop keeps the connection alive, until ``detach()``.
     func attach() {
         inputWatch = loop.watch(socket, for: .readable) { [self] _ in assumeIsolated { $0.read() } }
-        // Messages may already have been read behind the answer of the first exchange.
+        // Messages may already have been read after the answer of the first exchange.
         scheduleDispatch()
     }
 
@@ -51,8 +51,8 @@ extension Connection {
 
     /// Reads and handles messages.
     ///
-    /// While calls are waiting for their turn, it reads on: behind the calls of a program that floods, there may be a
-    /// call of another program, or an answer that a call awaits.
+    /// While calls are waiting for their turn, it reads on: behind the calls of a program that floods the connection,
+    /// there may be a call of another program, or an answer that a call awaits.
     private func read() {
         for _ in 0..<Self.readsPerTurn {
             // Handle messages that are left first, which bounds the memory for them.

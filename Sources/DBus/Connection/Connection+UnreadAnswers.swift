@@ -2,10 +2,11 @@ internal import Reactor
 
 /// The messages that callers have not read yet.
 ///
-/// Until its receiver reads a message, dbus-daemon keeps it and counts it to the sender. Above a limit, it stops
+/// Until its receiver reads a message, dbus-daemon keeps it and counts it against the sender. Above a limit, it stops
 /// reading from the sender, so a caller that never reads could cut a service off from the bus.
 extension Connection {
-    /// Time to wait before asking the bus again about a caller that has much unread. The bus has no signal for it.
+    /// Time to wait before asking the bus again about a caller that has left a lot unread. The bus has no signal for
+    /// this.
     private static let timeToRead = Duration.seconds(1)
 
     /// Counts a message to a caller.
@@ -16,10 +17,10 @@ extension Connection {
         followUnread(of: receiver)
     }
 
-    /// Asks the bus what a caller has not read, again and again until it is little.
+    /// Asks the bus how much a caller has not read, again and again until it is only a little.
     ///
-    /// If the caller has got more meanwhile, it asks without a pause. Otherwise a caller that reads nothing would get
-    /// as much as this program can write within the pause.
+    /// If the caller has been sent more meanwhile, this asks again without a pause. Otherwise a caller that reads
+    /// nothing would get as much as this program can write within the pause.
     private func followUnread(of receiver: BusName) {
         Task(executorPreference: loop) { await self.askUnread(of: receiver) }
     }

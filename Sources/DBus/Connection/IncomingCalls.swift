@@ -1,10 +1,10 @@
-/// Calls from other programs that wait for their start, or have started and have no answer yet.
+/// Calls from other programs that are waiting to start, or have started and have no answer yet.
 ///
-/// Each counts for the limits until its answer. A call above the limits waits for its turn too, and is then answered
-/// with an error: errors without a limit would delay the answers to other programs.
+/// Each counts towards the limits until it is answered. A call above the limits waits for its turn too, and is then
+/// answered with an error: errors without a limit would delay the answers to other programs.
 struct IncomingCalls {
     private struct Call {
-        /// Resources that the call counts for; nil if it is refused.
+        /// Resources that the call uses; nil if it is refused.
         let load: Load?
         let sender: BusName?
         let descriptors: [ReceivedDescriptor]
@@ -60,7 +60,7 @@ struct IncomingCalls {
 
     var isIdle: Bool { calls.isEmpty }
 
-    /// Number of calls that wait for their start, not counting those of programs that do not read their answers.
+    /// Number of calls that are waiting to start, not counting those of programs that do not read their answers.
     var waiting: Int { turns.count }
 
     // MARK: Beginning
@@ -152,7 +152,7 @@ struct IncomingCalls {
                 return task == nil ? .started : .startedTask
             case .refuse(let answer):
                 end(number)
-                // A sender that has left needs no error.
+                // A sender that has left does not need an error.
                 if !hasLeft { return .refused(answer) }
             case .started: continue
             }
@@ -190,7 +190,7 @@ struct IncomingCalls {
         if senders.values[place].hasLeft, senders.values[place].calls.isEmpty { senders.remove(at: place) }
     }
 
-    /// Counts the calls of a sender to an account from now on. Ignores a sender that has not called, or has left.
+    /// Counts the calls of a sender towards an account from now on. Ignores a sender that has not called, or has left.
     ///
     /// - Parameter isPaced: Whether the sender's calls start at a limited pace.
     mutating func setAccount(_ account: String, isPaced: Bool, of name: BusName) {

@@ -4,8 +4,8 @@ internal import Glibc
 
 /// Messages on their way to the socket, as bytes.
 ///
-/// Messages without descriptors share a piece, which one system call writes. A message with descriptors is a piece of
-/// its own, because its descriptors go with the first of the bytes.
+/// Messages without descriptors share a piece, which one system call writes. A message with descriptors is a separate
+/// piece, because its descriptors go with the first of the bytes.
 struct OutputBuffer {
     private struct Piece {
         var bytes: [UInt8]

@@ -220,7 +220,7 @@ struct ExportedMethod: Sendable {
 
     /// The method together with its arguments.
     enum Body: Sendable {
-        /// Runs in a task of its own, whose result is the answer.
+        /// Runs in a separate task, whose result is the answer.
         case task(@Sendable (IncomingCall) async throws -> any MessageBody)
         /// Runs at once, and passes the answer to the function, from any thread.
         case immediate(@Sendable (IncomingCall, @escaping Answer) -> Void)

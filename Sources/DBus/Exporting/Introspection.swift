@@ -95,7 +95,7 @@ private enum QtType {
         "d": "double", "s": "QString", "o": "QDBusObjectPath", "g": "QDBusSignature", "h": "QDBusUnixFileDescriptor",
         "v": "QDBusVariant",
     ]
-    /// Arrays that have a type of their own.
+    /// Arrays that have their own C++ type.
     private static let arrays = ["a{sv}": "QVariantMap", "as": "QStringList", "ay": "QByteArray", "av": "QVariantList"]
 
     /// Removes the first complete type of a signature, and returns its C++ type.

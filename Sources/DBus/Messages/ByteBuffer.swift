@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// A message's bytes, by "Marshaling (Wire Format)" in the D-Bus specification.
+/// A message's bytes, according to "Marshaling (Wire Format)" in the D-Bus specification.
 ///
 /// It replaces an array, because appending to an array costs more than all other work of the writer: each append checks
 /// whether the array has other owners. This buffer has one owner.
@@ -45,7 +45,7 @@ struct ByteBuffer: ~Copyable {
         return base.load(fromByteOffset: place, as: UInt8.self)
     }
 
-    /// Removes all bytes from a place on.
+    /// Removes all bytes from a position onwards.
     mutating func truncate(to place: Int) {
         count = min(count, place)
     }
@@ -62,7 +62,7 @@ struct ByteBuffer: ~Copyable {
         if size > capacity { grow(to: size) }
     }
 
-    /// Lets `body` fill the room behind the bytes.
+    /// Lets `body` fill the room after the bytes.
     ///
     /// - Parameter body: Returns how many bytes it has set; a negative number stands for none.
     mutating func fill(_ body: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
@@ -102,7 +102,7 @@ struct ByteBuffer: ~Copyable {
 
     /// Appends the bytes of a string.
     mutating func append(utf8 text: String) {
-        // `withUTF8` would need a copy, which counts a reference.
+        // `withUTF8` would need a copy, which adds a reference.
         let isAppended: Void? = text.utf8.withContiguousStorageIfAvailable {
             append(contentsOf: UnsafeRawBufferPointer($0))
         }

@@ -75,7 +75,7 @@ struct InputBuffer: ~Copyable {
         for index in arrivals.indices { arrivals[index].end -= start }
         start = 0
         var room = Self.readBytes
-        // Give a large message memory of its own, which it can then take with it.
+        // Give a large message its own memory, which it can then keep.
         if let size = try firstSize, size > room {
             bytes.reserve(size)
             room = size - bytes.count

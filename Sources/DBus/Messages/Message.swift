@@ -1,8 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// These bytes are not a message, by "Message Protocol" in the D-Bus specification, so there is no way to find the next
-/// one.
+/// These bytes are not a message, according to "Message Protocol" in the D-Bus specification, so there is no way to
+/// find the next one.
 struct MalformedMessage: Error {}
 
 /// A message that has arrived, or that was read from bytes.

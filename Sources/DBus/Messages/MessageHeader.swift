@@ -1,4 +1,4 @@
-/// A message's header as bytes, by "Message Format" in the D-Bus specification.
+/// A message's header as bytes, according to "Message Format" in the D-Bus specification.
 struct MessageHeader: ~Copyable {
     enum Kind: UInt8 {
         case methodCall = 1
@@ -34,7 +34,7 @@ struct MessageHeader: ~Copyable {
     static let reservedInterface: InterfaceName = "org.freedesktop.DBus.Local"
 
     private(set) var bytes: ByteBuffer
-    /// Length of the path in bytes. It is the only field without a limit of its own.
+    /// Length of the path in bytes. It is the only field without its own limit.
     private(set) var pathLength = 0
 
     private static let noAnswerFlag: UInt8 = 1

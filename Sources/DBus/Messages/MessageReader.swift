@@ -38,7 +38,8 @@ public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvert
 /// time that Swift takes to compare it with any other string grows with the square of their number. So are two equal
 /// keys in a dictionary, because Swift could keep only one of them.
 public struct MessageReader: ~Copyable {
-    /// Greatest depth of nested containers, including variants, by "Message Protocol" in the D-Bus specification.
+    /// Greatest depth of nested containers, including variants, according to "Message Protocol" in the D-Bus
+    /// specification.
     public static let maximumDepth = 64
 
     private let message: Message
@@ -412,7 +413,7 @@ public struct MessageReader: ~Copyable {
         return true
     }
 
-    /// Enters a container, runs `body`, and goes on behind the container. After an error, the container has not been
+    /// Enters a container, runs `body`, and continues after the container. After an error, the container has not been
     /// read.
     private mutating func within<Result>(
         _ enter: (inout MessageReader) throws(MessageDecodingError) -> Int,

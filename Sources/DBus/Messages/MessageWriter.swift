@@ -23,10 +23,10 @@ public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvert
     /// The reason in words.
     public var description: String {
         switch self {
-        case .nulInString: "a string holds a NUL character"
+        case .nulInString: "a string contains a NUL character"
         case .tooLarge(let limit): "the message is larger than \(limit) bytes"
         case .tooDeep: "values are nested more than \(MessageWriter.maximumDepth) deep"
-        case .inconsistentValue: "a value is of a type other than its signature says"
+        case .inconsistentValue: "a value has a type other than its signature says"
         case .descriptorNotPassed: "a file descriptor cannot be passed"
         case .reservedName(let name): "\(name) is reserved"
         }

@@ -64,7 +64,7 @@ public struct ObjectPath: ValidatedName {
 
     /// Creates the path of the object that a program with this bus name exports.
     ///
-    /// Dots become slashes and hyphens become underscores, by "D-Bus Activation" in the desktop entry specification.
+    /// Dots become slashes and hyphens become underscores, as in "D-Bus Activation" in the desktop entry specification.
     public init(for name: BusName) {
         let path = name.rawValue.utf8.map { byte -> UInt8 in
             switch byte {

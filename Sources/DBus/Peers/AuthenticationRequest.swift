@@ -3,8 +3,8 @@ internal import Glibc
 
 /// This program's side of the authentication, which ``PeerAuthentication`` answers.
 ///
-/// If a program does not need to know the answer before its first message, it sends all lines at once, and the message
-/// behind them.
+/// If a program does not need to know the answer before its first message, it sends all lines at once, followed by the
+/// message.
 struct AuthenticationRequest {
     private var isAccepted = false
 

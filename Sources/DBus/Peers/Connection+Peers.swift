@@ -72,9 +72,9 @@ extension Connection {
 
     /// Gives the other end of a connection without a bus a name, as a bus would.
     ///
-    /// Its calls then have this name as their ``IncomingCall/sender``. Choose a name that no bus gives. From now on the
-    /// other end is treated like a connection to a bus: its calls continue when it has exited, and ``watchName(_:_:)``
-    /// reports its end.
+    /// Its calls then have this name as their ``IncomingCall/sender``. Choose a name that no bus gives out. From now on
+    /// the other end is treated like a connection to a bus: its calls continue when it has exited, and
+    /// ``watchName(_:_:)`` reports its end.
     public func namePeer(_ name: BusName) {
         guard uniqueName == nil else { return }
         peerName = name
@@ -132,8 +132,8 @@ extension Connection {
         return Credentials(of: socket)?.withProcess(of: socket)
     }
 
-    /// Ends the connection after the messages that have arrived, as if the other end had closed it now. It does so even
-    /// if another process has a copy of the other end's socket.
+    /// Ends the connection once the messages that have arrived are handled, as if the other end had closed it now. It
+    /// does so even if another process has a copy of the other end's socket.
     public func hangUp() {
         if state != .released { shutdown(socket, CInt(SHUT_RDWR)) }
     }

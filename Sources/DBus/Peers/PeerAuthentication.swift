@@ -1,7 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// The authentication of a program that has connected, by "Authentication Protocol" in the D-Bus specification.
+/// The authentication of a program that has connected, according to "Authentication Protocol" in the D-Bus
+/// specification.
 ///
 /// `EXTERNAL` is the only mechanism. By then the kernel has already proved that the program belongs to this user, so it
 /// only has to ask for the same user.

@@ -43,7 +43,7 @@ public actor PeerListener {
     ///   - limits: The limits of each connection.
     ///     - maximumConnections: The largest number of connections at a time. Further ones are rejected.
     ///   - authenticationTime: The time limit for the other end to authenticate.
-    ///   - connection: A connection on the same loop, whose limits for calls then hold for it and all accepted
+    ///   - connection: A connection on the same loop, whose limits for calls then apply to it and all accepted
     ///     connections together; nil if each connection has its own limits.
     ///   - accept: Called on the event loop for each connection, before a message arrives, to export the objects that
     ///     the other end may call. By then the socket shows that the other end belongs to this user, but it has not

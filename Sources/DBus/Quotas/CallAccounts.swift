@@ -26,7 +26,7 @@ final class CallAccounts: @unchecked Sendable {
             hash = owner.hashValue
         }
 
-        /// The account that a call's sender has of its own; nil without a bus, where the other end is the only sender.
+        /// A sender's own account. Without a bus, the other end is the only sender, and its name is nil.
         static func sender(_ name: BusName?) -> Account { Account(.sender(name)) }
         /// The account that the program has named.
         static func named(_ name: String) -> Account { Account(.named(name)) }

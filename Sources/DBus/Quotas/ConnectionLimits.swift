@@ -1,4 +1,4 @@
-/// Limits of what a connection may use, for other programs and for its own.
+/// Limits on what a connection may use, on behalf of other programs and of its own.
 ///
 /// If a value would make a connection unusable, the nearest usable value takes its place.
 public struct ConnectionLimits: Sendable, Hashable {
@@ -57,15 +57,16 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// closes the connection.
     public static let largestMessage = 64 << 20
 
-    /// The largest message that a bus passes on, by "Message Format" in the D-Bus specification.
+    /// The largest message that a bus passes on, according to "Message Format" in the D-Bus specification.
     static let largestBusMessage = 128 << 20
 
     /// Bytes of answers and signals that the bus may keep for callers that have not read them.
     ///
-    /// dbus-daemon counts these bytes to the sender too: above its own limit, usually 1 GB, it no longer reads from the
-    /// sender. One account leaves at most half of what is left unread: beyond that, its calls do not start, and signals
-    /// to its connections are dropped, until it reads or leaves. This needs a connection that follows the others
-    /// (``Connection/followConnections(_:)``) on a bus that reports its statistics; dbus-broker has a limit of its own.
+    /// dbus-daemon counts these bytes against the sender too: above its own limit, usually 1 GB, it no longer reads
+    /// from the sender. One account may leave at most half of the remaining bytes unread: beyond that, its calls do not
+    /// start, and signals to its connections are dropped, until it reads or leaves. This needs a connection that
+    /// follows the others (``Connection/followConnections(_:)``) on a bus that reports its statistics; dbus-broker has
+    /// its own limit.
     public var unreadAnswerBytes = 64 << 20
 
     /// Whether the calls of each sender start at a limited pace until ``Connection/setAccount(_:isPaced:of:)`` says otherwise.

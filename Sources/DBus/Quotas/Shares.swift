@@ -13,7 +13,7 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
     public enum Refusal: Sendable, Hashable {
         /// All accounts together hold all there is.
         case isFull
-        /// The account holds its share already.
+        /// The account already holds its share.
         case holdsItsShare
     }
 
@@ -49,14 +49,14 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
         return self[account] + amount > room ? .holdsItsShare : nil
     }
 
-    /// Counts an amount to an account, even above the limit.
+    /// Counts an amount towards an account, even above the limit.
     @inlinable public mutating func add(_ amount: Int, to account: Account) {
         guard amount > 0 else { return }
         all += amount
         accounts[account, default: 0] += amount
     }
 
-    /// Gives back an amount that was counted to an account, but no more than it holds.
+    /// Gives back an amount that was counted towards an account, but no more than it holds.
     @inlinable public mutating func remove(_ amount: Int, from account: Account) {
         guard amount > 0, let index = accounts.index(forKey: account) else { return }
         let held = accounts.values[index]

@@ -41,8 +41,8 @@ public struct MatchRule: Sendable, Hashable {
     /// Escapes a string for use between apostrophes. For each apostrophe in it, the quotation ends, the apostrophe
     /// follows escaped, and a new quotation begins.
     private static func quoted(_ text: String) -> String {
-        // Scan Unicode scalars: an apostrophe with an accent is another character for Swift, but still an apostrophe
-        // for the bus.
+        // Scan Unicode scalars: an apostrophe with an accent is a different character for Swift, but still an
+        // apostrophe for the bus.
         var quoted = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             if scalar == "'" { quoted.append(contentsOf: "'\\''".unicodeScalars) } else { quoted.append(scalar) }

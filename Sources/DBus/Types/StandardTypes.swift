@@ -1,4 +1,4 @@
-// Swift's own types as D-Bus types, by the table of types in the D-Bus specification.
+// Swift's own types as D-Bus types, according to the table of types in the D-Bus specification.
 
 extension UInt8: DBusBasicType {
     /// The signature `y`.

@@ -20,7 +20,8 @@ public final class UnixFD: Sendable, Hashable {
         self.descriptor = Atomic(descriptor)
     }
 
-    /// Gives the descriptor to you, to be closed by you. Other references to this object no longer have a descriptor.
+    /// Gives you the descriptor, which you then have to close. Other references to this object no longer have a
+    /// descriptor.
     ///
     /// - Returns: The descriptor; nil if it was taken before.
     public consuming func take() -> CInt? {

@@ -129,7 +129,10 @@ private struct Elements: UnkeyedDecodingContainer {
     private mutating func next<Result>(_ body: (ValueDecoder) throws -> Result) throws -> Result {
         let path = codingPath + [Position(intValue: currentIndex)]
         guard !isAtEnd else {
-            let context = DecodingError.Context(codingPath: path, debugDescription: "the array ends before")
+            let context = DecodingError.Context(
+                codingPath: path,
+                debugDescription: "the array ends before this element"
+            )
             throw DecodingError.valueNotFound(Value.self, context)
         }
         let result = try body(ValueDecoder(value: elements[currentIndex].content, codingPath: path))

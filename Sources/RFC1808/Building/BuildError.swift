@@ -5,7 +5,7 @@ extension GenericURL {
         ///
         /// A later version may add reasons, so a `switch` needs a `default`.
         public enum Reason: String, Sendable, CaseIterable {
-            /// The scheme is anything but a letter followed by letters, digits, `+`, `.` or `-`.
+            /// The scheme is not a letter followed by letters, digits, `+`, `.` or `-`.
             case badScheme
             /// The host contains a separator or a control character, or contains a `:` and is not an IPv6 address.
             case badHost
@@ -60,12 +60,12 @@ extension GenericURL {
             switch reason {
             case .badScheme: "a scheme is a letter, then letters, digits, '+', '.' or '-'"
             case .badHost:
-                "a host may not hold a control character or any of / \\ ? # @ [ ], nor a ':' unless it is an IPv6 address; "
-                    + "an IPv6 address stands without brackets, the port in `port`"
+                "a host may not contain a control character or any of / \\ ? # @ [ ], nor a ':' unless it is an IPv6 address; "
+                    + "write an IPv6 address without brackets, and the port in `port`"
             case .hostMissing: "a user, a password or a port needs a host"
             case .userMissing: "a password needs a user, which may be empty"
-            case .badRelativePath: "a relative path excludes a scheme and a host, and is not just one empty segment"
-            case .opaquePartMisplaced: "an opaque part needs a scheme, and excludes a host, a path and parameters"
+            case .badRelativePath: "a relative path cannot have a scheme or a host, nor be just one empty segment"
+            case .opaquePartMisplaced: "an opaque part needs a scheme, and allows no host, path or parameters"
             case .empty: "a URL needs at least one part"
             case .tooLong: "the URL is longer than the limit"
             }

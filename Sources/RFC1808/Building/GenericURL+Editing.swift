@@ -44,7 +44,7 @@ extension GenericURL {
         } catch {
             throw error.reason == .emptyInput ? error : misplaced
         }
-        // This comparison finds any effect on another component, so no component needs a rule of its own.
+        // This comparison finds any effect on another component, so no component needs its own rule.
         guard result.scheme == scheme, result.port == port else { throw misplaced }
         for other in Component.allCases {
             guard result.raw(other) == (other != component ? self.raw(other) : isAbsent ? nil : text[...]) else {

@@ -3,7 +3,7 @@ extension GenericURL {
     ///
     /// Some programs show a URL in a decoded form and then pass on that form. This undoes the decoding of every byte
     /// that a URL can only hold as an escape, so most such strings become a URL again. The text of a URL stays as it
-    /// is. If a decoded byte has a meaning of its own, such as `/`, there is no way to see whether it was an escape.
+    /// is. If a decoded byte has a meaning in URLs, such as `/`, there is no way to see whether it was an escape.
     ///
     /// These bytes get an escape: all bytes outside printable ASCII, the space, `"<>\^{|}` and the backtick; a `%`
     /// without two hexadecimal digits; each `#` after the first one; and a bracket outside the network location.

@@ -25,8 +25,8 @@ extension GenericURL {
         public var message: String {
             switch reason {
             case .invalidUTF8: "the escapes do not decode to UTF-8 text"
-            case .controlCharacter: "the decoded text would hold a control character"
-            case .separatorInHost: "the decoded host would hold a separator"
+            case .controlCharacter: "the decoded text would contain a control character"
+            case .separatorInHost: "the decoded host would contain a separator"
             }
         }
 

@@ -19,7 +19,7 @@ extension Layout {
         try parsePathAndTail(bytes, from: index)
     }
 
-    /// Finds the parameters, the query and the fragment behind the path or opaque part that starts at `start`.
+    /// Finds the parameters, the query and the fragment after the path or opaque part that starts at `start`.
     private mutating func parsePathAndTail(_ bytes: Span<UInt8>, from start: Int) throws(GenericURL.ParseError) {
         let end = bytes.count
         pathStart = start

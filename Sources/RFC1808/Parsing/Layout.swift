@@ -6,10 +6,10 @@
 struct Layout: Sendable {
     /// The offset of the colon after the scheme; 0 without a scheme, which is never empty.
     @usableFromInline var schemeEnd = 0
-    /// The end of the user name. A password follows unless the `@` before the host stands here.
+    /// The end of the user name. A password follows unless the `@` before the host is here.
     @usableFromInline var userEnd = 0
     /// The start of the host, even if the host is empty; 0 without a network location. A host never starts at 0,
-    /// because `//` stands before every network location.
+    /// because `//` precedes every network location.
     @usableFromInline var hostStart = 0
     @usableFromInline var hostEnd = 0
     /// The end of the network location, and the start of the path or opaque part.

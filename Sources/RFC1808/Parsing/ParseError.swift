@@ -86,11 +86,11 @@ extension GenericURL {
                 "'%' must be followed by two hexadecimal digits; write a percent sign as %25"
             case .badScheme:
                 "the text before the first ':' is not a scheme: a letter, then letters, digits, '+', '.' or '-'; "
-                    + "write a relative path that holds a ':' as ./path"
+                    + "write a relative path that contains a ':' as ./path"
             case .secondAtSign:
                 "a second '@' before the path; write it as %40 in a user name or password"
             case .badHost:
-                "a host may not hold a ':'; write an IPv6 address in brackets"
+                "a host may not contain a ':'; write an IPv6 address in brackets"
             case .badIPv6Address:
                 "this is not an IPv6 address in brackets, as in [2001:db8::1] or [fe80::1%25eth0]"
             case .textAfterBracket:
@@ -98,7 +98,7 @@ extension GenericURL {
             case .badPort:
                 "a port is a decimal number up to 65535"
             case .misplacedComponent:
-                "this component cannot have this text without a change to another one"
+                "this component cannot have this text without changing another one"
             }
         }
 

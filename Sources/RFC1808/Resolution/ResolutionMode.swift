@@ -4,7 +4,7 @@ extension GenericURL {
         /// The algorithm of RFC 1808 section 4, which `NSURL` used (decision D3).
         ///
         /// A surplus `..` stays, as in `/../g`, and so do the dot segments of an absolute path. Parameters are a
-        /// component of their own.
+        /// separate component.
         case rfc1808
         /// The algorithm of RFC 3986 section 5.2.
         ///

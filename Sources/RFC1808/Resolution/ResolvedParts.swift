@@ -59,7 +59,7 @@ extension ResolvedParts {
             pathHoldsParameters = true
             if reference.query == nil { query = .base }
         } else if bytes[reference.pathStart] != UInt8(ascii: "/") {
-            // Step 6: a relative path follows the base's path. By step 4, an absolute path stays as it is.
+            // Step 6: a relative path follows the base's path. According to step 4, an absolute path stays as it is.
             merge(base, basePath, baseBytes, keepingSurplus: true)
         }
     }

@@ -112,7 +112,10 @@ private struct Elements: UnkeyedDecodingContainer {
     private func element() throws -> ArchiveDecoder {
         let path = codingPath + [ArchiveKey(currentIndex)]
         guard !isAtEnd else {
-            let context = DecodingError.Context(codingPath: path, debugDescription: "the state's array ends before")
+            let context = DecodingError.Context(
+                codingPath: path,
+                debugDescription: "the state's array ends before this element"
+            )
             throw DecodingError.valueNotFound(Any.self, context)
         }
         return ArchiveDecoder(value: elements[currentIndex], codingPath: path)
