@@ -128,8 +128,8 @@ extension Registry {
         return receivers
     }
 
-    /// Returns the desktop entry of the application that gets a claimant's URLs; nil for a handler with a program of
-    /// its own.
+    /// Returns the desktop entry of the application that gets a claimant's URLs; nil for a handler with its own
+    /// program.
     func application(of claimant: Claimant) -> DesktopEntry? {
         switch claimant {
         case .application(let entry): entry
@@ -191,7 +191,7 @@ extension OpenURLError {
             return
         }
         if let file = registry.brokenManifests[scheme] {
-            // A problem of the whole file says all that there is to say.
+            // If there is a problem with the whole file, nothing else needs to be said.
             let problem = registry.diagnostics.first { $0.file == file && $0.severity == .error && $0.key == nil }
             let fact =
                 problem.map { "but \($0.reason)" }

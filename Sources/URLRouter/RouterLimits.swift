@@ -21,7 +21,7 @@ public struct RouterLimits: Sendable, Hashable {
     public var batchedURLs = 16_384
     /// Number of requests that one handler is working on, or that wait for it.
     public var waitingPerHandler = 4096
-    /// If one application has more requests than this at a handler, those of others overtake them.
+    /// If one application has more requests than this for one handler, those of others overtake them.
     public var manyRequests = 100
     /// Number of requests that one handler may be working on from all applications with more than ``manyRequests``.
     public var manyInHand = 32
@@ -52,7 +52,7 @@ public struct RouterLimits: Sendable, Hashable {
     /// Time that a URL waits for its handler to finish the URL that it follows from.
     public var circleTimeout = Duration.seconds(1)
     /// Time limit of a whole open, unless the caller or the manifest gives one. It is below the 25 s after which D-Bus
-    /// callers give up.
+    /// callers stop waiting.
     public var openTimeout = Duration.seconds(20)
     /// Time that a handler gets to answer a URL that its caller has cancelled.
     public var cancelTime = Duration.seconds(2)
@@ -66,7 +66,7 @@ public struct RouterLimits: Sendable, Hashable {
     /// Time that a handler gets, after the sender's time limit, to report which method keeps the sender waiting.
     public var phaseTime = Duration.milliseconds(200)
     /// Time limit of a call that waits behind a handler's other events. If a handler hangs, a watchdog ends its process
-    /// long before; only a process that is not the router's to end can use up this time.
+    /// long before; only a process that the router may not end can use up this time.
     public var eventTimeout = Duration.seconds(600)
     /// Time in the background after which a handler is suspended, unless its manifest gives one.
     public var suspendDelay = Duration.seconds(10)

@@ -14,10 +14,10 @@ internal import UserFiles
 /// one handler are delivered in the order of their arrival, no matter who sent them. Every request ends within its time
 /// limit, either with the handler's answer or with one `OpenURLError`.
 ///
-/// The router runs on the event loop of its connection. Because it changes no threads between a message and the
+/// The router runs on the event loop of its connection. Because it does not change threads between a message and the
 /// decision about it, decisions are made in the order of arrival.
 ///
-/// Its only own work is to connect its parts, each of which has a folder of its own: ``Opener`` takes a URL through its
+/// The router itself only connects its parts, each of which has its own folder: ``Opener`` takes a URL through its
 /// stages, ``HandlerSession`` runs one handler, ``ApplicationOpener`` reaches the desktop's applications,
 /// ``DeliveryScheduler`` delivers later, and ``Callers`` knows the callers. They are not Sendable, and share the
 /// router's isolation. Only an actor can start a task in its own isolation, so the parts start theirs through
@@ -86,7 +86,7 @@ public actor URLRouter {
         log: log
     )
     private(set) lazy var questions = Questions(parts.person(launcher), permissions, limits, RouterTasks(of: self))
-    /// Deliveries for later; nil if there is no place to store them.
+    /// Later deliveries; nil if there is no place to store them.
     private(set) lazy var deliveries: DeliveryScheduler? = makeDeliveries()
 
     /// Takes URLs through their stages.

@@ -95,7 +95,7 @@ import Testing
         for _ in 0..<2 { await scopes.add(getpid(), id: "com.example.app") }
         #expect(
             session.log.lines == [
-                "warning com.example.app: systemd gave it no scope (reported only once): \(refusal)"
+                "warning com.example.app: systemd did not give it a scope (reported only once): \(refusal)"
             ]
         )
     }
@@ -118,7 +118,7 @@ import Testing
         for _ in 0..<2 { await scopes.add(getpid(), id: "com.example.other") }
         #expect(
             session.log.lines == [
-                "warning com.example.other: systemd gave it no scope (reported only once): no answer came in time"
+                "warning com.example.other: systemd did not give it a scope (reported only once): no answer came in time"
             ]
         )
     }

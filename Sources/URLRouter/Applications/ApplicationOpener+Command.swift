@@ -13,7 +13,7 @@ internal import SchemeRegistry
 /// A command can answer only by exiting. If it exits at once, exit status 0 means that it has opened the URL, and any
 /// other status that it has not. If it is still running after ``RouterLimits/settleTime``, it has taken the URL. A
 /// handler's command (`OUCommand`) gets the time of `OUOpenTimeout` instead, if the manifest has one. If it refuses, its
-/// last line is the reason. If it fails after that time, its sender has its answer already, and only the log says so.
+/// last line is the reason. If it fails after that time, its sender already has an answer, and only the log says so.
 extension ApplicationOpener {
     func openWithCommand(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
         let starting = startingCommands[request.id] ?? Shares(limit: limits.commandsPerApplication)

@@ -5,7 +5,7 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 
-/// Opens URLs with applications of the desktop, as the desktop entry asks for: over the bus, or as a command. It does
+/// Opens URLs with applications of the desktop, as the desktop entry specifies: over the bus, or as a command. It does
 /// the same for handlers with a command (`OUCommand`).
 ///
 /// An opener belongs to the router's actor, and knows nothing of the sessions of handlers.

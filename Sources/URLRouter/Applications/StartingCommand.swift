@@ -61,7 +61,7 @@ struct RunningCommand: Hashable {
 final class CommandWriters {
     private var count = 0
     private var processes: [RunningCommand] = []
-    /// Whether two commands have been running at once since there was last none.
+    /// Whether two commands have run at once since the last time that none was running.
     private(set) var haveOverlapped = false
 
     func add() {

@@ -196,7 +196,7 @@ struct ConnectedHandlers: RouterBus {
             do throws(CallError) {
                 try connection.emit(signal, from: handle, to: owner, body)
             } catch {
-                // If the connection has ended, no program listens.
+                // If the connection has ended, no program is listening.
             }
         }
     }
@@ -206,7 +206,7 @@ struct ConnectedHandlers: RouterBus {
             do throws(CallError) {
                 return try connection.emit(MonitorInterface.entries, from: RouterService.path, to: receiver, entries)
             } catch {
-                // If the connection has ended, no program listens.
+                // If the connection has ended, no program is listening.
                 return false
             }
         } ?? false
@@ -218,7 +218,7 @@ struct ConnectedHandlers: RouterBus {
                 do throws(CallError) {
                     try connection.emit(signal, from: RouterService.path, to: name, body)
                 } catch {
-                    // If the connection has ended, the program does not listen.
+                    // If the connection has ended, the program is not listening.
                 }
             }
         }

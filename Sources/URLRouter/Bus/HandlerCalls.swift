@@ -21,8 +21,8 @@ protocol HandlerCalls: Sendable {
     ) async throws(CallError) -> OpenAnswer
     /// Asks the handler to stop its work on the request with this name.
     func cancel(_ request: String, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
-    /// Returns the delegate method that the handler is in, and its time so far in microseconds; the name is empty if it
-    /// is in none.
+    /// Returns the delegate method that the handler is in, and its time so far in microseconds; the name is empty
+    /// between methods.
     func progress(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> (String, UInt64)
     /// Returns as soon as the handler's main actor answers.
     func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)

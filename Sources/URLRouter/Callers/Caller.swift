@@ -7,7 +7,7 @@ struct Caller {
     let source: OpenContext.Source
     /// Process of the caller's connection.
     let pid: UInt32?
-    /// Session of the handler that the caller is; nil for every other program.
+    /// Session of the caller if it is a handler; nil for every other program.
     let session: HandlerSession?
     /// The application that is charged for everything that the caller makes the router hold.
     let account: String
@@ -21,10 +21,10 @@ struct Caller {
 
     var callerClass: CallerClass { source.callerClass.known ?? .unknown }
 
-    /// The handler that the caller is. Only a process that a router has started for the handler speaks for it.
+    /// The caller if it is a handler. Only a process that a router has started for a handler counts as one.
     var handler: Handler? { session?.handler }
 
-    /// The request with the longest chain of openings behind it, among those that the handler has in hand.
+    /// The request with the longest chain of openings behind it, among those that the handler is working on.
     var cause: OpenRequest? { session?.requests.deepestInHand }
 }
 

@@ -30,11 +30,11 @@ extension KnownCallers.Entry {
             source.callerClass = .known(.sandboxed)
             source.application = sandbox.application
         } else {
-            // Another user has no business on this user's bus, and a proxy speaks for a program that may be confined.
+            // Another user has no business on this user's bus, and a proxy acts for a program that may be confined.
             let isOwn = credentials.uid == getuid() && !URLOrigin.isProxy(origin.executable)
             source.callerClass = .known(isOwn ? .user : .sandboxed)
         }
-        // All this is about one process only if it has been there all the time.
+        // All this describes one process only if it has been running the whole time.
         guard credentials.isProcessRunning, ProcessIdentity(pid: pid) == process else {
             self.init(source: gone, process: nil)
             return

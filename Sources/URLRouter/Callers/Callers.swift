@@ -95,12 +95,12 @@ final class Callers {
     func waitForRelease() async {
         guard held != nil else { return }
         await withCheckedContinuation { continuation in
-            // The way to here can lead through the loop's jobs, so the release may have come in the meantime.
+            // Other jobs of the loop may run before this closure, so the release may have come in the meantime.
             if held == nil { continuation.resume() } else { held?.append(continuation) }
         }
     }
 
-    /// Lets the look-ups go on that wait because of ``hold()``.
+    /// Lets the look-ups that wait because of ``hold()`` continue.
     func release() {
         let waiting = held ?? []
         held = nil
@@ -176,7 +176,7 @@ final class Callers {
     /// Counts a caller's request, which has no answer yet, until ``discount(_:)``. It counts even if the caller has
     /// exited.
     ///
-    /// Until ``caller(_:)`` has looked it up, a new caller counts as an application of its own.
+    /// Until ``caller(_:)`` has looked it up, a new caller counts as a separate application.
     ///
     /// - Throws: `limitsExceeded` if the application's requests without an answer are too many or too large.
     func count(_ load: inout RequestLoad, of name: BusName?) throws(OpenURLError) {

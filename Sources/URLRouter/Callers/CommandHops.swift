@@ -8,7 +8,7 @@ internal import Glibc
 /// without end. The router recognises a command's descendants by the process session that the command was started in,
 /// but a descendant can leave it. This belongs to the router's actor.
 final class CommandHops {
-    /// Time within which a command's openings follow from its own URL. Later ones count as a new wish of the user.
+    /// Time within which a command's openings follow from its own URL. Later ones count as a new action of the user.
     let period: Duration
 
     private struct Start {
@@ -31,7 +31,7 @@ final class CommandHops {
         return start.hops
     }
 
-    /// Notes a command that was started in a process session of its own.
+    /// Notes a command that was started in its own process session.
     func add(_ pid: pid_t, hops: UInt32, now: ContinuousClock.Instant = .now) {
         while let first = order.first, starts[first].map({ $0.end <= now }) ?? true {
             order.removeFirst()

@@ -7,7 +7,7 @@ internal import OpenURLBus
 final class ConnectionWatch {
     private let bus: any BusNames
     private var watch: NameWatchID?
-    /// Nil if nobody wants to know any longer.
+    /// Nil once it is no longer needed.
     private var left: (() -> Void)?
 
     /// - Parameter left: called once when the connection has ended.

@@ -8,7 +8,7 @@ internal import Reactor
 ///
 /// This belongs to the router's actor.
 final class FreedMemory {
-    /// Number of requests after which the heap may have holes worth the work.
+    /// Number of requests after which the heap may have holes that are worth the work.
     private static let burst = 256
 
     private let loop: EventLoop
@@ -21,7 +21,7 @@ final class FreedMemory {
     /// - Parameters:
     ///   - delay: the time without another burst after which the memory is given back. It is longer than
     ///     ``Monitor/logDelay``, because the log keeps the facts about each request for that long, and frees them then.
-    ///   - giveBack: gives back the free memory, which takes some milliseconds.
+    ///   - giveBack: gives back the free memory, which takes a few milliseconds.
     init(
         on loop: EventLoop,
         after delay: Duration = Monitor.logDelay + .milliseconds(500),

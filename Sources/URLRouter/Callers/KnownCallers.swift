@@ -27,13 +27,13 @@ struct KnownCallers {
             program = process.flatMap { Self.program(of: $0) }
         }
 
-        /// Whether the process of the connection still is what it was. This is only checked for programs of the user.
+        /// Whether the process of the connection is still what it was. This is only checked for programs of the user.
         ///
         /// When a process exits, it may leave its connection to a child. It may also execute another program, such as
         /// one that makes a sandbox.
         var isUnchanged: Bool {
             guard source.callerClass == .known(.user), let process else { return true }
-            // Look at the identity last: only if the process is still there was everything before about it.
+            // Check the identity last: only if the process is still there does everything above describe it.
             return Self.program(of: process) == program && !ProcessConfinement.isConfined(pid: process.pid)
                 && ProcessIdentity(pid: process.pid) == process
         }

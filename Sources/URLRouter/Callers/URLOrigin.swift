@@ -36,7 +36,7 @@ struct URLOrigin {
                 let program = Self.program(pid: parent), !Self.adoptsOrphans(parent, program),
                 // If a process has left its parent's session, it may have left the parent too.
                 getsid(pid_t(pid)) == getsid(pid_t(parent)),
-                // If a parent has exited, another process may have got its number.
+                // If a parent has exited, another process may have taken over its number.
                 ProcessIdentity.parent(of: pid) == parent
             else {
                 isIntermediary = true
@@ -97,8 +97,8 @@ struct URLOrigin {
     private static let proxies: Set = ["xdg-dbus-proxy", "bwrap"]
     private static let portals: Set = ["xdg-desktop-portal"]
 
-    /// Returns whether a program connects sandboxes with the bus, or makes them without any calls of its own: if a
-    /// sandbox calls, it uses a connection that was open before.
+    /// Returns whether a program connects sandboxes with the bus, or creates them without making calls itself: if a
+    /// sandbox calls, it uses a connection that was already open.
     ///
     /// Only the name counts, wherever the program is: an update of the package replaces the file, and a user's own
     /// proxy serves sandboxes, too.

@@ -57,7 +57,7 @@ final class WaitingCall {
     /// Waits for the outcome. Call it only once.
     func result() async throws(OpenURLError) -> OpenResult {
         await withCheckedContinuation { continuation in
-            // The way to this closure can lead through the loop's jobs, so the outcome may already be there.
+            // Other jobs of the loop may run before this closure, so the outcome may already be there.
             if hasEnded { continuation.resume() } else { self.continuation = continuation }
         }
         guard let outcome else { throw .withdrawn }

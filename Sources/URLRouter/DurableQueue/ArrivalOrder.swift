@@ -22,7 +22,7 @@ final class ArrivalOrder {
     func turn(of place: Place) async {
         guard places.first !== place else { return }
         await withCheckedContinuation { continuation in
-            // On the way to this closure, which can lead through the loop's jobs, the turn may have come.
+            // Other jobs of the loop may run before this closure, so the turn may already have come.
             if places.first === place { return continuation.resume() }
             place.continuation = continuation
         }

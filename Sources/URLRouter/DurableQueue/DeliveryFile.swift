@@ -115,7 +115,7 @@ struct DeliveryFile: Sendable {
     /// Makes the directory of the file, if it is missing.
     func makeDirectory() throws(DeliveryStoreError) { try checkDirectory(isMade: true) }
 
-    /// Checks that the directory belongs to the user, and that no other user may put a file of its own into it.
+    /// Checks that the directory belongs to the user, and that no other user may put files into it.
     private func checkDirectory(isMade: Bool = false) throws(DeliveryStoreError) {
         do throws(FileError) {
             _ = try PrivateDirectory(directory, isMade: isMade)

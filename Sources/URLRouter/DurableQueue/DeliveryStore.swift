@@ -38,7 +38,7 @@ struct DeliveryStoreLimits: Sendable {
 /// Deliveries on disk. Once accepted, a delivery stays until a handler has taken it or a caller drops it, even if the
 /// router crashes.
 ///
-/// Because reading and writing block, the store has a thread of its own. Deliveries that arrive during a write are all
+/// Because reading and writing block, the store has its own thread. Deliveries that arrive during a write are all
 /// written by the next one. All times are in milliseconds since 1970.
 public actor DeliveryStore {
     /// A waiting delivery.

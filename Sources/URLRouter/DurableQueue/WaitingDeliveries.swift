@@ -4,8 +4,8 @@ internal import OpenURLBus
 /// Deliveries that wait for their time, and those in progress: at most one for each handler.
 ///
 /// Because deliveries to one handler run one at a time, a URL that crashes the handler affects no other. Handlers do
-/// not wait for each other. Deliveries go in the order of their times, except that a sender with many deliveries at a
-/// handler lets one of another sender pass before each of its own.
+/// not wait for each other. Deliveries go in the order of their times, except that a sender with many deliveries to one
+/// handler lets one from another sender go before each of its own.
 struct WaitingDeliveries {
     /// A place in the order.
     private struct Entry: Comparable {
@@ -47,7 +47,7 @@ struct WaitingDeliveries {
     /// Handlers whose last delivery was one of many.
     private var hadOneOfMany: Set<String> = []
     private var turns: UInt64 = 0
-    /// If a sender has more deliveries than this at one handler, it has many.
+    /// If a sender has more deliveries than this to one handler, it has many.
     private let many: Int
 
     init(_ limits: RouterLimits) {

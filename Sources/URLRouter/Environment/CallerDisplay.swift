@@ -3,10 +3,10 @@ internal import CLinux
 internal import Glibc
 internal import Processes
 
-/// The display of the process that asks for a launch, for a session that has told the router no display.
+/// The display of the process that asks for a launch, for a session that has not told the router its display.
 ///
-/// Without systemd a router that runs before the desktop cannot learn the display, because a bus does not tell the variables
-/// that it gives to services. The program that opens a URL is on the display of its user.
+/// Without systemd a router that runs before the desktop cannot learn the display, because a bus does not reveal the variables
+/// that it gives to services. The program that opens a URL runs on its user's display.
 enum CallerDisplay {
     /// The variables that are taken over, and no others: a process must not choose how a handler loads its libraries.
     private static let names: Set<String> = [

@@ -3,10 +3,10 @@ internal import Logging
 internal import OpenURLBus
 internal import Reactor
 
-/// The environment that every process inherits which the router starts: the session's variables, without those for a single
+/// The environment that every process started by the router inherits: the session's variables, without those for a single
 /// process.
 ///
-/// The router may run before the desktop does, and the desktop tells systemd's manager the variables that come later, such as
+/// The router may run before the desktop does, and the desktop gives systemd's manager the variables that are set later, such as
 /// `DISPLAY`. A launch therefore asks the manager. Without a manager the router's own variables are those of the session.
 actor SessionEnvironment {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -23,11 +23,11 @@ actor SessionEnvironment {
     private let timeout: Duration
     /// Whether the manager did not answer the last question. Launches do not wait for such a manager.
     private var isSilent = false
-    /// Whether the bus has no manager, and tells when it gets one. Launches do not ask then.
+    /// Whether the bus has no manager, and reports when it gets one. Launches do not ask then.
     private(set) var isMissing = false
     private var isWatched = false
     private var isBeginningWatch = false
-    /// The number of times that the manager has come or gone since the watch began.
+    /// The number of times that the manager has appeared or gone away since the watch began.
     private var changes = 0
 
     /// - Parameters:
@@ -49,7 +49,7 @@ actor SessionEnvironment {
         self.timeout = timeout
     }
 
-    /// Asks the manager for the variables of now. The task ends when a launch need not wait any longer.
+    /// Asks the manager for the current variables. The task ends when a launch need not wait any longer.
     ///
     /// - Returns: nil if no manager is asked.
     nonisolated func startUpdate() -> Task<Void, Never>? {
@@ -74,7 +74,7 @@ actor SessionEnvironment {
                     Task(executorPreference: loop) { await self.watch(manager) }
                     return
                 }
-                // The manager may have come after the answer.
+                // The manager may have appeared after the answer.
                 isMissing = changes == changesBefore
                 return
             }
@@ -83,7 +83,7 @@ actor SessionEnvironment {
         }
     }
 
-    /// Lets the bus tell when a manager comes.
+    /// Asks the bus to report when a manager appears.
     private func watch(_ manager: Connection) async {
         guard !isWatched, !isBeginningWatch else { return }
         isBeginningWatch = true
@@ -109,7 +109,7 @@ actor SessionEnvironment {
         variables = own
     }
 
-    /// Takes the manager's variables over. A variable that the manager no longer has is no longer the session's.
+    /// Takes over the manager's variables. A variable that the manager no longer has is no longer one of the session.
     private func use(_ entries: [String]) {
         var told: [String: String] = [:]
         for entry in entries {

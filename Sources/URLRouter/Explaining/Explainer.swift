@@ -71,7 +71,7 @@ final class Explainer {
         guard mayAsk(caller, about: url) else {
             throw OpenURLError(
                 .notAllowed,
-                "this program may ask only about the schemes in LSApplicationQueriesSchemes of its manifest"
+                "this program may ask only about the schemes in its manifest's LSApplicationQueriesSchemes"
             )
         }
         let isReply = Scheme(of: url) == .reply

@@ -7,10 +7,10 @@ internal import SchemeRegistry
 internal import SystemPackage
 internal import UserFiles
 
-/// Finds out the kinds of the files that callers open.
+/// Determines the kinds of the files that callers open.
 ///
-/// Looking at a file may block forever if its file system is not responding, so each look has a thread of its own and a
-/// time limit. This belongs to the router's actor.
+/// Looking at a file may block forever if its file system is not responding, so each look has its own thread and a time
+/// limit. This belongs to the router's actor.
 final class FileKinds {
     private var types: LocalFileTypes
     private let loop: EventLoop
@@ -60,7 +60,7 @@ final class FileKinds {
         return FileKind(guess, name: String(decoding: name, as: UTF8.self))
     }
 
-    /// Runs a look in a thread of its own, with the current database.
+    /// Runs a look in a separate thread, with the current database.
     private func look(
         _ account: String,
         _ url: GenericURL,

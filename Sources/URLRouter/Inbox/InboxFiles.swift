@@ -14,7 +14,7 @@ struct InboxError: Error, Hashable {
 /// The handlers' inboxes: `$XDG_DATA_HOME/ID/Inbox`.
 ///
 /// A file gets its name only when it is complete and on the disk, so an inbox never has half a file, even after a
-/// crash. Every method blocks, and you may call it in any thread.
+/// crash. Every method blocks, and you may call it on any thread.
 final class InboxFiles: Sendable {
     private let dataHome: String
     private let limits: InboxLimits
@@ -242,7 +242,7 @@ final class InboxFiles: Sendable {
         _ name: InboxName,
         _ taken: Set<String>
     ) throws(FileError) -> String {
-        // Because a handler may also make files in its inbox, more names than the limit may be taken.
+        // Because a handler may also create files in its inbox, more names than the limit may be taken.
         for number in 0...(limits.files + taken.count) {
             let chosen = name.alternative(number)
             if taken.contains(chosen) { continue }

@@ -61,7 +61,8 @@ final class InboxOpener {
         let sender = await callers.caller(caller)
         try callers.move(&load, to: sender.account)
         var outcomes: [OpenOutcome] = []
-        // For the rules and the user, all files of a call are alike. So after the first no, nothing more is asked.
+        // The rules and the user treat all files of a call alike. So after the first refusal, no more questions are
+        // asked.
         var refusal: RemoteError?
         for file in taken {
             if let refusal {

@@ -9,8 +9,8 @@ internal import UserFiles
 
 /// Copies files into inboxes.
 ///
-/// Copying may block forever if a file system is not responding, so each copy has a thread of its own and a time limit.
-/// This belongs to the router's actor.
+/// Copying may block forever if a file system is not responding, so each copy has its own thread and a time limit. This
+/// belongs to the router's actor.
 final class Inboxes {
     /// The inboxes; nil if there is no directory for them.
     private let files: InboxFiles?

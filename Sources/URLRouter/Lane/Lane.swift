@@ -11,7 +11,7 @@ internal import UserFiles
 /// handlers.
 ///
 /// Like a connection to a bus, each connection of the lane has a unique name, and everything that the router knows
-/// about callers, rights and limits applies to it. The kernel says which process is at the other end.
+/// about callers, rights and limits applies to it. The kernel reports which process is at the other end.
 ///
 /// A handler offers its connection. The router uses it as long as the same process owns the handler's name on the bus,
 /// because only the bus decides who the handler is.
@@ -24,9 +24,9 @@ final class Lane: Sendable {
         let credentials: Credentials
         /// The process at the other end when it connected; nil if it had exited.
         let process: ProcessIdentity?
-        /// Path of its program, to which the connection is counted.
+        /// Path of its program, towards which the connection counts.
         let program: String
-        /// Handlers whose calls the program wants to get here.
+        /// Handlers whose calls the program wants to receive here.
         var offers: Set<BusName> = []
     }
 
@@ -176,7 +176,7 @@ final class Lane: Sendable {
 
     // MARK: Handlers
 
-    /// Notes that a program wants to get a handler's calls over its connection.
+    /// Notes that a program wants to receive a handler's calls over its connection.
     ///
     /// - Throws: `limitsExceeded` for too many handlers.
     func offer(_ id: BusName, at name: BusName) throws(OpenURLError) {
@@ -230,7 +230,7 @@ final class Lane: Sendable {
 }
 
 extension BusName {
-    /// No bus gives such a name.
+    /// No bus gives out such a name.
     private static let lanePrefix = ":lane."
 
     fileprivate init(lane number: UInt64) {

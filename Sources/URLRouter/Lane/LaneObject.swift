@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The object with which a program begins on the lane.
+/// The object that a program calls first on the lane.
 enum LaneObject {
     /// Returns the interface for the connection of a name.
     static func interface(

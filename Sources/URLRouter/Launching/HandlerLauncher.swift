@@ -26,7 +26,7 @@ struct HandlerLauncher: Sendable {
     /// Variables of the session, which every process gets.
     var environment: [String: String] { session.assumeIsolated { $0.variables } }
 
-    /// Programs that are being started, each in a thread of its own, by the identifiers that share the threads.
+    /// Programs that are being started, each in its own thread, by the identifiers that share the threads.
     let starts = Lock(Shares<String>(limit: 64))
     let children = StartedChildren()
 
@@ -35,7 +35,7 @@ struct HandlerLauncher: Sendable {
     /// - Parameters:
     ///   - additional: variables that the handler gets together with those of the session and the manifest.
     ///   - caller: the process that asked for it, if there is one.
-    ///   - limit: the time in which the file system has to give the program's file.
+    ///   - limit: the time within which the file system has to provide the program's file.
     /// - Throws: `OpenURLError` with the code `launchFailed` or `limitsExceeded`, and the reason.
     func launch(
         _ handler: Handler,
@@ -100,7 +100,7 @@ struct HandlerLauncher: Sendable {
     ///   - arguments: the arguments after the program's name.
     ///   - additional: variables that the command gets together with those of the session and the manifest.
     ///   - caller: the process that asked for it, if there is one.
-    ///   - limit: the time in which the file system has to give the program's file.
+    ///   - limit: the time within which the file system has to provide the program's file.
     /// - Throws: `OpenURLError` with the code `launchFailed` or `limitsExceeded`, and the reason.
     func launch(
         commandOf handler: Handler,
@@ -136,7 +136,7 @@ struct HandlerLauncher: Sendable {
     /// - Parameters:
     ///   - id: the application's identifier, without the `.desktop` of its entry.
     ///   - caller: the process that asked for it, if there is one.
-    ///   - limit: the time in which the file system has to give the program's file.
+    ///   - limit: the time within which the file system has to provide the program's file.
     func launch(
         _ id: String,
         _ arguments: [String],
@@ -167,7 +167,7 @@ struct HandlerLauncher: Sendable {
     /// Number of descriptors that processes leave to messages and files.
     private static let reservedDescriptors = 128
 
-    /// Starts a program in a thread of its own, because its file system may never answer.
+    /// Starts a program in a separate thread, because its file system may never respond.
     private func start(
         _ id: String,
         file: String,
@@ -256,7 +256,7 @@ struct HandlerLauncher: Sendable {
     /// Time in which a file system has to say which file a handler's program is.
     private static let lookupTime = Duration.seconds(1)
 
-    /// Returns why a process that owns a handler's name counts as the handler; nil for a stranger.
+    /// Returns why a process that owns a handler's name counts as the handler; nil if it does not.
     ///
     /// - Parameters:
     ///   - child: the process that this router has started for the handler, while it runs.
@@ -283,8 +283,8 @@ struct HandlerLauncher: Sendable {
         return confinement.application.map(handler.isApplication) == true ? .isInSandbox : nil
     }
 
-    /// Returns the process that speaks over a connection of the bus: the connection's own process, or the one behind
-    /// the proxy of a Flatpak sandbox. Nil behind any other proxy.
+    /// Returns the process that uses a connection of the bus: the connection's own process, or the one behind the proxy
+    /// of a Flatpak sandbox. Nil behind any other proxy.
     func process(behind pid: UInt32) -> UInt32? {
         guard URLOrigin.isProxy(ProcessProgram.path(pid: pid)) else { return pid }
         guard let directory = BaseDirectories(environment: environment).runtimeDirectory else { return nil }
@@ -343,7 +343,7 @@ struct StartedProcess {
     let output: ProcessOutput
     /// State of the program's file before the start.
     let version: FileVersion?
-    /// A fault of the program that the kernel did not mind.
+    /// A fault of the program that did not keep the kernel from starting it.
     let fault: ProgramFault?
 }
 

@@ -73,7 +73,7 @@ struct HandlerOutput: Sendable {
         urls.assumeIsolated { $0.redacting(text, of: file) }
     }
 
-    /// Goes on copying the files that processes of earlier routers write to. Call this on the loop's thread.
+    /// Continues to copy the files that processes of earlier routers write to. Call this on the loop's thread.
     func followExisting() {
         files?.assumeIsolated { $0.followExisting() }
     }

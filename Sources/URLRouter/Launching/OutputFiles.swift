@@ -136,7 +136,7 @@ actor OutputFiles {
     }
 }
 
-/// Returns whether a string is the identifier of a handler or an application, so that a file may be called after it.
+/// Returns whether a string is the identifier of a handler or an application, so that a file may be named after it.
 private func isIdentifier(_ text: String) -> Bool {
     if DesktopFileID(rawValue: text) != nil { return true }
     do throws(BundleIdentifier.ParseError) {

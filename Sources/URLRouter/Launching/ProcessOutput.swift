@@ -8,7 +8,7 @@ internal import UserFiles
 enum ProcessOutput: Hashable, Sendable {
     /// The journal, under an identifier.
     case journal(identifier: String)
-    /// A file, from a number of bytes on. The bytes before may come from another process.
+    /// A file, from a byte offset on. The bytes before it may come from another process.
     case file(String, start: Int64)
     /// Nowhere: the output is lost.
     case nowhere
@@ -43,7 +43,7 @@ enum ProcessOutput: Hashable, Sendable {
 private typealias Line = Substring.UnicodeScalarView
 
 /// Number of bytes at the end of a file in which a line is looked for. It is enough for a line that quotes the longest
-/// URL, and for the backtrace of some threads.
+/// URL, and for the backtrace of a few threads.
 private let searchedBytes = 1 << 17
 
 /// Returns a line of a file, cut to 300 bytes, with misleading characters escaped; nil if there is none.

@@ -8,7 +8,7 @@ internal import UserFiles
 /// Each record is a file named after the handler's identifier. It holds the number and the start time of one process,
 /// so that another process with the same number is not mistaken for it, and then the open background tasks, with the
 /// process that began them. The records are in `$XDG_RUNTIME_DIR`, which is in memory, or else in the directory of the user's state.
-/// Because the latter outlives the system's processes, each record also says in which run of the system it was made.
+/// Because the latter outlives the system's processes, each record also says during which boot of the system it was made.
 ///
 /// If a record is missing or damaged, the handler only loses its identity when the router is started again. If the
 /// directory is a link, or if other users may write to it, it is not used.
@@ -47,7 +47,7 @@ struct ProcessRecords: Sendable {
 
     /// Records the open background tasks of a handler, instead of its earlier ones.
     ///
-    /// - Parameter owner: the process that has begun the tasks. It may be one other than the started process, which then stays on
+    /// - Parameter owner: the process that has begun the tasks. It may differ from the started process, which then stays on
     ///   record: the child of a script, or a process inside a sandbox.
     func put(_ tasks: [UInt32: String], of id: BundleIdentifier, _ owner: ProcessIdentity) {
         let started = reading { (directory) throws(FileError) in record(of: id, in: directory)?.running(bootID) } ?? nil
@@ -137,10 +137,10 @@ struct ProcessRecords: Sendable {
         }
     }
 
-    /// The contents of a file: a line with the processes, and then each task with a zero byte behind its name.
+    /// The contents of a file: a line with the processes, and then each task with a zero byte after its name.
     private struct Record {
         let process: ProcessIdentity
-        /// Identifies the run of the system in which the process was started.
+        /// Identifies the boot of the system during which the process was started.
         let bootID: String
         /// The process that has begun the tasks; nil without tasks.
         var owner: ProcessIdentity?
@@ -190,7 +190,7 @@ struct ProcessRecords: Sendable {
             return Array(line.utf8) + tasks.sorted { $0.key < $1.key }.flatMap { Array("\($0.key) \($0.value)\0".utf8) }
         }
 
-        /// Returns whether the process was started in this run of the system.
+        /// Returns whether the process was started since the system was booted.
         func isCurrent(_ bootID: String) -> Bool { self.bootID == bootID }
 
         /// Returns the recorded process if it is running.

@@ -6,7 +6,7 @@ internal import OpenURLBus
 internal import RFC1808
 internal import Reactor
 
-/// Puts each process that the router starts into a systemd scope of its own, if the session has systemd's manager.
+/// Puts each process that the router starts into its own systemd scope, if the session has systemd's manager.
 ///
 /// A handler's resources can then be counted, limited and freed apart from those of the router and of other handlers,
 /// as for the applications that the desktop starts. No launch waits for this: a process runs in the router's own unit
@@ -19,7 +19,7 @@ actor ProcessScopes {
     private let timeout: Duration
     private var hasFailed = false
 
-    /// - Parameter timeout: the time limit of the manager's answer.
+    /// - Parameter timeout: the time limit for the manager's answer.
     init(_ connection: Connection, log: Logger, timeout: Duration = .seconds(5)) {
         self.connection = connection
         self.log = log
@@ -38,7 +38,10 @@ actor ProcessScopes {
             let isGone = kill(pid, 0) != 0 && errno == ESRCH
             guard !hasFailed, !isGone else { return }
             hasFailed = true
-            log.warning("systemd gave it no scope (reported only once): \(error)", metadata: ["handler": "\(id)"])
+            log.warning(
+                "systemd did not give it a scope (reported only once): \(error)",
+                metadata: ["handler": "\(id)"]
+            )
         }
     }
 }

@@ -7,7 +7,7 @@ internal import SystemPackage
 internal import UserFiles
 
 /// The file of a program. Don't call these functions on the event loop, because each of them may wait for a file system
-/// for any time.
+/// for any length of time.
 enum ProgramFile {
     /// Returns the path of a handler's program.
     static func path(of program: Handler.Program, _ environment: [String: String]) throws(Errno) -> String {

@@ -27,7 +27,8 @@ struct ProgramStart: Sendable {
         let pid: CInt
         /// State of the program's file before the start.
         let version: FileVersion?
-        /// A fault of the file that the kernel did not mind, such as an interpreter that `env` does not find.
+        /// A fault of the file that did not keep the kernel from starting it, such as an interpreter that `env` does
+        /// not find.
         let fault: ProgramFault?
     }
 
@@ -39,7 +40,7 @@ struct ProgramStart: Sendable {
         case noTerminal
         /// Another user can change the program. The text has the path, the reason, and the command that corrects it.
         case untrusted(String)
-        /// The file system did not give the program's file within this time limit.
+        /// The file system did not provide the program's file within this time limit.
         case tooSlow(Duration)
         /// Too many programs are being started: this number.
         case tooMany(Int)
@@ -65,7 +66,7 @@ struct ProgramStart: Sendable {
         }
     }
 
-    /// Starts the program. This may wait for a file system for any time.
+    /// Starts the program. This may wait for a file system for any length of time.
     func start() -> Result<Started, Failure> {
         do throws(Failure) {
             let terminal = runsInTerminal ? try terminal : []

@@ -4,8 +4,8 @@ internal import Reactor
 
 /// Processes that the router has started and watches.
 ///
-/// When the thread of a start reports the new process, this has already begun to run. If it calls the router before
-/// that, the call waits until the router knows the process.
+/// When the thread of a start reports the new process, the process has already begun to run. If it calls the router
+/// before that, the call waits until the router knows the process.
 final class StartedChildren: Sendable {
     private struct State {
         /// Number of starts whose process is not watched yet.

@@ -19,7 +19,7 @@ final class HandlerLifecycle {
     /// When a caller last asked to relieve memory.
     private var lastRelief: ContinuousClock.Instant?
 
-    /// - Parameter deliveries: the URLs for later; nil if there is no place to store them.
+    /// - Parameter deliveries: the URLs to deliver later; nil if there is no place to store them.
     init(
         _ handlers: KnownHandlers,
         _ sessions: HandlerSessions,
@@ -88,7 +88,7 @@ final class HandlerLifecycle {
     ///
     /// - Parameters:
     ///   - request: the name of the URL's request; empty for the latest one.
-    ///   - tokens: options with the tokens of the focus.
+    ///   - tokens: options with the focus tokens.
     /// - Throws: `notAllowed` if the caller is not the handler in the foreground, or if no handler has sent the URL.
     func returnToSource(of request: String, _ tokens: OpenOptions, caller: BusName?) throws(OpenURLError) {
         let session = try callingSession(caller)
@@ -101,7 +101,7 @@ final class HandlerLifecycle {
         bringBack(source, tokens)
     }
 
-    /// Brings a handler to the foreground, in a task, because it may be waiting for the one that leads back to it.
+    /// Brings a handler to the foreground, in a task, because it may be waiting for the handler that returns to it.
     private func bringBack(_ handler: Handler, _ tokens: OpenOptions = OpenOptions()) {
         guard handler.kind == .native else { return }
         let session = sessions.obtain(for: handler)

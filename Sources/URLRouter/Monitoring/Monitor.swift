@@ -27,7 +27,7 @@ final class Monitor {
     private var ends: [ObservedRequest] = []
     /// Size of the URLs in ``ends``, in bytes.
     private var endBytes = 0
-    /// Number of requests that are missing in the log, because the disk is too slow for them.
+    /// Number of requests that are missing from the log, because the disk is too slow for them.
     private(set) var lost = 0
     private var isStoring = false
     private let reportTimer: RestartableTimer
@@ -60,7 +60,7 @@ final class Monitor {
 
     // MARK: Requests
 
-    /// Begins to collect the facts about a request; nil if nobody wants to know them.
+    /// Begins to collect the facts about a request; nil if nothing needs them.
     func observe(
         _ kind: MonitorEntry.Kind,
         _ url: String?,
@@ -146,7 +146,7 @@ final class Monitor {
 
     // MARK: Subscribers
 
-    /// Adds a subscriber, or changes its options. Returns when the end of its connection will be noticed.
+    /// Adds a subscriber, or changes its options. Once this has returned, the end of its connection will be noticed.
     ///
     /// - Throws: `limitsExceeded`.
     func subscribe(_ caller: BusName?, _ wishes: MonitorOptions) async throws(OpenURLError) {

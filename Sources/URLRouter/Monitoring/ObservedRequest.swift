@@ -72,7 +72,7 @@ struct ObservedRequest: Sendable {
         entry.decision = verdict.map { .known($0.decision) }
         entry.decisionReason = verdict?.description.prefix(bytes: Self.textBytes)
         entry.trace = trace.map { phase in
-            // If a handler is in another language, it may write anything into the names of its steps.
+            // If a handler is written in another language, it may write anything into the names of its steps.
             if TracePhase.knownNames.contains(phase.name) { return phase }
             let name = secrets.redacting(phase.name.cut(toBytes: Self.searchedBytes)).prefix(bytes: Self.nameBytes)
             return TracePhase(name, microseconds: phase.microseconds, answer: phase.answer)

@@ -9,8 +9,7 @@ internal import UserFiles
 
 /// The log of the requests that have ended: a ring in a file that only its user may read.
 ///
-/// Because writing and reading block, the log has a thread of its own. If the system crashes, the last entries may be
-/// lost.
+/// Because writing and reading block, the log has its own thread. If the system crashes, the last entries may be lost.
 public actor RequestLog {
     /// Environment variable that turns the log off if its value is `off`.
     public static let variable = "OPENURL_LOG"
@@ -47,7 +46,8 @@ public actor RequestLog {
         self.log = log
     }
 
-    /// Adds requests that have ended. Old entries make room for them and, if there are too many, the first ones do.
+    /// Adds requests that have ended. Entries that are too old are removed and, if there are still too many, the first
+    /// ones too.
     ///
     /// - Parameter missing: The number of requests that there was no room for.
     func add(_ requests: [ObservedRequest], missing: Int) {
@@ -153,7 +153,8 @@ public actor RequestLog {
         }
     }
 
-    /// Uses the file. If it is damaged, or of a later version, a new one takes its place, because it is only a log.
+    /// Uses the file. If it is damaged, or comes from a later version, a new one takes its place, because it is only a
+    /// log.
     ///
     /// Throws the reason, worded to follow a colon.
     private func using(_ body: (Database) throws(SQLiteError) -> Void) throws(FileError) {

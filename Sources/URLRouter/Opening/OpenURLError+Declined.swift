@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The sender's errors for URLs that a program declined. They say which words are the program's.
+/// The errors that a sender gets for URLs that a program declined. They show which words are the program's.
 extension OpenURLError {
     /// Creates the error for a program's own words.
     ///

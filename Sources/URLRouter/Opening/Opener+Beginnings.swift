@@ -3,7 +3,7 @@ internal import Logging
 internal import OpenURLBus
 internal import RFC1808
 
-/// Starts URLs on their way: those of calls, of the queue, and of callbacks.
+/// Starts URLs on their way: those from calls, from the queue, and from callbacks.
 extension Opener {
     /// Makes a request out of a caller's URL.
     ///

@@ -5,7 +5,7 @@ internal import SchemeRegistry
 
 /// Does the work within the stages.
 extension Opener {
-    /// Returns the call or the program that waits for a URL; nil if the URL takes its usual way.
+    /// Returns the call or the program that waits for a URL; nil if the URL goes its usual way.
     func waiting(for url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Receiver? {
         let claims: [CallbackClaim]
         switch request.start {

@@ -5,8 +5,8 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// Takes URLs to their receivers: a handler, an application, the store of URLs for later, or a program that waits for
-/// the URL.
+/// Takes URLs to their receivers: a handler, an application, the store of URLs to deliver later, or a program that
+/// waits for the URL.
 ///
 /// It belongs to the router's actor.
 final class Opener {
@@ -19,7 +19,7 @@ final class Opener {
         let handlers: KnownHandlers
         let sessions: HandlerSessions
         let applications: ApplicationOpener
-        /// Deliveries for later; nil if there is no place to store them.
+        /// Later deliveries; nil if there is no place to store them.
         let deliveries: DeliveryScheduler?
         let callbacks: Callbacks
         let calls: WaitingCalls

@@ -6,7 +6,7 @@ enum Receiver {
     case handler(HandlerSession)
     /// An application of the desktop, or a handler's command.
     case application
-    /// Storage for later.
+    /// Storage for a later delivery.
     case store(DeliveryScheduler)
     /// A program that waits for the URL as its callback.
     indirect case claim(CallbackClaim, GenericURL)

@@ -1,7 +1,7 @@
 internal import DBus
 internal import Reactor
 
-/// Asks the user by a notification with actions: `org.freedesktop.Notifications`.
+/// Asks the user with a notification that has actions: `org.freedesktop.Notifications`.
 struct NotifiedPerson: PersonAsking {
     let connection: Connection
     /// Whether the bus may start the service.
@@ -17,7 +17,7 @@ struct NotifiedPerson: PersonAsking {
     private static let close = Method<UInt32, Empty>(interface, "CloseNotification")
     private static let invoked = Signal<Arguments<UInt32, String>>(interface, "ActionInvoked")
     private static let closed = Signal<Arguments<UInt32, UInt32>>(interface, "NotificationClosed")
-    /// Time limit for each call of the service.
+    /// Time limit for each call to the service.
     private static let callTimeout = Duration.seconds(5)
 
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {

@@ -51,7 +51,7 @@ struct PolicyDialog: Sendable {
 
     /// The question in words, without the URL.
     ///
-    /// Programs of the user cannot be told apart safely, so if an answer is remembered, it holds for all of them.
+    /// Programs of the user cannot be told apart safely, so if an answer is remembered, it applies to all of them.
     var text: String {
         let question = "\(sender) wants to open this address with \(handler):"
         let isForAll = isMemorable && key.pattern.source == .callers(.user)
@@ -79,7 +79,7 @@ extension OpenContext.Source {
         case .handler: return "The handler \(name ?? "")"
         case .sandboxed: return name.map { "The sandboxed application \($0)" } ?? "A sandboxed program without a name"
         case .remote: return name.map { "The computer \($0)" } ?? "Another computer"
-        case .user: return executable.map { "The program \(shown($0))" } ?? "A program of yours"
+        case .user: return executable.map { "The program \(shown($0))" } ?? "One of your programs"
         case .unknown, nil: return "A program that has exited"
         }
     }

@@ -9,13 +9,13 @@ struct PolicySnapshot: Sendable {
     /// Number of this reading. If another snapshot has a greater one, this is stale.
     let number: Int
     let rules: PolicyRules
-    /// Problems of the files, a line of text each.
+    /// Problems in the files, a line of text each.
     let problems: [String]
 }
 
 /// Reads and writes the files of the policy and of the remembered answers.
 ///
-/// Because this blocks, the store has a thread of its own.
+/// Because this blocks, the store has its own thread.
 public actor PolicyStore {
     private static let answersName = "answers"
 

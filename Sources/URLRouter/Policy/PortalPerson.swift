@@ -1,6 +1,6 @@
 internal import DBus
 
-/// Asks the user by the dialog of the desktop's portal: `org.freedesktop.impl.portal.Access`.
+/// Asks the user with the dialog of the desktop's portal: `org.freedesktop.impl.portal.Access`.
 struct PortalPerson: PersonAsking {
     let connection: Connection
     let environment: [String: String]
@@ -54,7 +54,7 @@ struct PortalPerson: PersonAsking {
             if response == 0 { return isForLater ? .always : .once }
             return isForLater && response == 1 ? .never : .no
         } catch let error where error == .timedOut || error == .cancelled {
-            // Nothing listens to this dialog any longer, so it must not stay on the screen.
+            // Nothing is waiting for this dialog any longer, so it must not stay on the screen.
             try await connection.send(Self.close, on: RemoteObject(portal.destination, handle), Empty())
             return .late
         }

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Reactor
 internal import SystemPackage
 
-/// Asks the user by a program with a dialog: `zenity` or `kdialog`.
+/// Asks the user with a program that shows a dialog: `zenity` or `kdialog`.
 struct ProgramPerson: PersonAsking {
     let launcher: HandlerLauncher
     let environment: [String: String]

@@ -67,7 +67,7 @@ final class Questions {
             if place.isWithdrawn { return continuation.resume(returning: .withdrawn) }
             place.continuation = continuation
             same.places.append(place)
-            // On the way to this closure, the question may have got its reply. It is then asked again.
+            // The question may have been answered before this closure runs. It is then asked again.
             if same !== current, !waiting.contains(where: { $0 === same }) { waiting.append(same) }
             askNext()
         }
@@ -107,7 +107,7 @@ final class Questions {
         guard current == nil, let next = waiting.popFirst() else { return }
         current = next
         asking = tasks.start {
-            // Meanwhile, an answer may have come that holds for this question, too.
+            // In the meantime, an answer may have arrived that also applies to this question.
             let remembered = next.dialog.isMemorable ? self.permissions.answers[next.dialog.key] : nil
             if let remembered {
                 self.end(next, .reply(remembered.isAllowed ? .once : .no))

@@ -9,8 +9,8 @@ protocol ReplacementView: SessionView {
     var processes: HandlerProcesses { get }
 }
 
-/// Ends a handler's process before a URL if the process has nothing to do and runs an earlier program, so that the URL gets to the
-/// program that a launch starts now.
+/// Ends a handler's process before a URL if the process has nothing to do and runs an earlier program, so that the URL goes to
+/// the program that a launch would start now.
 ///
 /// The program's file is looked at only before a URL that finds the handler in the background. A handler in the foreground is in
 /// use, and keeps its process. The object belongs to the router's actor.
@@ -48,7 +48,7 @@ final class ProcessReplacement {
         gate.close()
         defer { gate.open() }
         let process = session.process
-        // Without the program's file, a launch would fail: the program may be being built.
+        // Without the program's file, a launch would fail: a build of the program may be under way.
         guard let pid = await session.processes.processOfEarlierProgram(),
             await host.launcher.programVersion(of: session.handler) != nil, process === session.process, mayReplace
         else { return }

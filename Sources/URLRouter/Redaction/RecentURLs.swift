@@ -2,16 +2,16 @@ internal import DequeModule
 internal import OpenURLBus
 internal import Reactor
 
-/// URLs that processes got lately. Their secrets are left out of anything that the processes write.
+/// URLs that processes received recently. Their secrets are left out of anything that the processes write.
 ///
-/// There are only a few of them, so if a process writes about an older one, this reveals it.
+/// Only a few are kept, so if a process writes about an older one, its secrets stay visible.
 actor RecentURLs {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let loop: EventLoop
     /// URLs by the names of the processes' files.
     private var urls: [String: [Entry]] = [:]
-    /// Names in ``urls``, with the longest unused one first.
+    /// Names in ``urls``, with the one that has been unused the longest first.
     private var names: Deque<String> = []
 
     /// Limits: the number of names, the number of URLs for each name, and the bytes of these URLs without the latest

@@ -19,7 +19,7 @@ final class OpenCalls {
     ///
     /// - Parameters:
     ///   - bytes: The size of the call's arguments; nil if only the URL counts.
-    ///   - abandon: Makes the calls fail that the request waits for, once a cancelled request need not wait any longer.
+    ///   - abandon: Fails the calls that the request waits for, once a cancelled request need not wait any longer.
     /// - Throws: `OpenURLError`, and `InvalidArgs` if the token is in use.
     func openURL(
         _ url: String,
@@ -37,7 +37,7 @@ final class OpenCalls {
 
     /// Performs `OpenURLs`: opens the URLs in order. If one fails, the rest are still opened, but a cancel stops them.
     ///
-    /// - Throws: `InvalidArgs` if the token is in use, or if several URLs would have one name; `limitsExceeded` if the
+    /// - Throws: `InvalidArgs` if the token is in use, or if several URLs would share one name; `limitsExceeded` if the
     ///   caller's application has too many URLs in such calls.
     func openURLs(
         _ urls: [String],

@@ -1,7 +1,7 @@
 /// Names for the requests whose callers give none.
 ///
-/// Because a handler may remember names for longer than the router runs, each router has names of its own: a counter,
-/// and 64 random bits that are the router's.
+/// Because a handler may remember names for longer than the router runs, each router makes its own names: a counter,
+/// and 64 random bits that identify the router.
 struct RequestNames {
     private let suffix = String(UInt64.random(in: .min ... .max), radix: 16)
     private var last: UInt64 = 0

@@ -5,7 +5,7 @@ internal import OpenURLBus
 /// Each stage of the request says how the request is withdrawn there. This belongs to the router's actor.
 final class Stop {
     let handle: RequestHandle
-    /// Makes the calls fail that the request waits for.
+    /// Fails the calls that the request waits for.
     let abandon: @Sendable () -> Void
 
     init(_ handle: RequestHandle, _ abandon: @escaping @Sendable () -> Void) {

@@ -1,7 +1,7 @@
 /// A dictionary for one message, which has room for a certain number of bytes.
 ///
-/// A registry may be larger than a message. So that this is no error for the whole list, elements that do not fit are
-/// left out and counted.
+/// A registry may be larger than a message. Elements that do not fit are left out and counted, so that the list as a
+/// whole does not fail.
 struct ListedTexts<Value> {
     private(set) var elements: [String: Value] = [:]
     /// Number of elements that did not fit.

@@ -1,8 +1,8 @@
 /// One stay of a handler in the background, and the time that its tasks have.
 ///
 /// It ends when the handler comes to the foreground or is suspended. A URL that arrives in the background brings new
-/// work, and so begins a new stay. A handler brings no new work to itself: if it opens a URL of its own, the stay goes
-/// on, even through the foreground.
+/// work, and so begins a new stay. A handler cannot bring new work to itself: if it opens its own URL, the stay
+/// continues, even through the foreground.
 struct BackgroundStay {
     private var time = BackgroundTime()
     /// Whether the handler was asked in this stay to end its tasks.
@@ -44,8 +44,8 @@ struct BackgroundStay {
 
     /// Returns the time that tasks have left; nil without a limit.
     ///
-    /// In the foreground nothing limits them. Before the stay begins, they have all its time. If the handler has begun
-    /// to exit, it waits for no task.
+    /// In the foreground nothing limits them. Before the stay begins, they have its whole time. If the handler has
+    /// begun to exit, it waits for no task.
     ///
     /// - Parameter limit: the stay's time limit; nil for a handler without a limit.
     func timeLeft(

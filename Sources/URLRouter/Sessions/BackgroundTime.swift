@@ -1,6 +1,6 @@
 /// Time that background tasks have taken during one stay in the background.
 ///
-/// It runs only while a task is open and the handler is in the background, and stands still while the machine sleeps.
+/// It runs only while a task is open and the handler is in the background, and stops while the machine sleeps.
 struct BackgroundTime {
     private var used = Duration.zero
     private var start: SuspendingClock.Instant?

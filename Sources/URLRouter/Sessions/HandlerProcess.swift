@@ -15,7 +15,8 @@ final class HandlerProcess {
     /// The process, or the proxy that hides it; nil until it is known, and after the router has let go of a process
     /// that it did not start.
     var handle: ProcessHandle?
-    /// Identifies the process among all since the system started; nil if it had exited before the router looked.
+    /// Identifies the process among all processes since the system started; nil if it had exited before the router
+    /// looked.
     var identity: ProcessIdentity?
     /// The newest connection of the bus before this router started the process. All connections of the process are
     /// newer. If one is older, it belongs to an earlier process whose number the kernel has used again for this one.
@@ -24,8 +25,8 @@ final class HandlerProcess {
     var output = ProcessOutput.nowhere
     /// When the router first saw the process, in seconds since 1970.
     var since: UInt64?
-    /// The handler and its program's file as they were at the start, with a fault of the file that the kernel did not
-    /// mind; nil if another program or an earlier router started the process.
+    /// The handler and its program's file as they were at the start, with a fault of the file that did not keep the
+    /// kernel from starting it; nil if another program or an earlier router started the process.
     var launched: (handler: Handler, version: FileVersion?, fault: ProgramFault?)?
     /// Names that the process took instead of the handler's, if its launch took too long.
     var otherNames: [BusName] = []
@@ -108,8 +109,8 @@ final class HandlerProcess {
     /// Whether this router started the process.
     var isChild: Bool { handle?.isChild == true }
 
-    /// Whether a router, this one or an earlier one, started the process for the handler, or a program that has started
-    /// it.
+    /// Whether a router, this one or an earlier one, started the process for the handler, or started a program that
+    /// started it.
     var isStartedByRouter: Bool { claim?.isStrong == true }
 
     /// Whether the router may end the process. It may not end the proxy of a sandbox.
@@ -156,7 +157,7 @@ final class HandlerProcess {
 
     /// Kills the process if the router may end it, or else the processes of the session that it descends from.
     ///
-    /// - Returns: false if the router has let go of the process, because this is not the handler's own.
+    /// - Returns: false if the router has let go of the process, because it is not the handler's own.
     func kill() -> Bool {
         isEnded = true
         guard let running else { return true }

@@ -320,8 +320,8 @@ final class HandlerProcesses {
     /// Ends the processes that the handler's process has left behind. If one of them holds its connection to the bus,
     /// the name has an owner that takes no URLs.
     func endDescendants() {
-        // Only processes that the router starts have a process session of their own. For any other process, it belongs
-        // to a person.
+        // Only processes that the router starts have their own process session. That of any other process belongs to a
+        // person.
         guard current.claim == .wasStarted, let leader = current.handle?.pid else { return session.handle(.released) }
         let ended = ProcessSession.end(leader)
         host.log.notice("killed what it left behind", metadata: ["handler": "\(id)", "processes": "\(ended)"])

@@ -73,7 +73,7 @@ extension HandlerSession {
     func turn(of request: OpenRequest) async throws(OpenURLError) -> BusName {
         var isSuspended = false
         let result: Result<BusName, OpenURLError> = await withCheckedContinuation { continuation in
-            // The way to here can lead through the loop's jobs, so the turn may have come in the meantime.
+            // Other jobs of the loop may run before this closure, so the turn may have come in the meantime.
             switch request.turn {
             case .granted(let owner): return continuation.resume(returning: .success(owner))
             case .refused(let error): return continuation.resume(returning: .failure(error))

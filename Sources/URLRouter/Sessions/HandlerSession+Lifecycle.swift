@@ -11,7 +11,7 @@ extension HandlerSession {
     /// Like a URL, the request waits in the handler's queue behind every earlier request.
     ///
     /// - Parameters:
-    ///   - tokens: options with the tokens of the focus.
+    ///   - tokens: options with the focus tokens.
     ///   - observed: the request as others see it; nil if nobody is watching.
     ///   - sender: finds out which handler asks; nil for any other program.
     func activate(
@@ -166,7 +166,7 @@ extension HandlerSession {
 
     /// Warns a running handler that memory is short ("Observe Low-Memory Warnings").
     func warnOfMemory(_ owner: BusName) async {
-        // If the handler has not got to the last warning yet, it needs no other.
+        // If the handler has not got to the last warning yet, it does not need another.
         guard !process.isWarned else { return }
         process.isWarned = true
         defer { if machine.connection == owner { process.isWarned = false } }

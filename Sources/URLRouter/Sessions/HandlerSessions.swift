@@ -99,8 +99,8 @@ final class HandlerSessions {
         }
     }
 
-    /// Notes that a name on the bus has got an owner. If so, a person may have started a handler that nothing has asked
-    /// for yet.
+    /// Notes that a name on the bus now has an owner. A person may have started a handler that nothing has asked for
+    /// yet.
     func nameAppeared(_ name: BusName, in registry: Registry) {
         // If a session watches its name, it learns this by itself.
         guard self[name]?.processes.name.isWatched != true, let handler = registry.handler(named: name.rawValue),
@@ -127,7 +127,7 @@ final class HandlerSessions {
             }
         }
         await withCheckedContinuation { continuation in
-            // The way to here can lead through the loop's jobs, so the answers may have come in the meantime.
+            // Other jobs of the loop may run before this closure, so the answers may have come in the meantime.
             if left == 0 { continuation.resume() } else { waiter = continuation }
         }
     }
@@ -149,7 +149,7 @@ final class HandlerSessions {
             if UInt32(exactly: running.pid) == process.pid { return session.process.identity == process }
             let found = leader ?? pid_t(exactly: process.pid).map(getsid) ?? -1
             leader = found
-            // Each process that the router starts has a process session of its own, so no handler is in the router's.
+            // Each process that the router starts has its own process session, so no handler is in the router's.
             return found > 0 && found == getsid(running.pid) && found != getsid(0)
         }
         // By now, the number may belong to another process.
@@ -170,7 +170,7 @@ final class HandlerSessions {
         guard let caller, let session = session(ofConnection: caller),
             let found = session.requests.inHand(named: request)
         else {
-            throw OpenURLError(.notAllowed, "the caller has no request of this name")
+            throw OpenURLError(.notAllowed, "the caller has no request with this name")
         }
         session.report(report, on: found)
     }

@@ -249,7 +249,7 @@ extension HandlerStateMachine {
         case (.lostProcess(let exit), nil):
             state = .notRunning
             return [.failLaunch(.processEnded(exit))]
-        // The name has got an owner since the bus was asked.
+        // The name has gained an owner since the bus was asked.
         case (.notRunning, _), (.starting, _), (.running, _), (.suspending, _), (.suspended, _), (.waking, _),
             (.ending, _):
             return []

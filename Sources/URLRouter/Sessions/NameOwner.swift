@@ -14,7 +14,8 @@ final class NameOwner {
     private var reported: BusName?
     /// Whether the bus has reported the owner, and reports every change, so that a launch need not ask.
     private var isKnown = false
-    /// Number of changes. A task that has asked the bus about an owner can tell by it whether the answer may be stale.
+    /// Number of changes. A task that has asked the bus about an owner can tell from it whether the answer may be
+    /// stale.
     private(set) var changes = 0
 
     init(_ id: BusName, _ host: SessionHost) {
@@ -30,8 +31,8 @@ final class NameOwner {
     ///
     /// - Parameter isForLaunch: whether the owner is looked for in order to launch the handler; called once the bus
     ///   watches the name. For a launch, it is enough to know the changes that the bus has reported: its answer would
-    ///   come behind all calls that have arrived in the meantime, and would be no newer. But if a process has exited,
-    ///   it may have just lost the name to another one, and only an answer says this for certain.
+    ///   come after all calls that have arrived in the meantime, and would be no newer. But if a process has exited, it
+    ///   may have just lost the name to another one, and only an answer says this for certain.
     func current(isForLaunch: () -> Bool) async throws(CallError) -> BusName? {
         if watch == nil {
             let (id, changed) = (id, changed)

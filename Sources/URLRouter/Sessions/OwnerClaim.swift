@@ -27,7 +27,7 @@ struct OwnerCandidate {
     let owner: BusName
     /// The process of the connection; nil if the bus does not report it.
     let pid: UInt32?
-    /// The process that speaks over the connection; nil if a proxy hides it.
+    /// The process that uses the connection; nil if a proxy hides it.
     var handler: UInt32?
     /// Nil for a stranger.
     let claim: OwnerClaim?

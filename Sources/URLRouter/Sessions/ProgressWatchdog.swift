@@ -15,8 +15,8 @@ protocol WatchdogView: SessionView {
 /// Notices if a delegate method of a running handler does not return.
 ///
 /// Each method on the way to the foreground or to the background may take the transition time limit, and those of the
-/// launch have a limit of their own. `open` may use its whole time limit. After that, the handler still counts as
-/// healthy if its main actor answers, because a method that waits for something is slow but does not hang.
+/// launch have their own limit. `open` may use its whole time limit. After that, the handler still counts as healthy if
+/// its main actor answers, because a method that waits for something is slow but does not hang.
 ///
 /// This watchdog belongs to the router's actor.
 final class ProgressWatchdog {
@@ -126,7 +126,7 @@ final class ProgressWatchdog {
             }
             hangs(owner, "\(id) has not answered for \(Duration.seconds(silence.components.seconds).inWords)")
         case .failure(let error):
-            // Either the handler is in another language and answers this way, or the process is about to exit.
+            // Either the handler is written in another language and answers this way, or the process is about to exit.
             log.debug("\(id) did not report its progress: \(error)")
             judgeTransition(of: owner)
         }
@@ -203,7 +203,7 @@ final class ProgressWatchdog {
             guard HandlerInterface.launchPhases.union(HandlerInterface.transitionPhases).contains(phase) else {
                 return method
             }
-            // It is a word of the contract, so it holds nothing secret.
+            // It is a word from the contract, so it contains nothing secret.
             return QuotingText(stringLiteral: phase)
         } catch {
             log.debug("\(id) did not report its progress: \(error)")

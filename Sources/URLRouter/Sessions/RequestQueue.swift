@@ -98,7 +98,7 @@ struct RequestQueue {
     private var next: Int? {
         guard let first = waiting.first else { return nil }
         if grantedOfMany < manyInHand || !isOneOfMany(first.account) { return 0 }
-        // One application may have thousands of requests, so don't look through them for nothing.
+        // One application may have thousands of requests, so don't look through them needlessly.
         guard shares.contains(where: { $1 <= many }) else { return nil }
         return waiting.firstIndex { !isOneOfMany($0.account) }
     }

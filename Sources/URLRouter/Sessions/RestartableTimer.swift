@@ -8,7 +8,7 @@ final class RestartableTimer {
     private let awake: () -> SuspendingClock.Instant
     private var id: TimerID?
 
-    /// - Parameter awake: a clock that stands still while the machine sleeps; tests use their own.
+    /// - Parameter awake: a clock that stops while the machine sleeps; tests use their own.
     init(on loop: EventLoop, awake: @escaping () -> SuspendingClock.Instant = { .now }) {
         self.loop = loop
         self.awake = awake
@@ -28,7 +28,7 @@ final class RestartableTimer {
 
     /// Sets the deadline to a time from now.
     ///
-    /// This time stands still while the machine sleeps, because a process that was asleep as well has not used it.
+    /// This time stops while the machine sleeps, because a process that was asleep as well has not used it.
     func start(in time: Duration, _ body: @escaping () -> Void) {
         let deadline = awake() + time
         start(at: .now + time) { [self] in

@@ -23,8 +23,8 @@ struct ReturnPaths: Hashable {
 
     /// Takes the way back to the sender of a request or, if the name is empty, of the latest request.
     ///
-    /// This also removes the ways back of later requests, because the user leaves the process past them, but keeps
-    /// those of earlier ones.
+    /// This also removes the ways back of later requests, because the user goes back past them, but keeps those of
+    /// earlier ones.
     mutating func take(_ request: String) -> String? {
         guard let index = request.isEmpty ? paths.indices.last : paths.firstIndex(where: { $0.request == request })
         else { return nil }

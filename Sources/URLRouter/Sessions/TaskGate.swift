@@ -20,7 +20,7 @@ final class TaskGate {
     func wait() async {
         guard isClosed else { return }
         await withCheckedContinuation { continuation in
-            // The way to here can lead through the loop's jobs, so the gate may be open by now.
+            // Other jobs of the loop may run before this closure, so the gate may be open by now.
             if waiting == nil { continuation.resume() } else { waiting?.append(continuation) }
         }
     }

@@ -67,7 +67,7 @@ final class TemporaryHandlers {
         if let registration = registrations.removeValue(forKey: id) { shares.remove(1, from: registration.account) }
     }
 
-    /// Removes the registrations of handlers that files declare by now.
+    /// Removes the registrations of handlers that files now declare.
     func forgetRegistrations(of handlers: [Handler]) {
         guard !registrations.isEmpty else { return }
         for handler in handlers { unregister(handler.id) }

@@ -64,7 +64,7 @@ final class TemporaryRegistrations {
     /// Claims schemes for a program that the caller runs.
     ///
     /// - Parameters:
-    ///   - handler: The description of the handler that the program is.
+    ///   - handler: The description of the handler that the program runs as.
     ///   - program: The program.
     /// - Throws: `alreadyClaimed`, `limitsExceeded`, `notAllowed`.
     func claim(
@@ -118,7 +118,7 @@ final class TemporaryRegistrations {
         guard Callbacks.isClaimable(scheme, []) else {
             throw OpenURLError(.notAllowed, "no program can claim the scheme \(scheme):")
         }
-        // If a running program has the scheme, that is an error of its own. The handler's own program already has the
+        // If a running program has the scheme, that is a separate error. The handler's own program already has the
         // scheme; another one needs the rule, even if it takes the handler's name.
         let isHandler = registry.handler(named: id.rawValue)?.program == program
         let own = [isHandler ? id.rawValue : nil, registry.runningClaimant(of: scheme)?.id.rawValue]

@@ -63,8 +63,8 @@ struct CallbackClaims {
     /// Returns the claim that a URL belongs to; nil if every claim on it has ended.
     ///
     /// - Parameter matching: the claims on the URL whose receivers may get it.
-    /// - Throws: `notAllowed` if a URL fits a pattern, but does not bring the state, or comes from a program other than
-    ///   the claim accepts.
+    /// - Throws: `notAllowed` if a URL fits a pattern, but does not bring the state, or comes from a program that the
+    ///   claim does not accept.
     func claim(
         for url: GenericURL,
         from source: OpenContext.Source,

@@ -41,7 +41,7 @@ extension CallerClass {
     fileprivate var words: String {
         switch self {
         case .handler: "a handler"
-        case .user: "a program of the user"
+        case .user: "one of the user's programs"
         case .sandboxed: "a program in a sandbox"
         case .remote: "a program on another host"
         case .unknown: "an unknown program"

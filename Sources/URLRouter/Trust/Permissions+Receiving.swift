@@ -8,8 +8,8 @@ internal import SchemeRegistry
 extension Permissions {
     /// Checks that a program may get URLs. It may if they would go to the program itself, or to nobody.
     ///
-    /// A rule that allows URLs says who may open them, but not who may get them. Only for the user's programs, which
-    /// could choose themselves with `openurl default`, a rule for their class and the scheme is enough.
+    /// A rule that allows URLs says who may open them, but not who may get them. A rule for the class and the scheme is
+    /// enough only for the user's programs, which could choose themselves with `openurl default`.
     ///
     /// - Parameters:
     ///   - url: the scheme and the host of the URLs.

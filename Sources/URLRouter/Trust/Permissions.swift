@@ -248,7 +248,7 @@ final class Permissions {
     private static var now: UInt64 { UInt64(clamping: time(nil)) }
 }
 
-/// Permissions for single URLs that callers have got but not used yet. Only the newest are kept.
+/// Permissions for single URLs that callers have received but not used yet. Only the newest are kept.
 private struct GivenPermissions {
     private struct Permission {
         let text: String

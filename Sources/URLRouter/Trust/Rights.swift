@@ -17,7 +17,7 @@ package enum Right: String, Sendable, Hashable {
 
 /// Rights of each class of callers, by method. If a method has no entry, it may not be called.
 ///
-/// They stand only in this table: the check before each method uses it, and `Documentation/Rights.md` is made from it.
+/// This table is their only place: the check before each method uses it, and `Documentation/Rights.md` is made from it.
 package struct Rights: Sendable, Hashable {
     package let user: Right
     package let handler: Right
