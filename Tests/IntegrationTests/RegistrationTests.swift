@@ -201,7 +201,7 @@ import Testing
         let reason = "is org.openurl.system.browser, but org.openurl.* belongs to the system"
         #expect(
             refusal.hasPrefix("\(impostor):")
-                && refusal.hasSuffix(": CFBundleIdentifier: \(reason); choose a name below a domain of your own"),
+                && refusal.hasSuffix(": CFBundleIdentifier: \(reason); choose a name below a domain that you own"),
             "\(refusal)"
         )
     }

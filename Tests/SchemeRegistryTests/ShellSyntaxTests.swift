@@ -58,7 +58,7 @@ import UserFiles
 
     @Test(arguments: [["true"], ["echo", "hello"], ["echo", "%%u"]])
     func commandWithoutTheURLIsAWarning(_ words: [String]) {
-        let reason = "has neither %u nor %f, so its program never gets the URL; add %u as a string of its own"
+        let reason = "has neither %u nor %f, so its program never gets the URL; add %u as a separate string"
         #expect(command(words) == ["OUCommand: \(reason)"])
     }
 
@@ -70,7 +70,7 @@ import UserFiles
         (["/bin/%u", "x"], "has '/bin/%u' in place of its program; "),
         (
             ["xdg-open %u"],
-            "has the whole command in its first string, 'xdg-open %u'; write each word as a string of its own"
+            "has the whole command in its first string, 'xdg-open %u'; write each word as a separate string"
         ),
     ])
     func programWithACodeIsExplained(_ words: [String], _ reason: String) {

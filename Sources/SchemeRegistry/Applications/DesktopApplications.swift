@@ -8,7 +8,7 @@ public import UserFiles
 public struct DesktopApplications: Sendable {
     /// The applications by their ids, each once.
     public let all: [DesktopEntry]
-    /// Problems of the desktop's files.
+    /// Problems in the desktop's files.
     public let diagnostics: [Diagnostic]
 
     let entries: DesktopEntries
@@ -87,7 +87,7 @@ public struct DesktopApplications: Sendable {
     ///
     /// - Parameters:
     ///   - type: the type in lower case. For a scheme, the type that stands for the scheme.
-    ///   - handlers: the handlers that claim the type. If a handler has no entry of its own, it has no place.
+    ///   - handlers: the handlers that claim the type. If a handler does not have its own entry, it has no place.
     func places(for type: String, with handlers: [Handler]) -> [DesktopPlace] {
         var holders: [DesktopFileID: Claimant] = [:]
         var claims = entries.claims(of: type)

@@ -10,7 +10,7 @@ public struct BundleResources: Sendable, Hashable {
     public private(set) var name: String?
     /// Name of an icon in the desktop's theme, or path of an image.
     public private(set) var icon: String?
-    /// Problems of the files of localised strings.
+    /// Problems in the files of localised strings.
     public private(set) var diagnostics: [Diagnostic] = []
 
     private let directory: String
@@ -93,7 +93,7 @@ public struct BundleResources: Sendable, Hashable {
         [strings["CFBundleDisplayName"], strings["CFBundleName"]].compactMap { $0 }.first(where: isName)
     }
 
-    /// Whether a string is fit to stand for something in a list that a person reads.
+    /// Whether a string is suitable as a name in a list that a person reads.
     private static func isName(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= maximumNameLength && !text.unicodeScalars.contains(where: isControl)
     }

@@ -24,7 +24,7 @@ struct CachedManifest: Sendable, Hashable {
         return unsafe withUnsafeBytes(of: checksum.littleEndian, Array.init) + body.bytes
     }
 
-    /// Reads bytes from ``encoded(path:writer:)``; nil for any others.
+    /// Reads bytes from ``encoded(path:writer:)``; nil for any other bytes.
     init?(bytes: UnsafeRawBufferPointer, path: String, writer: String) {
         let size = MemoryLayout<UInt64>.size
         guard bytes.count >= size else { return nil }

@@ -13,7 +13,7 @@ public struct ManifestCacheError: Error, Sendable, Hashable, CustomStringConvert
 
 /// A file that keeps the contents of the manifests, so that a start reads only the ones that changed.
 ///
-/// It only saves time: the truth is in the manifests. A row counts only for the version of the file that it was made
+/// It only saves time: the manifests are what counts. A row counts only for the version of the file that it was made
 /// from, and only if its checksum is right. A damaged cache is replaced, but any other file that cannot be used is left
 /// as it is.
 public struct ManifestCache: Sendable {

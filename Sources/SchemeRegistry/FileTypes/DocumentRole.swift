@@ -1,6 +1,6 @@
 internal import UserFiles
 
-/// The use that a handler makes of a kind of file (`CFBundleTypeRole`).
+/// The way in which a handler uses a kind of file (`CFBundleTypeRole`).
 public enum DocumentRole: String, Sendable, Hashable, CaseIterable {
     /// Shows and changes the files.
     case editor = "Editor"

@@ -2,7 +2,7 @@ internal import UserFiles
 
 /// The end of a file's name after a dot, such as `todo` or `tar.gz`, without the dot.
 ///
-/// Extensions are compared without the case of ASCII letters.
+/// Extensions are compared without regard to the case of ASCII letters.
 public struct FilenameExtension: Sendable, Hashable, CustomStringConvertible {
     /// The extension; its ASCII letters are in lower case.
     public let rawValue: String

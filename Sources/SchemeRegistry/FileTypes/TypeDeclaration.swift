@@ -1,6 +1,6 @@
 public import Desktop
 
-/// An entry of `UTExportedTypeDeclarations` or `UTImportedTypeDeclarations`: a type that the manifest explains.
+/// An entry of `UTExportedTypeDeclarations` or `UTImportedTypeDeclarations`: a type that the manifest describes.
 public struct TypeDeclaration: Sendable, Hashable {
     /// `UTTypeIdentifier`: the type.
     public var identifier: TypeIdentifier

@@ -80,7 +80,7 @@ extension HandlerManifest {
         return claims
     }
 
-    /// The problem of a manifest with too many claims on files; nil if it is within the limits.
+    /// The problem with a manifest that has too many claims on files; nil if it is within the limits.
     var fileClaimProblem: ManifestProblem? {
         let bytes = fileClaims.reduce(0) { $0 + $1.key.description.utf8.count }
         guard fileClaims.count > Self.maximumFileClaims || bytes > Self.maximumFileClaimBytes else { return nil }

@@ -28,7 +28,7 @@ struct DirectoryContents: Sendable, Hashable {
     /// All handlers that the directory declares.
     var handlers: [Handler] { entries.compactMap(\.handler) }
 
-    /// Problems of the directory and its entries.
+    /// Problems with the directory and its entries.
     var diagnostics: [Diagnostic] { problems + entries.flatMap(\.diagnostics) }
 
     /// Manifests with errors, by the schemes that they claim or claimed before.
@@ -98,7 +98,7 @@ struct DirectoryContents: Sendable, Hashable {
         Diagnostic(severity: .error, file: file, reason: "is on a file system that is not responding")
     }
 
-    /// Reads every entry again that declares, or may declare, the handler with an id.
+    /// Rereads every entry that declares, or may declare, the handler with an id.
     ///
     /// - Parameter manifests: known manifests by the names of their entries, which are not read again.
     /// - Returns: the handlers that the entries declared before and the ones that they declare now; `nil` if nothing

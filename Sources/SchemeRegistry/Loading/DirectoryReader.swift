@@ -1,5 +1,4 @@
-/// Reads registry directories. If an entry leads to a file system that is not responding, the others are read all the
-/// same.
+/// Reads registry directories. If an entry leads to a file system that is not responding, the others are still read.
 final class DirectoryReader: Sendable {
     private let reader = PatientReader()
 

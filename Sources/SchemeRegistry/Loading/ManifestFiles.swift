@@ -55,7 +55,8 @@ struct ManifestFiles: Sendable {
         if let cached = cached[path], cached.version == version { return cached.reading }
         readCount += 1
         let reading = ManifestReading(bytes: try contents(ofFile: path, limit: Self.sizeLimit))
-        // Keep a reading only if the file did not change meanwhile, and if every later change gives another version.
+        // Keep a reading only if the file did not change meanwhile, and if every later change results in a different
+        // version.
         let isOneVersion = FileVersion(try status(of: path, followingLinks: false)) == version
         let isCertain = isOneVersion && version.isSettled(at: now)
         cached[path] = isCertain ? CachedManifest(version: version, reading: reading) : nil

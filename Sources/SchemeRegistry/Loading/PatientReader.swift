@@ -1,7 +1,7 @@
 internal import Reactor
 internal import SystemPackage
 
-/// Reads files in threads of their own, because a path may lead to a file system that is not responding, and the caller
+/// Reads files in separate threads, because a path may lead to a file system that is not responding, and the caller
 /// must not hang.
 final class PatientReader: Sendable {
     /// One thread that reads.

@@ -40,7 +40,8 @@ struct RegistryEntry {
         return status.st_mode & S_IFMT == S_IFREG ? (FileVersion(status), directory.path(of: path)) : nil
     }
 
-    /// Reads the handler that the entry declares, with warnings about everything that the manifest asks for in vain.
+    /// Reads the handler that the entry declares, with warnings about everything that the manifest asks for but does
+    /// not get.
     ///
     /// - Parameters:
     ///   - name: the entry's name in a registry directory. For a bare manifest, it must be the handler's id with
@@ -69,7 +70,7 @@ struct RegistryEntry {
             let sibling = "\(parentDirectory(of: path))/\(right)"
             let fact =
                 UserFiles.isLink(sibling) || isRegularFile(sibling)
-                ? "which \(right) declares already; remove one of the two" : "so the file has to be called \(right)"
+                ? "which \(right) already declares; remove one of the two" : "so the file has to be called \(right)"
             throw invalid(key: "CFBundleIdentifier", "is \(manifest.identifier), \(fact)")
         }
         let handler = Handler(
@@ -143,7 +144,7 @@ struct RegistryEntry {
         let key = "CFBundleIdentifier"
         let id = handler.id.rawValue
         if handler.scope == .user, let prefix = BundleIdentifier.systemPrefixes.first(where: { id.hasPrefix($0) }) {
-            let advice = "choose a name below a domain of your own"
+            let advice = "choose a name below a domain that you own"
             throw invalid(key: key, "is \(id), but \(prefix)* belongs to the system; \(advice)")
         }
         guard let service = services[id], !service.isOwn(of: handler) else { return }
@@ -183,7 +184,7 @@ struct RegistryEntry {
             return try resolvedPath("\(bundle)/\(HandlerForm.bundleManifest)")
         } catch {
             guard error.isAbsence else { throw error }
-            // A bundle of macOS has it here.
+            // A macOS bundle has it here.
             let isInContents = isRegularFile("\(bundle)/Contents/\(HandlerForm.bundleManifest)")
             throw FileError(
                 isInContents

@@ -103,7 +103,8 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
 
 /// A scheme for which several handlers claim the same URLs. Each one is reported.
 ///
-/// It is no conflict if several fixed handlers have the same scheme, because the system divides it among them by host.
+/// It is not a conflict if several fixed handlers have the same scheme, because the system divides it among them by
+/// host.
 public struct Conflict: Sendable, Hashable {
     /// The scheme.
     public let scheme: Scheme

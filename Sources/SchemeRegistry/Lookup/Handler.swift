@@ -126,7 +126,7 @@ public struct Handler: Sendable, Hashable {
     public var exitsOnSuspend: Bool { declaration.manifest.exitsOnSuspend }
     /// Whether the router opens the callbacks of x-callback-url for the handler.
     public var answersCallbacks: Bool { declaration.manifest.answersCallbacks }
-    /// Whether the handler's process stays when its program has been built anew.
+    /// Whether the handler's process stays when its program has been rebuilt.
     public var keepsOldProgram: Bool { declaration.manifest.keepsOldProgram }
     /// Whether the router asks the user before each URL.
     public var asks: Bool { declaration.manifest.asks }
@@ -220,7 +220,7 @@ private final class Declaration: Sendable, Hashable {
 }
 
 extension Handler {
-    /// Returns the rule that decides between two handlers which claim the same URL; `nil` if both have the same id.
+    /// Returns the rule that decides between two handlers that claim the same URL; `nil` if both have the same id.
     ///
     /// It checks the rules in the order of their precedence. ``WinningRule/host`` comes between the first two but is
     /// left out, because only a URL can decide it.

@@ -12,7 +12,7 @@ extension Registry {
     ///
     /// The desktop does not know about the handlers' hosts. So the handlers share out their places among themselves: by
     /// the longest matching host, then by the associations that a file adds, the precedence of their directories, the
-    /// date of their registration, and their ids. If a handler has no entry of its own, it comes last.
+    /// date of their registration, and their ids. If a handler does not have its own entry, it comes last.
     public func winner(for scheme: Scheme, host: String?) -> Claimant? {
         if let handler = runningClaimant(of: scheme) { return .handler(handler) }
         guard applications.concern(scheme) else { return handler(for: scheme, host: host).map(Claimant.handler) }

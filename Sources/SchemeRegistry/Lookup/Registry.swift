@@ -75,8 +75,8 @@ public struct Registry: Sendable {
         return index.update(handlers)
     }
 
-    /// Adds a handler if no other handler and no fixed scheme has anything to do with it. This takes time in proportion
-    /// to the number of its schemes, and of the handlers behind it.
+    /// Adds a handler if it affects no other handler and no fixed scheme. This takes time in proportion to the number
+    /// of its schemes, and of the handlers after it.
     ///
     /// - Returns: whether the handler was added; otherwise ``update(handlers:diagnostics:)`` adds it.
     mutating func insert(_ handler: Handler) -> Bool {
@@ -110,7 +110,7 @@ public struct Registry: Sendable {
         claimed.isEmpty ? nil : claimed[scheme].flatMap { index[$0] }
     }
 
-    /// Returns the handler with an id; `nil` if the text is not an id, or nothing has it.
+    /// Returns the handler with an id; `nil` if the text is not an id, or no handler has it.
     public func handler(named text: String) -> Handler? {
         do throws(BundleIdentifier.ParseError) {
             return index[try BundleIdentifier(text)]
@@ -173,7 +173,8 @@ public struct Registry: Sendable {
 
     /// Warns about the hosts whose URLs a handler has taken from other claimants since an earlier registry.
     ///
-    /// By the rules, a claim on certain hosts beats a claim on all hosts, unless the user has chosen a default.
+    /// According to the rules, a claim on certain hosts beats a claim on all hosts, unless the user has chosen a
+    /// default.
     package func hosts(takenBy handler: Handler, from earlier: Registry) -> [Diagnostic] {
         var warnings: [Diagnostic] = []
         for (type, claim) in handler.claims.enumerated() {

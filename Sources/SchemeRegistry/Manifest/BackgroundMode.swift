@@ -21,8 +21,8 @@ public enum BackgroundMode: String, Sendable, Hashable, CaseIterable {
 
     /// Whether a handler with this mode is not suspended.
     ///
-    /// By the guide, an app keeps running while it plays sound or manages the sockets of its calls. The other modes do
-    /// not prevent suspension: they wake an app for news. There is no such news here, so they have no effect.
+    /// According to the guide, an app keeps running while it plays sound or manages the sockets of its calls. The other
+    /// modes do not prevent suspension: they wake an app for news. There is no such news here, so they have no effect.
     public var preventsSuspension: Bool {
         switch self {
         case .audio, .voip: true

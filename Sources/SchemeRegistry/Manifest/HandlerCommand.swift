@@ -29,13 +29,13 @@ public struct HandlerCommand: Sendable, Hashable {
                 "has an unknown code in '\(printable(word))'; the codes are %u for the URL and %f for a file, and %% is a "
                     + "percent sign"
             case .codeInProgram(let word) where word.contains(" "):
-                "has the whole command in its first string, '\(printable(word))'; write each word as a string of its own"
+                "has the whole command in its first string, '\(printable(word))'; write each word as a separate string"
             case .codeInProgram(let word):
                 "has '\(printable(word))' in place of its program; name the program in the first string, and write %u "
                     + "as a string after it"
             case .codeInProgramText(let index):
                 "has a code in argument \(index), which is the text of a program, so the sender of a URL could write a part of it; "
-                    + "pass the URL as an argument of its own, which a shell reads as \"$1\""
+                    + "pass the URL as a separate argument, which a shell reads as \"$1\""
             }
         }
     }

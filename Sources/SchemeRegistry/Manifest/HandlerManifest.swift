@@ -30,7 +30,7 @@ public struct HandlerManifest: Sendable, Hashable {
     public var urlTypes: [URLType] = []
     /// `CFBundleDocumentTypes`: the kinds of file that the handler opens.
     public var documentTypes: [DocumentType] = []
-    /// `UTExportedTypeDeclarations` and `UTImportedTypeDeclarations`: the types that the manifest explains.
+    /// `UTExportedTypeDeclarations` and `UTImportedTypeDeclarations`: the types that the manifest describes.
     public var typeDeclarations: [TypeDeclaration] = []
     /// Claims on files, which follow from ``documentTypes`` and ``typeDeclarations``.
     public var fileClaims: [FileClaim] = []
@@ -66,7 +66,7 @@ public struct HandlerManifest: Sendable, Hashable {
     public var asks: Bool = false
     /// `OUAnswersCallbacks`: whether the router opens the callbacks of x-callback-url for the handler, with the handler's replies.
     public var answersCallbacks: Bool = false
-    /// `OUKeepOldProgram`: whether the handler's process stays when its program has been built anew.
+    /// `OUKeepOldProgram`: whether the handler's process stays when its program has been rebuilt.
     public var keepsOldProgram: Bool = false
     /// `OUFixed`: whether no other handler can take over the schemes.
     ///

@@ -10,7 +10,7 @@ public enum ManifestCheck {
     /// Returns the findings about the contents of a manifest, in the order of their lines.
     ///
     /// An error means that the handler cannot be registered. A warning says one of these: a key is ignored although it
-    /// resembles a known key, stands in the wrong dictionary or begins with `OU`; a key or a background mode of the app
+    /// resembles a known key, is in the wrong dictionary or begins with `OU`; a key or a background mode of the app
     /// programming guide has no effect here; a word needs a shell; a command has no place for the URL; the handler
     /// claims nothing. Other keys may be Apple's.
     ///
@@ -37,7 +37,7 @@ public enum ManifestCheck {
             }
             findings += manifest.shellSyntax.map { diagnostic(.warning, $0.key, $0.reason) }
             if let command = manifest.command, !command.passesURL {
-                let reason = "has neither %u nor %f, so its program never gets the URL; add %u as a string of its own"
+                let reason = "has neither %u nor %f, so its program never gets the URL; add %u as a separate string"
                 findings.append(diagnostic(.warning, "OUCommand", reason))
             }
             if manifest.urlTypes.isEmpty, manifest.documentTypes.isEmpty {
@@ -49,8 +49,8 @@ public enum ManifestCheck {
         return findings.sorted { ($0.line ?? 0, $0.key ?? "") < ($1.line ?? 0, $1.key ?? "") }.prefix(limit).map(\.self)
     }
 
-    /// Adds the lines that the manifests have now to diagnostics about them. This reads the manifests, and may wait for
-    /// a file system.
+    /// Adds lines to diagnostics about manifests. This reads the manifests as they are now, and may wait for a file
+    /// system.
     ///
     /// The registry keeps no lines. If a manifest cannot be read, its diagnostics stay as they are.
     public static func locating(_ diagnostics: [Diagnostic]) -> [Diagnostic] {
@@ -106,7 +106,7 @@ public enum ManifestCheck {
         }
     }
 
-    /// Returns what to do if there is no program of the name that a manifest has.
+    /// Returns what to do if there is no program with the name that a manifest gives.
     private static func advice(on handler: Handler) -> String {
         let text = handler.manifest.executable?.description ?? ""
         if ShellSyntax(in: text) != nil { return "no shell reads this text, so write the whole path" }
@@ -114,7 +114,7 @@ public enum ManifestCheck {
         if first.utf8.count < text.utf8.count, !first.contains("/") || isRegularFile(String(first)) {
             return handler.manifest.command == nil
                 ? "the spaces count as part of the name, so write the arguments as OUArguments"
-                : "the spaces count as part of the name, so write each word as a string of its own"
+                : "the spaces count as part of the name, so write each word as a separate string"
         }
         let folder = handler.isBundle ? handler.path : parentDirectory(of: handler.path)
         if let name = names(onPath: text).last, isRegularFile("\(folder)/\(name)") {

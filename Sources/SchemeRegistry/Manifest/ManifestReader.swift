@@ -76,8 +76,8 @@ final class ManifestReader {
         problems += inner.problems
     }
 
-    /// Returns the elements of an array, or a value that stands alone in its place as the only element; empty if the
-    /// key is missing.
+    /// Returns the elements of an array, or a single value in place of the array as the only element; empty if the key
+    /// is missing.
     func oneOrMore<Element>(_ key: String, _ read: (PropertyListValue) throws -> Element) -> [Element] {
         guard case .string? = keys[key] else { return list(key, read) ?? [] }
         return optional(key, read).map { [$0] } ?? []

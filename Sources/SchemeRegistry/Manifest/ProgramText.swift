@@ -15,7 +15,7 @@ struct ProgramText {
         var valued: Set<Character> = []
         var valuedOptions: Set<String> = []
         /// Whether the text is the first argument that is not an option. Then an option with one of the ``letters`` may
-        /// stand before further options.
+        /// precede further options.
         var isFirstArgument = false
         /// Whether the first argument is the text only if an option with one of the ``letters`` precedes it.
         var needsLetter = false

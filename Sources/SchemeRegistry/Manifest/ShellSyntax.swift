@@ -1,6 +1,6 @@
 internal import UserFiles
 
-/// A part of a word that means something to a shell only. No shell reads the words of a manifest, so the program gets
+/// A part of a word that means something only to a shell. No shell reads the words of a manifest, so the program gets
 /// it as it is written.
 enum ShellSyntax {
     /// A pipe, a redirection or another way to join commands.

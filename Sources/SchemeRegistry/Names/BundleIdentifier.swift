@@ -41,7 +41,7 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
         }
     }
 
-    /// Names that the bus would refuse to a handler. Besides, the handler's D-Bus service file would replace the
+    /// Names that the bus would refuse to a handler. Moreover, the handler's D-Bus service file would replace the
     /// router's.
     private static let reserved: Set<String> = ["org.freedesktop.DBus", routerName]
 

@@ -47,7 +47,7 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
         ("unknown tag", "a value is a <string>, an <array>, a <dict>, <true/>, <false/>, an <integer> or a <real>"),
     ]
 
-    /// Creates the error of bytes that are no property list.
+    /// Creates the error for bytes that are not a property list.
     init(ofOtherFormat bytes: ArraySlice<UInt8>) {
         let marks: [[UInt8]] = [[0xFE, 0xFF], [0xFF, 0xFE]]
         switch bytes.first(where: { !isXMLSpace($0) }) {

@@ -1,7 +1,7 @@
 /// The lines of keys and array elements in an XML property list.
 ///
-/// The scan only looks at tags, so use it for a list that the decoder has accepted: ``PropertyListLimits`` bound its
-/// containers.
+/// The scan only looks at tags, so use it only for a list that the decoder has accepted: ``PropertyListLimits`` bound
+/// its containers.
 struct PropertyListLines {
     private enum Container {
         case dictionary(path: String, key: String)

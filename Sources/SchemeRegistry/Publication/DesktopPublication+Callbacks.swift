@@ -4,7 +4,7 @@ internal import UserFiles
 /// The entry through which the desktop passes callbacks to the programs that wait for them.
 ///
 /// It exists while there are claims, from the first call until the router ends. It bears the mark of this system but
-/// stands for no handler. So if a router could not remove its entry, ``publish(_:)`` does.
+/// belongs to no handler. So if a router could not remove its entry, ``publish(_:)`` does.
 extension DesktopPublication {
     /// The mark of the entry, in the place of a handler's identifier.
     static let callbackMark = "org.openurl.callback"

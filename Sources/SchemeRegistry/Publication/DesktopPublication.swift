@@ -12,7 +12,7 @@ public import UserFiles
 /// handlers.
 ///
 /// Only files that bear the mark of this system are replaced or removed. If another program has an entry or a service
-/// of the same name, it stays in force. Publishing blocks on files, but does not wait for the disk: if a loss of power
+/// of the same name, it stays in use. Publishing blocks on files, but does not wait for the disk: if a loss of power
 /// damages files, the next start writes them again.
 public struct DesktopPublication: Sendable {
     let applicationDirectory: String
@@ -28,11 +28,12 @@ public struct DesktopPublication: Sendable {
     /// A directory that takes the place of `/`, or an empty text. Paths in the files do not contain it.
     private let root: String
 
-    /// Problems of publishing, by handler.
+    /// Problems with publishing, by handler.
     private var problems: [BundleIdentifier: [Diagnostic]] = [:]
     /// Problems that do not belong to a single handler.
     private var otherProblems: [Diagnostic] = []
-    /// Handlers that another program's file stands for, or whose own files could not be written or removed.
+    /// Handlers in whose place the desktop uses another program's file, or whose own files could not be written or
+    /// removed.
     private var unpublished: Set<BundleIdentifier> = []
     /// Whether the cache of MIME types differs from the entries.
     private var isCacheBehind = false
@@ -74,7 +75,7 @@ public struct DesktopPublication: Sendable {
         self.root = root
     }
 
-    /// All problems of publishing: failed writes, and handlers whose entries another program's files replace.
+    /// All problems with publishing: failed writes, and handlers whose entries another program's files replace.
     public var diagnostics: [Diagnostic] { problems.sorted { $0.key < $1.key }.flatMap(\.value) + otherProblems }
 
     /// Returns one handler's problems, and those that do not belong to a single handler.
@@ -227,7 +228,7 @@ public struct DesktopPublication: Sendable {
         return isComplete(entry, handler)
     }
 
-    /// Writes a handler's entry, unless another program's entry stands for the handler.
+    /// Writes a handler's entry, unless the desktop uses another program's entry in its place.
     ///
     /// - Parameters:
     ///     - types: the MIME types that a previous entry claimed, in case it no longer exists.

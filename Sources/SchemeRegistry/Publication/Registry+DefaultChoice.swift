@@ -8,7 +8,7 @@ public enum ChosenKind: Sendable, Hashable, CustomStringConvertible {
     /// The files of a type.
     case type(MimeType)
 
-    /// Parses a scheme, or a MIME type, which you can tell by its slash.
+    /// Parses a scheme, or a MIME type, which you can recognise by its slash.
     init(_ text: String) throws(DefaultError) {
         guard !text.contains("/") else {
             guard let type = MimeType(text) else { throw .badType(text) }
@@ -56,7 +56,7 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
     case fixed(Scheme, owner: BundleIdentifier)
     /// The application does not claim the scheme or the type, and no file of the desktop assigns it.
     case notAssigned(DesktopFileID, ChosenKind)
-    /// No entry on the desktop stands for the handler.
+    /// The desktop has no entry for the handler.
     case notPublished(BundleIdentifier)
     /// There is no directory for the user's configuration: neither `XDG_CONFIG_HOME` nor `HOME` is an absolute path.
     case noConfigurationDirectory
@@ -78,7 +78,7 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
         case .notAssigned(let id, let kind):
             "\(id) does not claim \(kind) in its desktop entry, which needs MimeType=\(kind.mimeType)"
         case .notPublished(let id):
-            "\(id) has no desktop entry of its own to choose: another program's is in its place, or it could not be written, "
+            "\(id) has no desktop entry that can be chosen: another program's is in its place, or it could not be written, "
                 + "or the manifest has OUReach local"
         case .noConfigurationDirectory:
             "there is no directory for the choice; set HOME or XDG_CONFIG_HOME to an absolute path"
@@ -132,7 +132,7 @@ extension Registry {
         }
     }
 
-    /// Takes a handler that is no longer registered out of the user's choices, unless another program's entry has its
+    /// Removes a handler that is no longer registered from the user's choices, unless another program's entry has its
     /// name.
     ///
     /// - Returns: whether the user's file has changed.

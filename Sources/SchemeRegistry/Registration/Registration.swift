@@ -27,7 +27,7 @@ public struct Registration: Sendable, Hashable {
 ///
 /// The directory is unchanged, unless the disk itself failed.
 public enum RegistrationError: Error, Hashable, CustomStringConvertible {
-    /// The path is relative, and what it is relative to, the caller's working directory, is not known.
+    /// The path is relative, and the caller's working directory is not known.
     case relativePath(String)
     /// The path contains a NUL byte.
     case pathHoldsNUL
@@ -45,7 +45,7 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
     case registered(BundleIdentifier, by: String, instead: String)
     /// The id is another program's bus name.
     case takenName(BundleIdentifier, by: String)
-    /// A file or directory of the user's own declares the id. Only links are replaced.
+    /// One of the user's own files or directories declares the id. Only links are replaced.
     case occupied(entry: String)
     /// The user has no directory: neither `XDG_DATA_HOME` nor `HOME` is an absolute path.
     case noUserDirectory

@@ -18,7 +18,7 @@ extension RegistryDirectories {
     ///   - registry: the current registry, used to find conflicts. It does not change: load a new one afterwards.
     ///   - expected: the handler that the caller has found at the path and has checked; nil if the caller has checked
     ///     nothing.
-    ///   - isReplacing: whether the handler may replace another one of the same id.
+    ///   - isReplacing: whether the handler may replace another one with the same id.
     ///   - services: the bus names that no handler can have.
     /// - Returns: the handler, the change, and the handlers that claim the same schemes.
     /// - Throws: ``RegistrationError``.
@@ -40,7 +40,7 @@ extension RegistryDirectories {
         if entryName.utf8.first != UInt8(ascii: "."),
             try changing({ () throws(LinkDirectoryError) in try directory.contains(path) })
         {
-            // If an entry already stands in the directory and has the right name, it needs no link.
+            // If an entry is already in the directory and has the right name, it needs no link.
             let target = RegistryEntry(path: path, form: form)
             let (handler, warnings) = try read(
                 target,
@@ -137,7 +137,7 @@ extension RegistryDirectories {
 
     /// Removes the user's registration of a handler: the links that declare it, and nothing else.
     ///
-    /// If a system directory has a handler with the same id, that one is in force again. The function blocks while it
+    /// If a system directory has a handler with the same id, that one is in effect again. The function blocks while it
     /// reads and writes files.
     ///
     /// - Parameters:

@@ -8,7 +8,7 @@ package import UserFiles
 /// The owner of the registry's files, which reads and writes them, follows their changes, and publishes the handlers to
 /// the desktop.
 ///
-/// Because reading and writing files blocks, it has a thread of its own, apart from the router's.
+/// Because reading and writing files blocks, it has its own thread, separate from the router's.
 public actor RegistryStore {
     /// Time without a change after which a burst of changes is read.
     private static let quiet = Duration.milliseconds(100)
@@ -288,7 +288,7 @@ public actor RegistryStore {
     ///
     /// - Parameters:
     ///   - expected: the handler that ``inspect(_:)`` has returned for the path, and that the caller has checked.
-    ///   - isReplacing: whether the handler may replace another one of the same id.
+    ///   - isReplacing: whether the handler may replace another one with the same id.
     package func register(
         _ path: String,
         expecting expected: Handler,
@@ -357,7 +357,7 @@ public actor RegistryStore {
         let before = registry
         try directories.unregister(id, from: before)
         let snapshot = reload(looking: .atNone) { $0.update(unregistrationOf: id) }.adding(earlier)
-        // A system directory's handler may be in force again, with the same entry.
+        // A system directory's handler may be in effect again, with the same entry.
         guard let handler = before[id], registry[id] == nil else { return snapshot }
         do throws(DefaultError) {
             if try before.forgetDefaults(of: handler, in: desktop) { return reload().adding(snapshot.changed) }
@@ -425,7 +425,7 @@ public actor RegistryStore {
         following.changes.signal()
     }
 
-    /// Uses the cache. If it cannot be used, warns and goes on without it.
+    /// Uses the cache. If it cannot be used, warns and continues without it.
     private func usingCache(_ body: (ManifestCache) throws(ManifestCacheError) -> Void) {
         guard let cache else { return }
         do throws(ManifestCacheError) {
