@@ -2,7 +2,7 @@ internal import OpenURLBus
 internal import Synchronization
 
 extension HandleToken {
-    /// Counts the tokens of this process. Clients may share a connection, and each request needs a token of its own.
+    /// Counts the tokens of this process. Clients may share a connection, and each request needs its own token.
     private static let last = Atomic<UInt64>(0)
 
     /// Returns a token that no client of this process has used.

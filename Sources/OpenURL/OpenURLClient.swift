@@ -70,7 +70,7 @@ public struct OpenURLClient: Sendable {
         ways = WaysToRouter(only: WayToRouter(bus: connection))
     }
 
-    /// Creates a client with connections of its own choice.
+    /// Creates a client that chooses among several connections.
     init(ways: WaysToRouter) { self.ways = ways }
 
     /// Opens a URL, and returns when the handler has accepted it.
@@ -155,7 +155,7 @@ public struct OpenURLClient: Sendable {
     ///
     /// - Parameters:
     ///   - parameters: parameters to add to the URL, in this order.
-    ///   - options: the options of the open; `timeout` is the time limit of the answer, two minutes if it is nil.
+    ///   - options: the options of the open; `timeout` is the time limit for the answer, two minutes if it is nil.
     /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause: `declined` after `x-error`, `cancelled` after
     ///   `x-cancel`, `timedOut`, and the causes of an open; another ``OpenURLClientError``; `CancellationError`.
     public func call(
@@ -266,7 +266,7 @@ extension WayToRouter {
             let handle = RemoteObject(RouterService.name, path, startsService: false)
             try await connection.send(RequestInterface.cancel, on: handle, Empty())
         } catch {
-            // The connection has ended. The router does not take that as a wish to cancel.
+            // The connection has ended. The router does not treat that as a request to cancel.
         }
     }
 

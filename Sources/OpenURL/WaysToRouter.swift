@@ -22,7 +22,7 @@ struct WayToRouter: Sendable {
         check = RouterCheck(on: bus, isLocal: isLocal)
     }
 
-    /// Connects to the lane, if the router of this installation listens there.
+    /// Connects to the lane, if the router of this installation is listening there.
     init?(laneOn loop: EventLoop) async {
         guard let lane = await RouterLane.open(on: loop) else { return nil }
         if let identity = RouterIdentity.ofEnvironment {
@@ -37,10 +37,10 @@ struct WayToRouter: Sendable {
     }
 }
 
-/// A client's connections to the router: over the lane while the router listens there, otherwise over the bus, which
-/// starts a router.
+/// A client's connections to the router: over the lane while the router is listening there, otherwise over the bus,
+/// which starts a router.
 ///
-/// To keep its URLs in order, a client changes its way only while none of its calls is waiting for an answer.
+/// To keep its URLs in order, a client switches between them only while none of its calls is waiting for an answer.
 final class WaysToRouter: Sendable {
     private struct State {
         var lane: WayToRouter?

@@ -77,8 +77,8 @@ public struct MimeAssociations: Sendable, Hashable {
         return Set(schemes.map { String($0.dropFirst(schemeHandlerPrefix.count)) })
     }
 
-    /// Returns the IDs that the files name as defaults, in order of precedence. No installed application may have such
-    /// an ID.
+    /// Returns the IDs that the files name as defaults, in order of precedence. There need not be an installed
+    /// application with such an ID.
     public func defaults(for mimeType: String) -> [DesktopFileID] {
         var seen: Set<DesktopFileID> = []
         return defaults[asciiLowercased(mimeType), default: []].filter { seen.insert($0).inserted }

@@ -51,7 +51,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         try replaceFile(path, with: editor.bytes, followingLinks: true)
     }
 
-    /// Takes an application out of the user's defaults and added associations for types, and changes nothing else.
+    /// Removes an application from the user's defaults and added associations for types, and changes nothing else.
     ///
     /// - Returns: whether the file named it.
     public func remove(_ id: DesktopFileID, for mimeTypes: [String]) throws(FileWriteError) -> Bool {

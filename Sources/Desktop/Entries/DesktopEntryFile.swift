@@ -5,7 +5,7 @@ public import UserFiles
 public struct DesktopEntryFile: Sendable, Hashable {
     /// The form in which a program takes URLs.
     public enum URLCode: String, Sendable, Hashable {
-        /// One URL, so that each starts a process of its own.
+        /// One URL, so that each starts its own process.
         case one = "%u"
         /// All URLs, in one process.
         case several = "%U"

@@ -50,8 +50,8 @@ public struct ExecCommand: Sendable, Hashable {
     /// in order, or one without a URL if `urls` is empty. A command without a field code for URLs gets the URL as its
     /// last argument, in the form of `%f`.
     ///
-    /// For a local `file` URL, `%f` and `%F` give its path, and any other URL they leave unchanged. `xdg-open` does the
-    /// same. GLib drops such a URL, so the application never receives it.
+    /// For a local `file` URL, `%f` and `%F` give its path; they leave any other URL unchanged, as `xdg-open` does.
+    /// GLib drops such a URL, so the application never receives it.
     ///
     /// - Parameters:
     ///   - urls: The URLs to open.

@@ -1,7 +1,7 @@
 internal import Glibc
 package import UserFiles
 
-/// The types of files on this machine, by the shared MIME database as of its last reading.
+/// The types of files on this machine, according to the shared MIME database as of its last reading.
 ///
 /// Every method blocks on the files of the database, and on the file whose type you ask for.
 public struct LocalFileTypes: Sendable {

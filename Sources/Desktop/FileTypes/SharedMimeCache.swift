@@ -7,7 +7,7 @@ internal import Glibc
 /// outside the file, it reads as 0, which stands for an empty list and an empty text. So a damaged file only knows
 /// fewer types.
 struct SharedMimeCache: Sendable {
-    /// A match of a file's name.
+    /// A match for a file's name.
     struct NameMatch {
         var type: MimeType
         var weight: Int
@@ -15,7 +15,7 @@ struct SharedMimeCache: Sendable {
 
     private let bytes: [UInt8]
 
-    /// Largest size of a file, in bytes. A full desktop's database has 0.2 MB.
+    /// Largest size of a file, in bytes. A full desktop's database is 0.2 MB.
     static let limit = 16 << 20
 
     /// Places in the header where the offsets of the lists are.
@@ -105,7 +105,7 @@ struct SharedMimeCache: Sendable {
 
     // MARK: Contents
 
-    /// Number of bytes at the beginning of a file that decide about its type.
+    /// Number of bytes at the beginning of a file that determine its type.
     var magicExtent: Int { number(at: number(at: List.magic.rawValue) + 4) }
 
     /// Returns the type of a file by its first bytes, with the priority of the rule.
@@ -121,7 +121,7 @@ struct SharedMimeCache: Sendable {
         return nil
     }
 
-    /// Number of rules to try for one file. The whole database has some thousand.
+    /// Number of rules to try for one file. The whole database has a few thousand.
     private static let magicSteps = 1 << 20
     /// Greatest depth of rules within rules.
     private static let magicDepth = 32

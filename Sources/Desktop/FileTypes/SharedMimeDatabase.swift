@@ -32,7 +32,7 @@ public struct SharedMimeDatabase: Sendable {
 
     // MARK: The type of a file
 
-    /// Number of bytes at the beginning of a file that may decide about its type.
+    /// Number of bytes at the beginning of a file that may determine its type.
     public var extent: Int {
         min(max(Self.textExtent, caches.map(\.magicExtent).max() ?? 0), Self.largestExtent)
     }

@@ -2,9 +2,9 @@ internal import OpenURLBus
 internal import RFC1808
 internal import URLOpener
 
-/// The ways in which a callback can come, decided before anything is opened.
+/// The ways in which a callback can arrive, decided before anything is opened.
 struct CallbackPlan: Hashable {
-    /// The wishes of the person, from the command line.
+    /// The user's wishes, from the command line.
     struct Wishes: Hashable {
         var pattern: CallbackPattern?
         var state: String?
@@ -28,7 +28,7 @@ struct CallbackPlan: Hashable {
     /// The server's address if the URL names none.
     private static let usualAddress = "http://127.0.0.1/callback"
 
-    /// - Throws: a failure if neither the URL nor a wish names the callback.
+    /// - Throws: a failure if neither the URL nor the command line names the callback.
     init(_ url: GenericURL, _ wishes: Wishes) throws(CommandFailure) {
         self.url = url
         takesLines = wishes.isPaste || wishes.isRemote

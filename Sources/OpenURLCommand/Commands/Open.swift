@@ -102,7 +102,7 @@ struct Open: Command {
         }
         for keys in [attach.map(\.key) + Set(annotation.map(\.key)), save.map(\.key)] where Set(keys).count < keys.count
         {
-            throw ValidationError("two values have the same key; give each a key of its own")
+            throw ValidationError("two values have the same key; give each its own key")
         }
         if save.count > 0, urls.count > 1 {
             throw ValidationError("--save works with one URL only, because each URL has its own reply")

@@ -69,7 +69,7 @@ struct Send: Command {
         return status
     }
 
-    /// Sends the files of one call. If one cannot be opened here, the others are sent all the same.
+    /// Sends the files of one call. If one cannot be opened here, the others are still sent.
     private func send(
         _ files: [CommandLineArgument],
         _ options: OpenOptions,

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import URLOpener
 
 /// The script with which a shell asks for completions. It replaces the parser's own scripts, which run commands that
-/// stand in file names.
+/// appear in file names.
 struct CompletionScript {
     private let shell: String?
 

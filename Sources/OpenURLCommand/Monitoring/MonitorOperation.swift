@@ -30,7 +30,7 @@ final class MonitorOperation {
         view = RequestView(display, invocation)
     }
 
-    /// Shows requests until Ctrl-C, until enough have ended, or until nobody reads the output any longer.
+    /// Shows requests until Ctrl-C, until enough have ended, or until nothing reads the output any longer.
     func perform() throws(CommandFailure) -> Int32 {
         let bus = try router.bus()
         bus.receive(MonitorInterface.entries, from: RouterService.object) { [unowned self] in show($0) }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import Reactor
 internal import SystemPackage
 
-/// Waits for changes of a file, which need not exist yet.
+/// Waits for changes to a file, which need not exist yet.
 final class FileChanges {
     private let loop: EventLoop
     /// Has a byte after a change: 0, or the number of the error that ended the watch.

@@ -27,7 +27,7 @@ struct HandlerOutputFile {
             file = try openFile(path, limit: .max, followingLinks: false)
         } catch {
             guard error.isAbsence else { throw error }
-            // What is written later is new, also in a file that gets the number of the removed one.
+            // Everything that is written later is new, even in a file that gets the number of the removed one.
             (inode, offset) = (0, 0)
             return
         }

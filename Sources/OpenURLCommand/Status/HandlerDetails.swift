@@ -85,6 +85,6 @@ extension RouterClient {
         }
     }
 
-    /// Lines of more bytes are cut off.
+    /// Longer lines are cut off.
     private static let largestEnd = 1 << 20
 }

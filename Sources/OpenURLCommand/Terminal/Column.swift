@@ -23,7 +23,7 @@ struct Column: ExpressibleByStringLiteral {
         self.init(name)
     }
 
-    /// Whether something of a cell that is wider than the column is left out.
+    /// Whether part of a cell that is wider than the column is left out.
     var isCut: Bool { if case .cut = overflow { true } else { false } }
 
     /// The width that the column needs at least, if its widest cell has the given width.

@@ -12,7 +12,7 @@ struct Table {
     /// The sentence that a person reads in place of a table without rows.
     var empty: String?
 
-    /// Stands in a cell that has no value.
+    /// Shown in a cell that has no value.
     static let absent = "–"
     /// The number of spaces between two columns.
     private static let gap = 2
