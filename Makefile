@@ -100,7 +100,7 @@ shell:
 	swift build $(STRICT)
 	@examples/session.sh --log .build/debug bash -c 'openurl register Schemes/com.acme.todolist.plist && exec bash --norc'
 
-# Tests that run all at once take the processors from each other, and a time limit of the product may pass.
+# Tests that all run at once compete for the processors, and one of the product's time limits may run out.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))
 test:
 	@Packaging/require $(TEST_PACKAGES)
@@ -248,7 +248,7 @@ bench-dbus:
 	$(BUILD_FLOOR)
 	dbus-run-session -- $(BENCHMARKS)/compare-dbus
 
-# Times opening URLs beside C programs that do only the necessary, in one run.
+# Times opening URLs beside C programs that do only what is necessary, in one run.
 BENCH_ROUNDS ?= 9
 bench-open: build
 	$(BUILD_BENCHMARK) bench-handler
@@ -256,7 +256,7 @@ bench-open: build
 	$(BUILD_FLOOR)
 	dbus-run-session -- $(BENCHMARKS)/bench-open $(BUILT) $(BENCH_ROUNDS)
 
-# Times the registry, in the router and in itself, beside GIO with the same schemes, in one run.
+# Times the registry, in the router and by itself, beside GIO with the same schemes, in one run.
 bench-registry: build
 	@Packaging/require $(TEST_PACKAGES)
 	swift build -c release --package-path Benchmarks --product compare-registry

@@ -1,6 +1,7 @@
 // The functions of libsystemd that libdbus calls, for the release build, which has no libsystemd.
 //
-// A server at the address `systemd:` takes the sockets that systemd has opened for it. The programs listen at no such address.
+// A server at the address `systemd:` takes the sockets that systemd has opened for it. The programs never listen at such an
+// address.
 
 int sd_listen_fds(int unset_environment) {
     (void)unset_environment;

@@ -2,7 +2,7 @@
 //
 // Usage: record-calls FUNCTIONS FILE PROGRAM [ARGUMENT ...], where FUNCTIONS is the output of `nm --defined-only --no-sort PROGRAM`.
 //
-// Each function begins with a breakpoint, which its first call removes. The program therefore runs at its usual speed soon.
+// Each function begins with a breakpoint, which its first call removes. The program therefore soon runs at its usual speed.
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>

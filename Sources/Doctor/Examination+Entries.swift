@@ -163,7 +163,7 @@ extension Examination {
         guard names(onPath: command.program).last == "env" else { return nil }
         let words = command.arguments(opening: ["a:"], name: entry.name, icon: nil, file: entry.file).first ?? []
         let rest = words.dropFirst().drop { $0.contains("=") }
-        // The options of `env` may have values, which are no programs.
+        // The options of `env` may have values, which are not programs.
         return rest.first?.hasPrefix("-") == true ? nil : rest.first
     }
 

@@ -360,14 +360,14 @@ extension Examination {
         }
     }
 
-    /// Whether a process that runs the program of a handler runs the handler's script too. An interpreter runs many programs, each with
-    /// a name of its own.
+    /// Whether a process that runs the program of a handler runs the handler's script too. An interpreter runs many programs,
+    /// each with its own name.
     private static func runsScript(of handler: Handler, _ pid: UInt32) -> Bool {
         guard let script = handler.manifest.arguments.first, isRegularFile(script) else { return true }
         return ProcessFacts.arguments(pid: pid).contains(script)
     }
 
-    /// Reports it if the router knows different handlers from those this process finds.
+    /// Reports a problem if the router knows different handlers from those that this process finds.
     ///
     /// - Returns: the handlers that the router does not know.
     private func checkRouterRegistry(_ bus: SessionBus) -> Set<String> {

@@ -80,7 +80,7 @@ extension Examination {
         }
     }
 
-    /// Reports it if a scheme of the handler or application that the person asks about goes elsewhere.
+    /// Reports a problem if a scheme of the handler or application that the person asks about goes elsewhere.
     private func checkChoice(of scheme: Scheme, for identifier: String) {
         let handler = files.registry.handler(named: identifier)
         guard let entry = DesktopFileID(name: identifier) else { return }
@@ -96,7 +96,7 @@ extension Examination {
         }
     }
 
-    /// Reports it if the desktop does not open a scheme with its handler or application, because a file says so.
+    /// Reports a problem if the desktop does not open a scheme with its handler or application, because a file says so.
     private func checkRemoval(of scheme: Scheme, from claimant: String) {
         let type = scheme.mimeType
         guard let entry = DesktopFileID(name: DesktopFileID.name(in: claimant) ?? claimant),
@@ -209,7 +209,7 @@ extension Examination {
         }
         let choices = KDEApplications(environment: environment, entries: files.entries).preferred(for: type)
         guard choices.count > 1 else { return report("KDE", .some(choices.first?.rawValue), expected, scheme) }
-        // Advise to choose what the person asks about, if KDE may choose it.
+        // Advise choosing what the person asks about, if KDE may choose it.
         let asked = choices.map { target(of: $0.rawValue) }.first { $0 == topic?.identifier }
         add(
             .openers,
@@ -260,7 +260,7 @@ extension Examination {
 
     // MARK: The portal
 
-    /// Reports if the portal remembers a choice that differs.
+    /// Reports a problem if the portal remembers a choice that differs.
     private func checkPortal(_ scheme: Scheme, expected: String?) {
         let isAsked = topic != nil
         guard let bus, bus.isAvailable(PermissionStore.name) else {

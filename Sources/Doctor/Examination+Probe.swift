@@ -41,7 +41,7 @@ extension Examination {
                 continue
             }
             if way != .bus, let local = named.flatMap({ destination(of: $0, host: nil) }), isLocal(local) {
-                add(.probe, .skip, "probe", way.rawValue, "is no way to \(local), which is only for your own programs")
+                add(.probe, .skip, "probe", way.rawValue, "cannot reach \(local), which is only for your own programs")
                 continue
             }
             let outcome = send(way, bus, "\(named?.rawValue ?? "openurl-probe")://\(host)/")
@@ -50,8 +50,8 @@ extension Examination {
         }
     }
 
-    /// Withdraws what the rules of a desktop let expect, because `xdg-open` has taken the URL to the router. In KDE, it
-    /// runs KDE's own program.
+    /// Withdraws the warnings that followed from a desktop's rules, because `xdg-open` has taken the URL to the router.
+    /// In KDE, it runs KDE's own program.
     private func believeProbe() {
         let isKDE = files.desktop.currentDesktop.contains("kde")
         withdraw(isKDE ? ["xdg-open", "kde"] : ["xdg-open"], "takes the URLs to openurl, as the probe shows")

@@ -47,7 +47,7 @@ extension Examination {
         addUnwritten("stale-service", name, reason, in: directory, file: "\(directory)/\(name).service")
     }
 
-    /// Adds a fault that the router mends when it writes its files again, if it can write them.
+    /// Adds a fault that the router fixes when it writes its files again, if it can write them.
     private func addUnwritten(
         _ check: String,
         _ subject: String,

@@ -51,12 +51,12 @@ extension Examination {
                 .warn,
                 "dead-letter",
                 "queue \(url.id)",
-                "\(url.shown) was given up after \(url.attempts) attempts: \(url.shownError)",
+                "\(url.shown) was abandoned after \(url.attempts) attempts: \(url.shownError)",
                 fix: "openurl queue retry \(url.id)"
             )
         }
         if dead.count > Self.letterLimit {
-            let reason = "\(dead.count - Self.letterLimit) more URLs were given up"
+            let reason = "\(dead.count - Self.letterLimit) more URLs were abandoned"
             add(.router, .warn, "dead-letter", "queue", reason, fix: "openurl queue")
         }
         let waiting = urls.filter { $0.state != .dead }
@@ -71,7 +71,7 @@ extension Examination {
             )
         }
         let count = waiting.count == 1 ? "1 URL is waiting" : "\(waiting.count) URLs are waiting"
-        if dead.isEmpty { add(.router, .ok, "queue", "queue", "\(count), and none was given up") }
+        if dead.isEmpty { add(.router, .ok, "queue", "queue", "\(count), and none was abandoned") }
     }
 
     // MARK: The log

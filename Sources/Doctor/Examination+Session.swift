@@ -19,7 +19,7 @@ extension Examination {
             let advice =
                 isDesktop
                 ? "use a new terminal of the desktop, or log in again"
-                : "in a desktop, use one of its terminals; elsewhere, start a shell with a bus of its own"
+                : "in a desktop, use one of its terminals; elsewhere, start a shell with its own bus"
             let fix = isDesktop ? nil : "dbus-run-session -- \"${SHELL:-sh}\""
             add(.session, .fail, "bus", "session bus", "\(reason); \(advice)", fix: fix)
         }

@@ -63,7 +63,7 @@ struct ExaminedFiles {
         }
         if system.f_flag & readOnly != 0 { return "the file system of \(directory) is read-only" }
         if system.f_bavail == 0, system.f_blocks > 0 { return "the disk of \(directory) is full" }
-        return access(directory, W_OK) == 0 ? nil : "\(directory) is not yours to write"
+        return access(directory, W_OK) == 0 ? nil : "you may not write to \(directory)"
     }
 
     /// `ST_RDONLY` of statvfs(3).

@@ -1,4 +1,4 @@
-/// A fact that a check found out.
+/// A fact that a check has established.
 struct Finding: Sendable, Hashable, Encodable {
     /// The severity of a fact.
     enum Level: String, Sendable, Hashable, Encodable {

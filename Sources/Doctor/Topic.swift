@@ -67,7 +67,7 @@ struct Topic: Hashable {
         }
     }
 
-    /// The schemes that an entry claims which cannot be used.
+    /// The schemes that an unusable entry claims.
     private static func writtenSchemes(_ file: DesktopFile) -> [Scheme] {
         let prefix = "x-scheme-handler/"
         let types = DesktopFile.writtenValue(of: "MimeType", inFile: file.location.file) ?? ""

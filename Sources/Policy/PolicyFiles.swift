@@ -5,7 +5,7 @@ package import UserFiles
 /// The files of a policy: the administrator's, and the user's own.
 ///
 /// If another user owns or may change a file, or if it is too large or cannot be read, it becomes a diagnostic, and
-/// stands for rules that allow nothing to sandboxes, other hosts and unknown programs. All methods block.
+/// counts as rules that allow nothing to sandboxes, other hosts and unknown programs. All methods block.
 package struct PolicyFiles: Sendable {
     /// The directory of the administrator's files, which have the suffix `.conf` and are read in the order of their
     /// names.
@@ -44,7 +44,7 @@ package struct PolicyFiles: Sendable {
         var diagnostics: [Diagnostic] = []
         func add(_ file: String, isUsers: Bool) {
             do throws(FileError) {
-                // If a line is not UTF-8, it becomes a diagnostic of its own.
+                // If a line is not UTF-8, it becomes a separate diagnostic.
                 let text = PolicyText(String(decoding: try Self.bytes(of: file), as: UTF8.self))
                 let (rules, problems) = text.rules(file: file, isUsers: isUsers)
                 lines += rules

@@ -86,8 +86,8 @@ package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
 /// for one scheme is more specific than one for every scheme. A rule for one host is more specific than one for
 /// `*.HOST`, and a longer pattern is more specific than a shorter one.
 ///
-/// The source comes first because people decide about a program: `allow * from com.acme.app` holds for every scheme,
-/// even next to `ask tel from sandboxed`.
+/// The source comes first because people decide about a program: `allow * from com.acme.app` applies to every scheme,
+/// even alongside `ask tel from sandboxed`.
 struct PolicySpecificity: Hashable, Comparable {
     let source: Int
     let scheme: Int

@@ -24,8 +24,8 @@ package struct PolicyLine: Sendable, Hashable {
         self.isUsers = isUsers
     }
 
-    /// Returns the rules in place of a line or a file that cannot be read: nothing is allowed to the callers that rules
-    /// are mostly about.
+    /// Returns the rules in place of a line or a file that cannot be read: the callers that rules are mostly about are
+    /// allowed nothing.
     ///
     /// If a policy failed open, you could lift it with a comment that makes the file too large, or with an invisible
     /// character. The user's own programs stay allowed, so the user can correct the file.

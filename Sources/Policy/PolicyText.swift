@@ -5,8 +5,8 @@ package import UserFiles
 ///
 /// A line is `DECISION URLS from SOURCE`, with spaces or tabs between the words. `DECISION` is `allow`, `ask` or
 /// `deny`, in any case. `URLS` is `SCHEME`, `SCHEME://HOST`, or `*`. A `#` at the beginning of a line or after a space
-/// begins a comment. If a line cannot be read, it is a diagnostic and not a rule. Unless it begins with `allow`, it may
-/// have been meant to refuse, so it refuses all sandboxes, other hosts and unknown programs.
+/// begins a comment. If a line cannot be read, it becomes a diagnostic instead of a rule. Unless it begins with
+/// `allow`, it may have been meant to refuse, so it refuses all sandboxes, other hosts and unknown programs.
 package struct PolicyText: Sendable, Hashable {
     /// Largest size of a file in bytes.
     package static let maximumSize = 64 << 10
@@ -54,7 +54,7 @@ package struct PolicyText: Sendable, Hashable {
                 problems.add(
                     .error,
                     "line \(index + 1)",
-                    "\(reason); until the line is corrected, no rule allows sandboxes, other hosts and unknown programs anything"
+                    "\(reason); until the line is corrected, no rule allows anything to sandboxes, other hosts and unknown programs"
                 )
             case .problem(let reason, _): problems.add(.warning, "line \(index + 1)", reason)
             case .rule(let pattern, let decision):

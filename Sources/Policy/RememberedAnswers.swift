@@ -1,7 +1,7 @@
 internal import OpenURLBus
 internal import UserFiles
 
-/// An answer by the person at the computer that also holds for later URLs.
+/// An answer by the person at the computer that also applies to later URLs.
 package struct RememberedAnswer: Sendable, Hashable {
     /// The URLs and callers that an answer is for, and the handler that gets the URLs.
     package struct Key: Sendable, Hashable {

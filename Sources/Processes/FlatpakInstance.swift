@@ -7,7 +7,7 @@ internal import Glibc
 /// Flatpak's sandbox leaves an application no way to replace this file. The proxy that connects the sandbox with the
 /// bus has the same file at its root, so you can recognise a sandbox's connection by its proxy.
 package struct FlatpakInstance: Hashable {
-    /// Identifier of the application, or of the runtime if a command runs in a runtime only.
+    /// Identifier of the application, or of the runtime if a command runs only in a runtime.
     package let application: String
     /// Number that Flatpak gave the sandbox; nil if it has none.
     package let number: UInt64?
@@ -19,7 +19,7 @@ package struct FlatpakInstance: Hashable {
         let root = open("/proc/\(pid)/root", CInt(OPEN_PATH) | O_DIRECTORY | O_CLOEXEC)
         guard root >= 0 else { return nil }
         defer { close(root) }
-        // If a process makes its own root, it could put a file system of its own there, which never answers.
+        // If a process makes its own root, it could mount a file system there that never answers.
         guard let mounts = ProcessMounts(pid: pid), mounts.areAnsweredByTheKernel(at: root) else { return nil }
         let place = openat(root, ".flatpak-info", CInt(OPEN_PATH) | O_NOFOLLOW | O_CLOEXEC)
         guard place >= 0 else { return nil }

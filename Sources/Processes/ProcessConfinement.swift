@@ -52,7 +52,7 @@ struct SecurityLabel: Hashable {
 
     /// - Parameters:
     ///   - label: The content of the process's `attr/current`; nil if the kernel has no labels.
-    ///   - own: The same, but of this process.
+    ///   - own: The same for this process.
     init(_ label: String?, own: String?) {
         snap = label.flatMap {
             $0.hasPrefix("snap.") ? $0.split(separator: ".").dropFirst().first.map(String.init) : nil

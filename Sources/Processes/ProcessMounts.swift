@@ -6,7 +6,7 @@ internal import Glibc
 /// They matter because a file system of a program, or of another machine, may never answer, and a router looks at
 /// processes on its event loop.
 package struct ProcessMounts {
-    /// Size of the part of the table that is read. A sandbox of Flatpak has some hundred mounts at most. If a process
+    /// Size of the part of the table that is read. A sandbox of Flatpak has a few hundred mounts at most. If a process
     /// makes its own table longer, its mounts count as unknown.
     private static let limit = 64 << 10
     /// File systems for which the kernel itself answers every request.

@@ -44,7 +44,7 @@ package enum ProcessProgram {
         path(pid: pid)?.hasSuffix(mark) == true
     }
 
-    /// Returns the path that the program was started with: a path of ``path(pid:)`` without the kernel's mark.
+    /// Returns the path that the program was started with: a path from ``path(pid:)`` without the kernel's mark.
     package static func withoutMark(_ path: String) -> String {
         path.hasSuffix(mark) ? String(path.dropLast(mark.count)) : path
     }

@@ -1,11 +1,11 @@
 internal import CLinux
 internal import Glibc
 
-/// A session of processes: the process that began it, and its descendants that have not begun one of their own.
+/// A session of processes: the process that began it, and its descendants that have not begun their own.
 package enum ProcessSession {
     /// Kills all processes of a session.
     ///
-    /// As long as a session has a process, the kernel gives its number to no new one.
+    /// As long as a session has a process, the kernel does not give its number to a new one.
     ///
     /// - Parameter leader: The number of the process that began the session, which has ended.
     /// - Returns: The number of processes killed.

@@ -15,7 +15,7 @@ package struct ShellScript {
     private static let firstNumber = 10
     /// Number of descriptors to look at.
     private static let limit = 64
-    /// Largest script that is read. xdg-open has 40 KB in its largest version.
+    /// Largest script that is read. The largest version of xdg-open has 40 KB.
     private static let sizeLimit = 256 << 10
 
     /// Returns the files that a shell has open, in no particular order.

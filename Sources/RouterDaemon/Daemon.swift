@@ -85,7 +85,7 @@ final class Daemon<Parts: Assembly>: Sendable {
     }
 
     private func drain(_ router: Parts.Router) async {
-        // Otherwise systemd takes the release of the name for a failure, and sends a signal of its own.
+        // Otherwise systemd takes the release of the name for a failure, and sends its own signal.
         do {
             try await router.announceEnd()
         } catch {

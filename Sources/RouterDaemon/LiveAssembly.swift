@@ -74,7 +74,7 @@ struct LiveRouter: AssembledRouter {
     let store: RegistryStore
     let connection: Connection
     let loop: EventLoop
-    /// Nil if no service manager listens.
+    /// Nil if no service manager is listening.
     let manager: ServiceManager?
     let handlerCount: Int
     let log: Logger

@@ -22,7 +22,7 @@ struct ServiceManager: Sendable {
         guard path.count < MemoryLayout.size(ofValue: address.sun_path) else { throw .fileNameTooLong }
         if path[0] == UInt8(ascii: "@") { path[0] = 0 }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
-        // An abstract name is as long as the address says. Behind a path, the zero does no harm.
+        // An abstract name is as long as the address says. After a path, the zero does no harm.
         let isAbstract = path[0] == 0
         let length = MemoryLayout.offset(of: \sockaddr_un.sun_path).map { $0 + path.count + (isAbstract ? 0 : 1) } ?? 0
 

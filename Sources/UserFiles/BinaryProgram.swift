@@ -6,7 +6,7 @@ struct BinaryProgram {
 
     /// Reads the headers; nil if the bytes do not begin a program in this format.
     ///
-    /// - Parameter head: the first bytes of the file. A loader whose name lies behind them is not found.
+    /// - Parameter head: the first bytes of the file. A loader whose name comes after them is not found.
     init?(_ head: [UInt8]) {
         guard head.starts(with: [0x7F] + "ELF".utf8), head.count >= 64 else { return nil }
         let is64 = head[4] == 2
@@ -24,7 +24,7 @@ struct BinaryProgram {
         let size = number(is64 ? 54 : 42, 2) ?? 0
         let count = number(is64 ? 56 : 44, 2) ?? 0
         for index in 0..<count {
-            // A table that begins behind these bytes has no entry within them.
+            // A table that begins after these bytes has no entry within them.
             guard let entry = table.map({ $0.addingReportingOverflow(index * size) }), !entry.overflow else { break }
             let start = entry.partialValue
             guard let kind = number(start, 4) else { break }

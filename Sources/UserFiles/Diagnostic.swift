@@ -14,12 +14,12 @@ public struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
     public var file: String
     /// Line in the file, counted from 1; `nil` if it is not known.
     public var line: Int?
-    /// Path of the key, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` for a problem of the whole file.
+    /// Path of the key, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` for a problem with the whole file.
     public var key: String?
     /// The reason, worded to follow the key.
     public var reason: String
 
-    /// Creates a problem of a file, or of one of its keys.
+    /// Creates a problem with a file, or with one of its keys.
     public init(severity: Severity, file: String, line: Int? = nil, key: String? = nil, reason: String) {
         self.severity = severity
         self.file = file

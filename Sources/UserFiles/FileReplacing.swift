@@ -19,7 +19,7 @@ public struct FileWriteError: Error, Hashable, CustomStringConvertible {
 /// Writes a file in one step: even after a crash, a reader finds either the old contents or the new ones.
 ///
 /// An old file keeps its mode. A link in the place of the file is an error, because it may lead to another program's
-/// file. If the file already has these contents, it is not touched. Missing directories are made as by
+/// file. If the file already has these contents, it is not touched. Missing directories are made as with
 /// ``makePrivateDirectories(_:)``.
 ///
 /// - Parameters:

@@ -48,7 +48,7 @@ package func quotedForShell(_ text: String) -> String {
     let plain = "/.,:+=@%".unicodeScalars
     if !text.isEmpty, text.unicodeScalars.allSatisfy({ isNameScalar($0) || plain.contains($0) }) { return text }
     guard !text.unicodeScalars.contains(where: isMisleading) else { return printable(text) }
-    // In a string of characters, a quote with a combining mark after it would be another character.
+    // In a string of characters, a quote with a combining mark after it would be a different character.
     let parts = text.unicodeScalars.split(separator: "'", omittingEmptySubsequences: false).map(String.init)
     return "'" + parts.joined(separator: #"'\''"#) + "'"
 }

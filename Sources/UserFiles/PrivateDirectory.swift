@@ -78,7 +78,7 @@ package struct PrivateDirectory: ~Copyable {
 
     /// Returns the names in the directory that are UTF-8, in byte order, except those that start with a dot.
     package func names() throws(FileError) -> [String] {
-        // The new descriptor has a position of its own in the list of names.
+        // The new descriptor has its own position in the list of names.
         guard let stream = fdopendir(openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) else {
             throw FileError(code: errno)
         }

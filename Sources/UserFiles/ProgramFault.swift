@@ -154,7 +154,7 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
         if let machine = binary.foreignMachine {
             return ProgramFault(
                 path,
-                "is a program for \(machine), and this machine has another processor",
+                "is a program for \(machine), and this machine has a different processor",
                 "build it here"
             )
         }

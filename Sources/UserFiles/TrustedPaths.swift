@@ -6,9 +6,9 @@ internal import Glibc
 /// or to root, and no other user may write to it. Links on the way are followed, and have to belong to the user or to
 /// root too.
 ///
-/// There are two additions. A group may write if its number is the owner's, because then it is the owner's own. And a
-/// directory of the user may be in a sticky directory of root, such as `/tmp`, because no other user can move it. But a
-/// file that is directly in such a directory is refused.
+/// There are two additions. A group may write if its number is the owner's, because it is then the owner's private
+/// group. And a directory of the user may be in a sticky directory of root, such as `/tmp`, because no other user can
+/// move it. But a file that is directly in such a directory is refused.
 ///
 /// A value remembers the directories that it has checked, so use a new one for each occasion.
 package struct TrustedPaths: Sendable {

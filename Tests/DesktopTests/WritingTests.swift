@@ -237,7 +237,7 @@ import UserFiles
 
     @Test func unwritableFileIsKept() throws {
         func reason(_ text: String) -> FileWriteError { FileWriteError(file.path, text) }
-        #expect(throws: reason("cannot hold 'x', which is not a MIME type")) { try file.setDefault(a, for: ["x"]) }
+        #expect(throws: reason("cannot contain 'x', which is not a MIME type")) { try file.setDefault(a, for: ["x"]) }
         let place = try tree.makeParents(of: "config/mimeapps.list")
 
         #expect(symlink("/nonexistent/x", place) == 0)

@@ -44,7 +44,7 @@ import Testing
         let session = try ExaminedSession()
         func bus() throws -> Finding { try #require(try session.findings(in: [.session]).first { $0.check == "bus" }) }
         let reason = "cannot be reached: no answer came in time"
-        let advice = "in a desktop, use one of its terminals; elsewhere, start a shell with a bus of its own"
+        let advice = "in a desktop, use one of its terminals; elsewhere, start a shell with its own bus"
         #expect(try bus().message == "\(reason); \(advice)")
         #expect(try bus().fix == #"dbus-run-session -- "${SHELL:-sh}""#)
         // A desktop has a bus, and its programs do not see a router on another one.

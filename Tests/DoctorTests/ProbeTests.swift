@@ -68,7 +68,7 @@ import Testing
             )
             try session.publish()
         }
-        let reason = "is no way to com.example.local, which is only for your own programs"
+        let reason = "cannot reach com.example.local, which is only for your own programs"
         #expect(probes["gio open"]?.message == reason)
     }
 

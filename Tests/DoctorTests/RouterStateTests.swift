@@ -265,38 +265,38 @@ import Testing
     private static func letters(_ count: Int) -> [QueuedURL] { (1...count).map { queued($0, .dead) } }
 
     private static let queues: [State] = [
-        State("the queue is empty", [], "0 URLs are waiting, and none was given up") { _ in },
-        State("a URL waits", [], "1 URL is waiting, and none was given up") { $0.queue = [queued(1, .waiting)] },
+        State("the queue is empty", [], "0 URLs are waiting, and none was abandoned") { _ in },
+        State("a URL waits", [], "1 URL is waiting, and none was abandoned") { $0.queue = [queued(1, .waiting)] },
         State("URLs of several pages wait", [], "5 URLs are waiting") {
             $0.queue = (1...5).map { queued($0, .waiting) }
         },
         State("a URL is delivered now", [], "1 URL is waiting") { $0.queue = [queued(1, .delivering)] },
-        State("a URL was given up", ["warn dead-letter queue 7"], "note:1 was given up after 8 attempts: it broke") {
+        State("a URL was abandoned", ["warn dead-letter queue 7"], "note:1 was abandoned after 8 attempts: it broke") {
             $0.queue = [queued(7, .dead, error: "it broke")]
         },
-        State("a URL was given up for no reason", ["warn dead-letter queue 7"], "attempts: no reason") {
+        State("a URL was abandoned for no reason", ["warn dead-letter queue 7"], "attempts: no reason") {
             $0.queue = [queued(7, .dead)]
         },
-        State("the URL has a secret", ["warn dead-letter queue 7"], "note://a?… was given up") {
+        State("the URL has a secret", ["warn dead-letter queue 7"], "note://a?… was abandoned") {
             $0.queue = [queued(7, .dead, "note://a?token=x")]
         },
-        State("five URLs were given up", (1...5).map { "warn dead-letter queue \($0)" }, "note:1 was given up") {
+        State("five URLs were abandoned", (1...5).map { "warn dead-letter queue \($0)" }, "note:1 was abandoned") {
             $0.queue = letters(5)
         },
         State(
-            "eight URLs were given up",
+            "eight URLs were abandoned",
             (4...8).map { "warn dead-letter queue \($0)" } + ["warn dead-letter queue"],
-            "note:1 was given up"
+            "note:1 was abandoned"
         ) {
             $0.queue = letters(8)
         },
         State("a URL waits after a failure", ["warn failure queue 3"], "note:1 is waiting after a failure: it broke") {
             $0.queue = [queued(3, .waiting, error: "it broke")]
         },
-        State("a URL of another scheme was given up", about: "other", ["fail openurl openurl"], "has no handler") {
+        State("a URL of another scheme was abandoned", about: "other", ["fail openurl openurl"], "has no handler") {
             $0.queue = [queued(7, .dead)]
         },
-        State("the topic is the handler of the URL", about: id, ["warn dead-letter queue 7"], "more:1 was given up") {
+        State("the topic is the handler of the URL", about: id, ["warn dead-letter queue 7"], "more:1 was abandoned") {
             $0.queue = [queued(7, .dead, "more:1")]
         },
         State("the scheme is in upper case", about: "note", ["warn dead-letter queue 7"], "NOTE:1") {

@@ -383,7 +383,7 @@ struct Breakage: Sendable, CustomTestStringConvertible {
             arrival: opened
         ),
         Breakage(
-            name: "URL that was given up",
+            name: "URL that was abandoned",
             damage: #"""
                 printf '#!/bin/sh\n[ -e "%s" ] || set -- "$@" decline=no\nexec "%s" "$@"\n' "$HOME/well" "$BIN/testhandler" \
                     > "$HOME/script"

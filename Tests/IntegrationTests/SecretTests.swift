@@ -128,7 +128,7 @@ import Testing
         let queue = String(decoding: places["openurl queue list"] ?? Data(), as: UTF8.self)
         #expect(queue.contains("tool:plain/a?…"), "\(queue)")
         let doctor = String(decoding: places["openurl doctor"] ?? Data(), as: UTF8.self)
-        #expect(doctor.contains("was given up after"), "\(doctor)")
+        #expect(doctor.contains("was abandoned after"), "\(doctor)")
         #expect(doctor.contains("the latest request ('nobody:x?…') failed"), "\(doctor)")
         Self.expectNoSecret(in: places)
         // The secrets are there for those who ask for them.

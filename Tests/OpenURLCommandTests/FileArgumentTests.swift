@@ -98,7 +98,7 @@ struct FileArgumentTests {
     @Test func restOfAURLIsRecognised() throws {
         let run = try openurl("note:?text=two", "small words", "--", "more")
         let fact = "'small words' is neither a URL with a scheme nor a file"
-        let advice = "if it belongs to the URL before it, write 'note:?text=two%20small%20words'"
+        let advice = "if it belongs to the previous URL, write 'note:?text=two%20small%20words'"
         #expect(run.errors.contains("\(fact); \(advice)\n"), "\(run.errors)")
         #expect(run.errors.contains("'more' is neither a URL with a scheme nor a file: "), "\(run.errors)")
     }

@@ -62,7 +62,7 @@ import UserFiles
     }
 
     private static let consequence =
-        "; until the line is corrected, no rule allows sandboxes, other hosts and unknown programs anything"
+        "; until the line is corrected, no rule allows anything to sandboxes, other hosts and unknown programs"
 
     @Test(arguments: [
         "allow tel", "Allow 1 from user", "allow tel from users", "allow\ttel://a..b from com.acme.app",

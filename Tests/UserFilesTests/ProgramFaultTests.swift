@@ -103,7 +103,7 @@ struct ProgramFaultTests {
 
     @Test func programForAnotherMachineIsNamed() throws {
         #expect(try fault(Self.headers(Self.own)) == nil)
-        let reason = "is a program for \(Self.name), and this machine has another processor; build it here"
+        let reason = "is a program for \(Self.name), and this machine has a different processor; build it here"
         #expect(try fault(Self.headers(Self.foreign)) == "~ \(reason)")
         #expect(try fault([0xCF, 0xFA, 0xED, 0xFE, 0]) == "~ is a program for macOS; build it for Linux")
     }

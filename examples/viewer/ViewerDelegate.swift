@@ -2,7 +2,7 @@ import DBus
 import RFC1808
 import URLHandler
 
-/// Opens text files: the user's where they are, and those in the inbox as documents of its own.
+/// Opens text files: the user's files where they are, and those in the inbox as its own documents.
 final class ViewerDelegate: ApplicationDelegate {
     private let documents: Documents
 

@@ -25,7 +25,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         var editor = KeyFileEditor(try contents(ofChangedFile: path, limit: MimeAssociations.limit) ?? [])
         for mimeType in mimeTypes {
             guard let type = validMimeType(mimeType) else {
-                throw FileWriteError(path, "cannot hold '\(printable(mimeType))', which is not a MIME type")
+                throw FileWriteError(path, "cannot contain '\(printable(mimeType))', which is not a MIME type")
             }
             editor.setValue(KeyFileText.strings([id.rawValue]), of: type, in: AssociationLists.defaultGroup)
             let added = try list(type, AssociationLists.addedGroup, editor)

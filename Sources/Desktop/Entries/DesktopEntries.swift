@@ -203,7 +203,7 @@ struct DesktopFileListing {
             return true
         }
         if let other = locations[id] {
-            report(file, "has the ID of \(printable(other.file)), which is used")
+            report(file, "has the ID of \(printable(other.file)), which is used instead")
         } else {
             locations[id] = DesktopFile.Location(id: id, file: file, precedence: precedence)
         }

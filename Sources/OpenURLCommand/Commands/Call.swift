@@ -10,7 +10,7 @@ struct Call: Command {
         discussion: """
             Prints the answer as JSON: the parameters of x-success (x-callback-url), or the handler's reply to the URL itself. The \
             router sets x-success, x-error and x-cancel, and drops any other parameter that begins with x-.
-            The exit status is 0 if an answer came, 1 after x-error (its message goes to standard error), 6 after the time \
+            The exit status is 0 if an answer arrived, 1 after x-error (its message goes to standard error), 6 after the time \
             limit, 11 after x-cancel or Ctrl-C, and that of openurl open if the URL was not opened.
             """,
         examples: [

@@ -11,10 +11,10 @@ struct Callback: Command {
         discussion: """
             Use this to sign in with a browser. Prints the callback, which the URL names as redirect_uri=. If the URL has \
             state=, the callback must bring it back. For a callback to \
-            http://127.0.0.1, http://[::1] or http://localhost, this command runs a server, at a free port unless \
+            http://127.0.0.1, http://[::1] or http://localhost, this command runs a server, on a free port unless \
             the address has one. You need not register any other scheme: the desktop passes its URLs on while the command \
             waits.
-            The exit status is 0 if the callback came, 1 if it carries error=, 3 if nothing opens the URL, 6 after the time \
+            The exit status is 0 if the callback arrived, 1 if it carries error=, 3 if nothing opens the URL, 6 after the time \
             limit, 7 if the program may not wait for these URLs, 11 after Ctrl-C, and 12 if another program is waiting for them.
             """,
         examples: [
@@ -39,10 +39,10 @@ struct Callback: Command {
     )
     var state: String?
 
-    @Flag(help: "Take the callback at a server on 127.0.0.1 and ::1, and put its address into redirect_uri=.")
+    @Flag(help: "Receive the callback with a server on 127.0.0.1 and ::1, and put its address into redirect_uri=.")
     var loopback = false
 
-    @Flag(help: "Also take the callback as a line of standard input, for a browser on another machine.")
+    @Flag(help: "Also accept the callback as a line of standard input, for a browser on another machine.")
     var paste = false
 
     @Flag(help: "Print the URL instead of opening it.")

@@ -8,7 +8,7 @@ struct Doctor: Command {
         commandName: "doctor",
         abstract: "Find out why a link does nothing.",
         discussion: """
-            Checks the bus, the router, the handlers, the desktop's entries and its defaults, and says who would open the URLs. \
+            Checks the bus, the router, the handlers, the desktop's entries and its defaults, and says what would open the URLs. \
             Each line is ok, warn, fail or skip, with the file and the command that fixes the problem.
             The exit status is 0, or 1 if a check failed.
             """,

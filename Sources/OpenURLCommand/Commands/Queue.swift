@@ -68,7 +68,7 @@ struct QueueWait: Command {
     )
 
     @Option(
-        help: .init("Give up after this time, such as 5s or 2m.", valueName: "time"),
+        help: .init("Stop waiting after this time, such as 5s or 2m.", valueName: "time"),
         transform: TimeLimit.init
     )
     var timeout: TimeLimit?

@@ -16,7 +16,7 @@ package struct Batch {
         self.invocation = invocation
     }
 
-    /// Processes the items in order. If one fails, the others are processed all the same.
+    /// Processes the items in order. If one fails, the others are still processed.
     ///
     /// Failures go to standard output if the command prints JSON, and to standard error otherwise.
     ///

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Synchronization
 
-/// Ctrl-C while URLs are being opened: the first one cancels the request, the second one gives up.
+/// Ctrl-C while URLs are being opened: the first one cancels the request, the second one ends the program.
 ///
 /// The signal handler writes into a pipe that is watched along with the router's answer, so no thread is needed.
 package final class Interrupt {

@@ -45,7 +45,7 @@ package struct OpenOperation {
 
     private static let startupVariable = "DESKTOP_STARTUP_ID"
 
-    /// Opens the URLs in order. If one fails, the others are opened all the same.
+    /// Opens the URLs in order. If one fails, the others are still opened.
     ///
     /// If the desktop started this program with a startup notification of X11, it ends with the last URL. An
     /// application that takes a URL ends the notification itself, when its window appears.
@@ -129,7 +129,7 @@ package struct OpenOperation {
         return status
     }
 
-    /// Returns the text of one of the URLs. If it is no URL, it may be a part of the URL before it that the shell has
+    /// Returns the text of one of the URLs. If it is not a URL, it may be part of the previous URL that the shell has
     /// split off.
     private func text(of url: CommandLineArgument) throws(CommandFailure) -> String {
         do throws(CommandFailure) {
@@ -138,7 +138,7 @@ package struct OpenOperation {
             guard let index = urls.firstIndex(of: url), index > 0, urls[index - 1].hasScheme else { throw error }
             let whole = "\(urls[index - 1].shown) \(url.shown)".split(separator: " ").joined(separator: "%20")
             let fact = "'\(url.shown)' is neither a URL with a scheme nor a file"
-            let advice = "if it belongs to the URL before it, write '\(whole)'"
+            let advice = "if it belongs to the previous URL, write '\(whole)'"
             throw CommandFailure(error.name, "\(fact); \(advice)", exitStatus: error.exitStatus)
         }
     }
@@ -278,7 +278,7 @@ package struct OpenOperation {
 extension OpenOperation {
     /// Creates the operation for a command line of only URLs, or for that of a desktop entry; nil for any other.
     ///
-    /// These two skip the parser, which takes some milliseconds. The command of a desktop entry is `openurl open
+    /// These two skip the parser, which takes a few milliseconds. The command of a desktop entry is `openurl open
     /// --desktop-entry ID -- URL`. An argument that starts with `-` is an option unless `--` comes before it. Without
     /// `open` and `--`, the first argument could name a command, so it must contain a `:` or a `/`, which no command's
     /// name does.

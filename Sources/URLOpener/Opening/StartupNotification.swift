@@ -12,9 +12,9 @@ struct StartupNotification {
     /// The longest name of a notification, in bytes.
     private static let limit = 4096
 
-    /// Creates a notification; nil without a display, or if the name is not of X11.
+    /// Creates a notification; nil without a display, or if the name is not one of X11.
     ///
-    /// The same variable can hold a token of Wayland. Only a name of X11 has a time.
+    /// The same variable can hold a Wayland token. Only an X11 name has a time.
     init?(_ id: String?, on display: String?) {
         guard let id, let display, strstr(id, "_TIME") != nil, id.utf8.count <= Self.limit else { return nil }
         self.id = id

@@ -53,7 +53,7 @@ struct TerminalQuestion {
         }
     }
 
-    /// Returns the reply of the user; anything that is no reply is a no.
+    /// Returns the reply of the user; anything else counts as a no.
     private func reply(_ question: PolicyQuestion) throws(CommandFailure) -> Reply {
         let choices = question.isMemorable ? "[y]es, [a]lways, [n]o, ne[v]er" : "[y]es, [n]o"
         invocation.errors.prompt("open it? \(choices), [?]: ")
@@ -73,8 +73,8 @@ struct TerminalQuestion {
             "a  open it, and later ones of this scheme and host without asking",
             "n  do not open it this time; any other answer does the same",
             "v  do not open it, nor later ones of this scheme and host",
-            "outside of sandboxes, a and v count for all your programs",
-            "'openurl policy forget' takes a and v back",
+            "outside sandboxes, a and v apply to all your programs",
+            "'openurl policy forget' undoes a and v",
         ]
     }
 

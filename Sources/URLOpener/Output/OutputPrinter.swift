@@ -1,7 +1,7 @@
 /// Prints a handler's output: byte for byte for a program, and with escaped controls on a terminal.
 package struct OutputPrinter {
     private let output: StandardOutput
-    /// The beginning of a character whose other bytes have not come yet.
+    /// The beginning of a character whose other bytes have not arrived yet.
     private var rest: [UInt8] = []
     private var isInLine = false
     /// Whether there was any output.
@@ -13,7 +13,7 @@ package struct OutputPrinter {
 
     /// Prints bytes at once.
     ///
-    /// - Returns: whether somebody still reads the output.
+    /// - Returns: whether something still reads the output.
     package mutating func print(_ bytes: ArraySlice<UInt8>) -> Bool {
         hasPrinted = true
         guard output.isTerminal else { return output.write(bytes) }

@@ -9,7 +9,7 @@ package struct RouterClient {
     /// that failure.
     ///
     /// - Parameter mayUseLane: whether to use the router's lane instead of the bus, if the router of this installation
-    ///   listens there.
+    ///   is listening there.
     package init(on invocation: Invocation, mayUseLane: Bool = false) {
         way = WayToRouter(invocation, mayUseLane: mayUseLane && invocation.host == nil)
     }
@@ -132,7 +132,7 @@ package struct RouterClient {
 
     private static let noticeDelay = Duration.milliseconds(300)
 
-    /// Returns the version of the running router; nil if none runs. This does not start a router.
+    /// Returns the version of the running router; nil if none is running. This does not start a router.
     package func runningVersion() throws(CommandFailure) -> String? {
         let bus = try bus()
         do throws(CallError) {

@@ -32,8 +32,8 @@ final class WayToRouter {
         connection = Self.bus(invocation)
     }
 
-    /// Connects to the router over the lane; nil if no router listens, or if another program does. In these cases the
-    /// bus reports more.
+    /// Connects to the router over the lane; nil if no router is listening, or if another program is. In these cases
+    /// the bus reports more.
     private static func lane(_ invocation: Invocation) -> BlockingConnection? {
         guard let path = LaneAddress.path(for: invocation.bus) else { return nil }
         do throws(ConnectionError) {

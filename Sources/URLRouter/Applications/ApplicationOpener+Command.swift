@@ -78,7 +78,7 @@ extension ApplicationOpener {
         }
     }
 
-    /// Shows and logs it if a handler's command fails after it has taken the URL.
+    /// Shows and logs the failure if a handler's command fails after it has taken the URL.
     private func reportFailure(
         of command: StartingCommand,
         since start: ContinuousClock.Instant,

@@ -1,6 +1,6 @@
 # Completion of openurl's command line in bash. The command knows the words; bash knows the files.
 #
-# bash would run a command that stands in the name of a file or a handler, if the name went through `compgen -W` or `eval`.
+# bash would run a command that appears in the name of a file or a handler, if the name went through `compgen -W` or `eval`.
 # Words are quoted here, and readline quotes the names of files that it completes itself.
 
 _openurl() {
