@@ -120,7 +120,7 @@ extension Examination {
 
 /// The outcome of one probe.
 enum ProbeOutcome: Hashable {
-    /// The URL has arrived, after some milliseconds.
+    /// The URL has arrived, after this many milliseconds.
     case arrived(Int64)
     case lost(String)
     /// The way leads nowhere, for a reason that openurl cannot repair.

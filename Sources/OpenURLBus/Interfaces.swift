@@ -275,7 +275,7 @@ public enum LifecycleInterface {
     /// Brings the handler that sent a URL to the foreground again, because the calling handler has finished with the
     /// URL ("App Termination", the return to the sender).
     ///
-    /// The arguments are ``OpenContext/requestID``, or an empty text for the latest URL, and the `platform_data` of
+    /// The arguments are ``OpenContext/requestID``, or an empty string for the latest URL, and the `platform_data` of
     /// ``FreedesktopApplication`` with the token that lets a window of the sender take the focus. This returns as soon
     /// as the router has begun, because the sender may itself be waiting for the answer to the URL.
     ///

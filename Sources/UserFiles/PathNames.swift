@@ -9,7 +9,7 @@ package func names(onPath path: String) -> [String] {
 /// Whether a path begins at the root.
 package func isAbsolute(_ path: some StringProtocol) -> Bool { path.utf8.first == slash }
 
-/// Returns the directory that contains a file: the path up to its last slash, and an empty text for a file of the root.
+/// Returns the directory that contains a file: the path up to its last slash, and an empty string for a file of the root.
 package func parentDirectory(of path: String) -> String {
     let bytes = path.utf8
     return String(Substring(bytes[..<(bytes.lastIndex(of: slash) ?? bytes.startIndex)]))

@@ -241,7 +241,7 @@ import Testing
         #expect(!second.errors.contains("\(id).desktop"), "\(second.errors)")
         let chosen = try await router.openurl("default", "todo", id)
         #expect(chosen.status != 0)
-        #expect(chosen.errors.contains("has no desktop entry of its own"), "\(chosen.errors)")
+        #expect(chosen.errors.contains("has no desktop entry that can be chosen"), "\(chosen.errors)")
     }
 }
 

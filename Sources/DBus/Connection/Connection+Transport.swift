@@ -51,8 +51,8 @@ extension Connection {
 
     /// Reads and handles messages.
     ///
-    /// While calls are waiting for their turn, it reads on: behind the calls of a program that floods the connection,
-    /// there may be a call of another program, or an answer that a call awaits.
+    /// While calls are waiting for their turn, it keeps reading: behind the calls of a program that floods the
+    /// connection, there may be a call of another program, or an answer that a call awaits.
     private func read() {
         for _ in 0..<Self.readsPerTurn {
             // Handle messages that are left first, which bounds the memory for them.

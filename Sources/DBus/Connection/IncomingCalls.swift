@@ -112,7 +112,8 @@ struct IncomingCalls {
     static let callsPerPeriod = 100
     static let pacePeriod = Duration.milliseconds(100)
 
-    /// The next time at which accounts that have started all their calls of a period may go on; nil if there are none.
+    /// The next time at which accounts that have started all their calls of a period may continue; nil if there are
+    /// none.
     private(set) var paceEnd: ContinuousClock.Instant?
 
     /// Ends the hold of all accounts whose period has ended.

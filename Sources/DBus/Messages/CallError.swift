@@ -48,7 +48,7 @@ public enum CallError: Error, Sendable, Hashable, CustomStringConvertible {
         case .cancelled: "the call was cancelled"
         case .disconnected: "the connection to the bus has ended"
         case .notSent(let error): "the call cannot be sent: \(error)"
-        case .unexpectedReply(let error): "the answer is of another type: \(error)"
+        case .unexpectedReply(let error): "the answer has a different type: \(error)"
         }
     }
 }

@@ -4,7 +4,7 @@ internal import Glibc
 ///
 /// `update-mime-database` writes it, and the Shared MIME-info Specification documents the format ("The mime.cache
 /// files"). Numbers have 32 bits, the most significant byte first, and refer to each other by offsets. If an offset is
-/// outside the file, it reads as 0, which stands for an empty list and an empty text. So a damaged file only knows
+/// outside the file, it reads as 0, which stands for an empty list and an empty string. So a damaged file only knows
 /// fewer types.
 struct SharedMimeCache: Sendable {
     /// A match for a file's name.

@@ -6,10 +6,10 @@ public enum Reported<Known>: Sendable, Hashable
 where Known: RawRepresentable & CaseIterable & Hashable & Sendable, Known.RawValue == String {
     /// A word that this version knows.
     case known(Known)
-    /// Any other text, as it arrived. The empty text means that there is no value; see ``absent``.
+    /// Any other text, as it arrived. An empty string means that there is no value; see ``absent``.
     case unknown(String)
 
-    /// No value, which is the empty text.
+    /// No value, which is the empty string.
     public static var absent: Reported { .unknown("") }
 
     /// The value if this version knows the word, and nil otherwise.

@@ -128,14 +128,14 @@ extension HandlerEntry: Record {
             "launch-image",
             { $0.launchImage },
             { $0.launchImage = $1 },
-            "The path of the image that is shown during a launch, or an empty text."
+            "The path of the image that is shown during a launch, or an empty string."
         ),
         Field("kind", { $0.kind }, { $0.kind = $1 }, "The way in which the handler gets URLs."),
         Field(
             "reach",
             { $0.reach },
             { $0.reach = $1 },
-            "The programs that may send URLs to the handler; an empty text for an application."
+            "The programs that may send URLs to the handler; an empty string for an application."
         ),
         Field("fixed", { $0.isFixed }, { $0.isFixed = $1 }, "Whether no other handler can take the schemes over."),
         Field(
@@ -145,7 +145,12 @@ extension HandlerEntry: Record {
             omitting: .absent,
             "Why the handler is registered only temporarily."
         ),
-        Field("state", { $0.state }, { $0.state = $1 }, "The state of the handler; an empty text for an application."),
+        Field(
+            "state",
+            { $0.state },
+            { $0.state = $1 },
+            "The state of the handler; an empty string for an application."
+        ),
         Field(
             "warnings",
             { $0.warnings },

@@ -12,7 +12,7 @@ public import DBus
 ///   `com.acme.*`; an identifier of any form, such as `app:firefox`; a raw value of ``CallerClass``; a host, such as
 ///   `host:laptop`; or `*`.
 /// - The scheme is a scheme or `*`.
-/// - The host is a host, `*.` followed by a host, or an empty text, which stands for every host.
+/// - The host is a host, `*.` followed by a host, or an empty string, which stands for every host.
 ///
 /// If a part has any other form, the error is `org.freedesktop.DBus.Error.InvalidArgs`.
 ///

@@ -15,7 +15,7 @@ public enum QueueInterface {
     public static let name: InterfaceName = "org.openurl.Queue1"
 
     /// Returns the URLs that follow a given number, in the order of their numbers, at most ``pageSize``. To get the
-    /// first URLs, pass an empty text. If the answer is empty, no URLs follow.
+    /// first URLs, pass an empty string. If the answer is empty, no URLs follow.
     public static let list = Method<String, [QueuedURL]>(name, "List", inputs: ["after"], outputs: ["urls"])
     /// Largest number of URLs in one answer of ``list``. It is small because URLs may be long.
     public static let pageSize = 128

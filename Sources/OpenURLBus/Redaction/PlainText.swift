@@ -1,6 +1,6 @@
 internal import RFC1808
 
-/// A text in a form that can be compared, whatever escapes it was written with.
+/// Text in a form that can be compared, whatever escapes it was written with.
 ///
 /// Escapes of URLs are decoded, and so are escapes of escapes. Letters are in lower case, a `+` is a space, and there
 /// is no backslash.
@@ -108,7 +108,7 @@ struct PlainText {
         return places
     }
 
-    /// Hides each occurrence of a text.
+    /// Hides each occurrence of a string.
     ///
     /// - Parameter isWord: Whether only whole words count.
     func find(_ word: [UInt8], isWord: Bool, in hidden: inout [Bool]) {
@@ -121,7 +121,7 @@ struct PlainText {
         }
     }
 
-    /// Hides the longest beginning of a text that ends at a position, up to the size of a run.
+    /// Hides the longest beginning of a string that ends at a position, up to the size of a run.
     func findBeginning(of word: [UInt8], before end: Int, in hidden: inout [Bool]) {
         let last = endWithoutPartOfEscape(end)
         for count in stride(from: min(Self.runBytes, word.count, last), to: 0, by: -1) {
@@ -132,7 +132,7 @@ struct PlainText {
         }
     }
 
-    /// Hides the longest end of a text that begins at a position, up to the size of a run.
+    /// Hides the longest end of a string that begins at a position, up to the size of a run.
     func findEnd(of word: [UInt8], after start: Int, in hidden: inout [Bool]) {
         for count in stride(from: min(Self.runBytes, word.count, bytes.count - start), to: 0, by: -1) {
             let end = start + count

@@ -2,18 +2,18 @@ package import DBus
 package import RFC1808
 package import Reactor
 
-/// A text for a person that keeps its own words apart from what it quotes.
+/// Text for a person that keeps its own words apart from what it quotes.
 ///
-/// Its own words are those of a literal, and also numbers, names on the bus, and the own words of other texts of this
-/// type. Everything else that is interpolated is a quotation. It may come from a URL or from another program, so logs
-/// leave secrets out of it.
+/// Its own words are those of a literal, and also numbers, names on the bus, and the unquoted words of other values of
+/// this type. Everything else that is interpolated is a quotation. It may come from a URL or from another program, so
+/// logs leave secrets out of it.
 public struct QuotingText: Sendable, Hashable, CustomStringConvertible {
     /// The whole text, quotations included.
     public private(set) var description: String
-    /// Ranges of the quotations, in bytes and in order. They do not matter when texts are compared.
+    /// Ranges of the quotations, in bytes and in order. They do not matter when values are compared.
     private var quotations: [Range<Int>] = []
 
-    /// Creates a text that is one quotation.
+    /// Creates text that is one quotation.
     public init(quoting text: String) {
         description = text
         if !text.isEmpty { quotations = [0..<text.utf8.count] }
@@ -25,14 +25,14 @@ public struct QuotingText: Sendable, Hashable, CustomStringConvertible {
         quotations += other.quotations.map { $0.lowerBound + start..<$0.upperBound + start }
     }
 
-    /// Joins two texts.
+    /// Joins two values.
     public static func + (first: Self, second: Self) -> Self {
         var text = first
         text.append(second)
         return text
     }
 
-    /// Joins another text to this one.
+    /// Appends another value to this one.
     public static func += (first: inout Self, second: Self) { first.append(second) }
 
     /// Returns the text, cut to at most this many bytes. If it was cut, it ends with an ellipsis.
@@ -65,7 +65,7 @@ public struct QuotingText: Sendable, Hashable, CustomStringConvertible {
         return text
     }
 
-    /// Returns whether two texts have the same characters, whatever they quote.
+    /// Returns whether two values have the same characters, whatever they quote.
     public static func == (first: Self, second: Self) -> Bool { first.description == second.description }
 
     /// Hashes the characters.
@@ -73,17 +73,17 @@ public struct QuotingText: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension QuotingText: ExpressibleByStringInterpolation {
-    /// Creates a text that consists of its own words.
+    /// Creates text that consists of its own words.
     public init(stringLiteral text: String) { description = text }
 
-    /// Creates a text that consists of its own words and of quotations.
+    /// Creates text that consists of its own words and of quotations.
     public init(stringInterpolation interpolation: StringInterpolation) { self = interpolation.text }
 
-    /// A text while it is being built.
+    /// Text while it is being built.
     public struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var text = QuotingText("")
 
-        /// Begins a text.
+        /// Begins an empty value.
         public init(literalCapacity: Int, interpolationCount: Int) {}
 
         /// Appends a literal to the text's own words.
@@ -94,7 +94,7 @@ extension QuotingText: ExpressibleByStringInterpolation {
             text.append(QuotingText(quoting: String(describing: value)))
         }
 
-        /// Appends a text, with its own words and its quotations.
+        /// Appends another value, with its own words and its quotations.
         public mutating func appendInterpolation(_ other: QuotingText) { text.append(other) }
 
         /// Appends an error, with the words and the quotations of its message.
@@ -106,7 +106,7 @@ extension QuotingText: ExpressibleByStringInterpolation {
         /// Appends the name of a handler to the text's own words.
         package mutating func appendInterpolation(_ name: BusName) { appendLiteral(name.rawValue) }
 
-        /// Appends why a text is not a URL. This shows at most one character of it.
+        /// Appends why a string is not a URL. This shows at most one character of it.
         package mutating func appendInterpolation(_ error: GenericURL.ParseError) { appendLiteral(error.description) }
 
         /// Appends how a process ended to the text's own words.

@@ -10,7 +10,7 @@ package struct RedactedURL: Sendable, Hashable {
     /// Parts that are left out.
     private let hidden: [HiddenPart]
 
-    /// Takes the place of a text that is left out.
+    /// Takes the place of text that is left out.
     package static let mark = "…"
     /// Largest size of a URL, in bytes.
     private static let textBytes = 2048
@@ -22,7 +22,7 @@ package struct RedactedURL: Sendable, Hashable {
         let separators: String
     }
 
-    /// Reads a text, which need not be a URL.
+    /// Reads a string, which need not be a URL.
     ///
     /// - Parameter showsQueries: Whether the query, the fragment and the parameters stay.
     package init(_ url: String, showsQueries: Bool = false) {
@@ -30,7 +30,7 @@ package struct RedactedURL: Sendable, Hashable {
         do throws(GenericURL.ParseError) {
             parts.add(try GenericURL(url))
         } catch {
-            // If a text is not a URL, there is no telling what its parts are.
+            // If a string is not a URL, there is no telling what its parts are.
             parts.hide(url[...])
             parts.text = Self.mark
         }
@@ -41,13 +41,13 @@ package struct RedactedURL: Sendable, Hashable {
     /// Texts to look for in messages. Finding them takes much longer than leaving them out of the URL.
     package var secrets: URLSecrets { URLSecrets(hidden) }
 
-    /// Returns a message without the texts that are left out of the URL.
+    /// Returns a message without the strings that are left out of the URL.
     ///
     /// A message may write them with escapes other than the URL's, in another case, or in part. Therefore no 8 bytes in
     /// a row of the parts that are left out remain, and no beginning of a secret in front of an ellipsis.
     package func redacting(_ message: String) -> String { hidden.isEmpty ? message : [secrets].redacting(message) }
 
-    /// Returns a text without the texts that are left out of the URL. Its own words stay.
+    /// Returns text without the strings that are left out of the URL. Its own words stay.
     package func redacting(_ text: QuotingText) -> QuotingText { hidden.isEmpty ? text : [secrets].redacting(text) }
 
     /// The URL while its parts are being collected.
@@ -225,10 +225,10 @@ package struct URLSecrets: Sendable {
 }
 
 extension [URLSecrets] {
-    /// Returns a text without the texts that are left out of the URLs. Its own words stay.
+    /// Returns text without the strings that are left out of the URLs. Its own words stay.
     package func redacting(_ text: QuotingText) -> QuotingText { text.replacingQuotations { redacting($0) } }
 
-    /// Returns a message without the texts that are left out of the URLs, as ``RedactedURL/redacting(_:)`` does.
+    /// Returns a message without the strings that are left out of the URLs, as ``RedactedURL/redacting(_:)`` does.
     package func redacting(_ message: String) -> String {
         guard !allSatisfy(\.isEmpty) else { return message }
         let plain = PlainText(message)

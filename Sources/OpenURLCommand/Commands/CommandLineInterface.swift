@@ -155,7 +155,7 @@ struct CommandLineInterface: ParsableCommand {
 
     private static func isCommand(_ argument: String) -> Bool { commandNames.contains(argument) }
 
-    /// Suggests a command at the end of a message, if a text may be a misspelt one.
+    /// Suggests a command at the end of a message, if the text may be a misspelt one.
     private static func advice(on text: String) -> String {
         text.nearest(in: commandNames).map { "; did you mean '\($0)'?" } ?? ""
     }

@@ -40,7 +40,7 @@ struct RequestGraph {
         output.print("}")
     }
 
-    /// Returns a text as a quoted identifier. It escapes backslashes, because they begin an escape in a label.
+    /// Returns text as a quoted identifier. It escapes backslashes, because they begin an escape in a label.
     static func quoted(_ text: String) -> String {
         var quoted = "\""
         // In a string of characters, a quote with a combining mark after it would be a different character.

@@ -78,7 +78,7 @@ final class RequestView {
 
     private static let indentation = String(repeating: " ", count: 10)
 
-    /// Splits a text below a request into lines that fit the terminal, between words where possible.
+    /// Splits text below a request into lines that fit the terminal, between words where possible.
     private func indented(_ text: String) -> [String] {
         text.printable.wrapped(to: max(20, output.width - 1 - Self.indentation.count)).map { Self.indentation + $0 }
     }

@@ -28,7 +28,7 @@ struct HandlerDetails {
         return .object(members + more)
     }
 
-    /// Prints the facts as a text of several lines.
+    /// Prints the facts as several lines of text.
     func print(to output: StandardOutput, _ style: TerminalStyle) {
         let width = output.isTerminal ? output.width - 1 : .max
         let isRunning = status.state != .known(.notRunning)

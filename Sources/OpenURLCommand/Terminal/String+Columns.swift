@@ -1,4 +1,4 @@
-/// Texts in the columns of a terminal.
+/// Text in the columns of a terminal.
 extension String {
     /// Pads the text with spaces to a width.
     func padded(_ width: Int, atStart: Bool = false) -> String {

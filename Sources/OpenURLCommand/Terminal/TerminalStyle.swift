@@ -29,7 +29,7 @@ struct TerminalStyle {
     func pending(_ text: String) -> String { show(text, as: .pending) }
     func name(_ text: String) -> String { show(text, as: .name) }
 
-    /// Returns a text in the colour of its meaning.
+    /// Returns text in the colour of its meaning.
     func show(_ text: String, as meaning: Meaning?) -> String {
         guard isColoured, !text.isEmpty, let meaning else { return text }
         return "\u{1B}[\(meaning.rawValue)m\(text)\u{1B}[0m"

@@ -7,9 +7,9 @@ struct ProgramText {
 
     /// The way in which a program takes the text of a program.
     private struct Interpreter {
-        /// Letters of options before a text.
+        /// Letters of options that precede the text.
         var letters: Set<Character> = []
-        /// Long options before a text.
+        /// Long options that precede the text.
         var options: Set<String> = []
         /// Options that take some other value, by their letters, and the long ones.
         var valued: Set<Character> = []
@@ -112,7 +112,8 @@ struct ProgramText {
 
     /// Reads options of one letter each.
     ///
-    /// - Returns: whether one of them is an option before a text, and whether the next word is the value of the last one.
+    /// - Returns: whether one of them is an option that precedes the text, and whether the next word is the value of the last
+    ///   one.
     private func cluster(_ letters: Substring, _ interpreter: Interpreter) -> (takesText: Bool, takesNext: Bool) {
         var takesText = false
         for (position, letter) in letters.enumerated() {

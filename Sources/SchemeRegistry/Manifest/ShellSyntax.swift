@@ -5,7 +5,7 @@ internal import UserFiles
 enum ShellSyntax {
     /// A pipe, a redirection or another way to join commands.
     case joining(String)
-    /// A text that a shell would replace, such as `~/` or `$HOME`.
+    /// Text that a shell would replace, such as `~/` or `$HOME`.
     case replaced(String)
 
     private static let operators: Set = ["|", "|&", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1", "&>"]

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 /// A property list as a tree, before its keys are interpreted.
 ///
 /// A manifest is first decoded into this tree and then validated by hand. So every error can be reported with the path
-/// of its key, and decoding goes on after the first one.
+/// of its key, and decoding continues after the first one.
 indirect enum PropertyListValue: Sendable, Hashable {
     case string(String)
     case boolean(Bool)

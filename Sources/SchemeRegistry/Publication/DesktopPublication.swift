@@ -25,7 +25,7 @@ public struct DesktopPublication: Sendable {
     let command: String
     /// Schemes for which programs are waiting for callbacks.
     var callbackSchemes: Set<String> = []
-    /// A directory that takes the place of `/`, or an empty text. Paths in the files do not contain it.
+    /// A directory that takes the place of `/`, or an empty string. Paths in the files do not contain it.
     private let root: String
 
     /// Problems with publishing, by handler.
@@ -63,7 +63,7 @@ public struct DesktopPublication: Sendable {
     ///
     /// - Parameters:
     ///   - directory: the path of the data directory, such as `/usr/share`.
-    ///     - root: the directory that takes the place of `/` while a package is built, or an empty text. A package must
+    ///     - root: the directory that takes the place of `/` while a package is built, or an empty string. A package must
     ///       not contain the cache of MIME types, so none is made there.
     ///   - command: the absolute path of the command, without the root.
     public init(inDataDirectory directory: String, of root: String = "", command: String) {

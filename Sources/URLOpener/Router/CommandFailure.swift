@@ -48,7 +48,7 @@ package struct CommandFailure: Error, Hashable {
         )
     }
 
-    /// Returns the URL that was probably meant by a text without a colon, such as `hello`, `hello//x` or
+    /// Returns the URL that was probably meant by text without a colon, such as `hello`, `hello//x` or
     /// `www.example.com`; nil if the text is more like a path.
     package static func missingColon(_ text: String) -> String? {
         if text.hasPrefix("www.") { return "https://\(text)" }

@@ -149,7 +149,7 @@ final class WaitingCalls {
     /// Returns whether a program may answer for the handler or application that has the URL of a call.
     ///
     /// The router knows a handler's process, and the processes that descend from it. But an application may hand the
-    /// URL to another process of its own, so only a program with another identity is refused. A portal, or an opener
+    /// URL to another of its processes, so only a program with another identity is refused. A portal, or an opener
     /// whose parent is not known, proves its right by the token.
     private func isAnswerer(_ sender: Caller, _ claimant: Claimant) -> Bool {
         switch claimant {

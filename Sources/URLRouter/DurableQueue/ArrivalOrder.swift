@@ -1,6 +1,6 @@
 internal import DequeModule
 
-/// The order in which requests arrived, for requests that wait for different things before they go on.
+/// The order in which requests arrived, for requests that wait for different things before they continue.
 ///
 /// It belongs to the router's actor.
 final class ArrivalOrder {
@@ -28,7 +28,7 @@ final class ArrivalOrder {
         }
     }
 
-    /// Gives up a place, and lets the next request go on after the caller's next suspension.
+    /// Gives up a place, and lets the next request continue after the caller's next suspension.
     func leave(_ place: Place) {
         if places.first === place { places.removeFirst() } else { places.removeAll { $0 === place } }
         places.first?.continuation?.resume()

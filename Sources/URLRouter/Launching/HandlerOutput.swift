@@ -91,7 +91,7 @@ struct HandlerOutput: Sendable {
         files?.assumeIsolated { $0.processEnded(file, isOwn: isOwn) }
     }
 
-    /// Adds a text that a handler's process has not written itself to the handler's output. Call this on the loop's
+    /// Adds text that a handler's process has not written itself to the handler's output. Call this on the loop's
     /// thread.
     func add(_ text: String, to id: String) {
         do throws(Errno) {

@@ -48,7 +48,7 @@ final class StartedChildren: Sendable {
         guard let caller else { return }
         while isBeingStarted(caller) {
             await withCheckedContinuation { continuation in
-                // By now, the start may be over while another one goes on.
+                // By now, the start may be over while another one is under way.
                 guard isBeingStarted(caller) else { return continuation.resume() }
                 state.withLock { $0.waiters.append(continuation) }
             }

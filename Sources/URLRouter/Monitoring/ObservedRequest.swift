@@ -42,7 +42,7 @@ struct ObservedRequest: Sendable {
     private static let messageBytes = 1024
     /// Size of the text that is searched for secrets. A message may be as large as a call, and searching takes time.
     private static let searchedBytes = 2 * messageBytes
-    /// Largest size of the name of a step, and of every other text, in bytes.
+    /// Largest size of the name of a step, and of every other string, in bytes.
     private static let nameBytes = 64
     private static let textBytes = 512
 

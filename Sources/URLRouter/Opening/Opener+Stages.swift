@@ -182,7 +182,7 @@ extension Opener {
             context: request.context
         )
         await deliveries.arrivals.turn(of: place)
-        // Leaving lets the next request go on, but only after this one has reached its next suspension.
+        // Leaving lets the next request continue, but only after this one has reached its next suspension.
         leave(request)
         let id = try await deliveries.accept(delivery)
         request.wasHandedOver = true

@@ -147,7 +147,7 @@ final class HandlerLaunch {
     // MARK: Other names
 
     /// Asks the bus which names some processes have taken. This takes at most ``RouterLimits/otherNamesTime``, and only
-    /// goes on while the handler's name has no owner.
+    /// continues while the handler's name has no owner.
     ///
     /// - Parameter finish: called once, with the names in ``HandlerProcess/otherNames``; not called if the launch ends
     ///   in the meantime.

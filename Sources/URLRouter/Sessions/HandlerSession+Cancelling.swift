@@ -20,7 +20,7 @@ extension HandlerSession {
             host.log.info("cancelled", metadata: ["handler": "\(id)", "request": "\(request.id ?? "")"])
             request.cancelTimer = host.loop.schedule(at: .now + host.limits.cancelTime) { stop.abandon() }
             host.tasks.start {
-                // If the handler lacks the method it just goes on, so there is nothing to wait for.
+                // If the handler lacks the method, it just continues, so there is nothing to wait for.
                 if await !self.askToCancel(request, owner) { stop.abandon() }
             }
         case .granted, .refused:
