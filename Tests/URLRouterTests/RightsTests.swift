@@ -180,14 +180,14 @@ import Testing
     private static var document: String {
         var lines = [
             "# The rights of callers", "",
-            "Before any method does anything, the router checks whether the class of the caller, which it finds out by itself, may use",
-            "it. This file is made from the table in `Sources/URLRouter/Trust/Rights.swift`. [SECURITY.md](../SECURITY.md#who-calls)",
+            "Before a method does anything, the router checks whether callers of that class may use it. The router determines the class",
+            "itself. This file is made from the table in `Sources/URLRouter/Trust/Rights.swift`. [SECURITY.md](../SECURITY.md#who-calls)",
             "describes the classes.", "",
             "| right | meaning |", "|---|---|",
             "| yes | The caller may use the method without restriction. |",
-            "| own | The caller may use the method for itself: its handler, its requests, its URLs in the queue, its background tasks. |",
-            "| declared | The caller may ask about the schemes in `LSApplicationQueriesSchemes` of the manifest with its identifier. |",
-            "| reachable | The caller reaches the handlers whose `OUReach`, `OUAllowedSources` and policy admit it. |",
+            "| own | The caller may use the method for its own handler, requests, queued URLs and background tasks. |",
+            "| declared | The caller may ask about the schemes that the manifest with its identifier lists in `LSApplicationQueriesSchemes`. |",
+            "| reachable | The caller can reach the handlers that `OUReach`, `OUAllowedSources` and the policy let it reach. |",
             "| no | The caller may not use the method, and gets the same answer for every argument. |",
         ]
         for (interface, methods) in Rights.table.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
