@@ -11,8 +11,9 @@ struct Table {
     func print() {
         Swift.print(padded("", 42) + "     min  median     max        ratio: min  median   max   target")
         for group in Figure.groups {
-            Swift.print()
-            for figure in group { Swift.print(line(figure, floor: group[0])) }
+            let measured = group.filter { figure in rounds.contains { $0[figure] != nil } }
+            if !measured.isEmpty { Swift.print() }
+            for figure in measured { Swift.print(line(figure, floor: group[0])) }
         }
     }
 
