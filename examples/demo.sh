@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Opens a URL whose handler is not running yet, in a separate session. `make demo` builds the programs and then runs this. Usage:
-# examples/demo.sh DIRECTORY, where the programs are in the directory.
+# Opens a URL whose handler is not running yet, in a separate session. `make demo` builds the programs and then runs this.
+# Usage: examples/demo.sh DIRECTORY, where the programs are in the directory.
 set -euo pipefail
 
 programs=$(realpath "${1:?usage: examples/demo.sh DIRECTORY}")

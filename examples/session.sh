@@ -1,7 +1,8 @@
-#!/usr/bin/env bash Runs a command in a separate session: a private bus, and new directories for the home and the data, which are
-# removed at the end. `openurl` is on PATH, and the bus starts the router at the first call. Nothing in your own session changes.
-# Usage: examples/session.sh [--log] DIRECTORY COMMAND [ARGUMENT ...], where the built programs are in the directory. The output
-# of the bus and its programs goes to standard error, or with --log to a file in the home directory.
+#!/usr/bin/env bash
+# Runs a command in a separate session: a private bus, and new directories for the home and the data, which are removed at
+# the end. `openurl` is on PATH, and the bus starts the router at the first call. Nothing in your own session changes.
+# Usage: examples/session.sh [--log] DIRECTORY COMMAND [ARGUMENT ...], where the built programs are in the directory.
+# The output of the bus and its programs goes to standard error, or with --log to a file in the home directory.
 set -euo pipefail
 
 logs=

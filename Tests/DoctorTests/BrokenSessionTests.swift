@@ -67,7 +67,7 @@ import UserFiles
         Fault(
             "two manifests have one identifier",
             ["fail manifest second"],
-            "which \(id).plist declares already; remove one of the two",
+            "which \(id).plist already declares; remove one of the two",
             fix: "second.plist"
         ) {
             let text = Session.manifest(id, schemes: ["note"], program: "/bin/true")

@@ -120,7 +120,7 @@ struct LoadingTests {
         try root.setDate("user/Acme.app", seconds: 1)
         #expect(
             problems() == [
-                "user/com.acme.app.plist: CFBundleIdentifier: is com.acme.app, which user/Acme.app declares already"
+                "user/com.acme.app.plist: CFBundleIdentifier: is com.acme.app, which user/Acme.app already declares"
             ]
         )
         #expect(load().schemes.map(\.rawValue) == ["b"])
@@ -129,7 +129,7 @@ struct LoadingTests {
         #expect(
             problems() == [
                 "user/Acme.app/Info.plist: CFBundleIdentifier: "
-                    + "is com.acme.app, which user/com.acme.app.plist declares already"
+                    + "is com.acme.app, which user/com.acme.app.plist already declares"
             ]
         )
     }

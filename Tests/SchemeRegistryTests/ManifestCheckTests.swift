@@ -375,7 +375,7 @@ import UserFiles
         try root.write(list, to: "handlers/other.plist")
         let (found, isGood) = try check("handlers/other.plist")
         #expect(!isGood)
-        let fact = "is com.example.app, which com.example.app.plist declares already; remove one of the two"
+        let fact = "is com.example.app, which com.example.app.plist already declares; remove one of the two"
         #expect(found == ["CFBundleIdentifier: \(fact)"])
         try #require(unlink("\(root.path)/handlers/com.example.app.plist") == 0)
         let alone = try check("handlers/other.plist").found

@@ -267,7 +267,7 @@ extension Handler {
         let reason =
             isFixed
             ? "is \(id), a fixed system handler that cannot be replaced"
-            : "is \(id), which \(printable(entry)) declares already"
+            : "is \(id), which \(printable(entry)) already declares"
         return [Diagnostic(severity: .error, file: other.manifestFile, key: "CFBundleIdentifier", reason: reason)]
     }
 }

@@ -126,7 +126,7 @@ extension HostileFile {
             bad(
                 "good",
                 "com.example.good",
-                "is com.example.good, which com.example.good.plist declares already; remove one of the two"
+                "is com.example.good, which com.example.good.plist already declares; remove one of the two"
             ),
             text(
                 file("anonymous"),
