@@ -122,7 +122,8 @@ import Testing
         request.source?.executable = long
         request.trace = (0..<80).map { TracePhase(long, microseconds: $0) }
         request.outcome = ObservedRequest.Outcome(microseconds: 1, error: OpenURLError(.declined, long))
-        let page = Array(repeating: request.entry(), count: MonitorInterface.pageSize)
+        var reasons = ChoiceReasons()
+        let page = Array(repeating: request.entry(&reasons), count: MonitorInterface.pageSize)
         let message = try Message(.signal("a.b", "C", from: "/", page, limit: .max))
         let read: [MonitorEntry] = try message.contents(limit: ConnectionLimits().bodyBytes)
         #expect(read == page)

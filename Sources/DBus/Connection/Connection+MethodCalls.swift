@@ -40,14 +40,30 @@ extension Connection {
         // A resumed task goes to the executor that it prefers first, and from there to its actor. If it preferred
         // one other than the loop, it would pass through another thread on the way, and tasks could overtake each
         // other.
-        let result: Result<Output, CallError> = await withTaskExecutorPreference(loop) {
-            await withTaskCancellationHandler {
-                await answer(to: message, destination, number, timeout)
-            } onCancel: {
-                loop.execute { self.assumeIsolated { $0.fail(number, .cancelled) } }
+        let prefersLoop = withUnsafeCurrentTask { $0?.unownedTaskExecutor == loop.asUnownedTaskExecutor() }
+        let result: Result<Output, CallError> =
+            if prefersLoop {
+                await cancellableAnswer(to: message, destination, number, timeout)
+            } else {
+                await withTaskExecutorPreference(loop) {
+                    await cancellableAnswer(to: message, destination, number, timeout)
+                }
             }
-        }
         return try result.get()
+    }
+
+    /// Sends a call and waits for its answer, or until the task is cancelled.
+    private func cancellableAnswer<Output: MessageBody>(
+        to message: UnsentMessage,
+        _ destination: BusName?,
+        _ number: UInt64,
+        _ timeout: Duration?
+    ) async -> Result<Output, CallError> {
+        await withTaskCancellationHandler {
+            await answer(to: message, destination, number, timeout)
+        } onCancel: {
+            loop.execute { self.assumeIsolated { $0.fail(number, .cancelled) } }
+        }
     }
 
     /// Sends a call and waits for its answer.

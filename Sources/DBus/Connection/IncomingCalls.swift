@@ -195,11 +195,14 @@ struct IncomingCalls {
     ///
     /// - Parameter isPaced: Whether the sender's calls start at a limited pace.
     mutating func setAccount(_ account: String, isPaced: Bool, of name: BusName) {
-        guard let sender = senders[name], !sender.hasLeft else { return }
-        senders[name]?.isPaced = isPaced
+        guard let place = senders.index(forKey: name), !senders.values[place].hasLeft else { return }
+        // A service says the same at each call.
+        if senders.values[place].account == .named(account), senders.values[place].isPaced == isPaced { return }
+        let sender = senders.values[place]
+        senders.values[place].isPaced = isPaced
         if !isPaced { turns.release(sender.account, from: .pace) }
         guard sender.account != .named(account) else { return }
-        senders[name]?.account = .named(account)
+        senders.values[place].account = .named(account)
         turns.move(from: sender.account, to: .named(account))
         count(sender.unread, instead: 0, to: .named(account))
         count(0, instead: sender.unread, to: sender.account)

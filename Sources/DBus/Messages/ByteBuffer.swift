@@ -45,6 +45,12 @@ struct ByteBuffer: ~Copyable {
         return base.load(fromByteOffset: place, as: UInt8.self)
     }
 
+    /// Whether the bytes at a position are those of a string.
+    func holds(_ text: StaticString, at place: Int) -> Bool {
+        precondition(place + text.utf8CodeUnitCount <= count)
+        return memcmp(base + place, text.utf8Start, text.utf8CodeUnitCount) == 0
+    }
+
     /// Removes all bytes from a position onwards.
     mutating func truncate(to place: Int) {
         count = min(count, place)

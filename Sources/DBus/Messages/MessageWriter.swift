@@ -259,6 +259,51 @@ public struct MessageWriter: ~Copyable {
         try appendBracketed(UInt8(ascii: "{"), body)
     }
 
+    /// Appends an entry of an `a{sv}` with a known key. `body` writes the value, whose type the key gives.
+    public mutating func appendEntry(
+        _ key: EntryKey,
+        _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
+    ) throws(MessageEncodingError) {
+        try begin(key, key.code, size: 0)
+        let outer = types.count
+        types.append(utf8: key.type.rawValue)
+        // The entry and its variant are two containers.
+        depth += 1
+        try write(TypeCursor(outer..<types.count), body)
+        depth -= 1
+        types.truncate(to: outer)
+    }
+
+    /// Appends an entry of an `a{sv}` that holds a string.
+    public mutating func appendEntry(_ key: EntryKey, _ text: String) throws(MessageEncodingError) {
+        try begin(key, TypeCode.string, size: text.utf8.count + 8)
+        guard buffer.append(text: text) else { throw failed(.nulInString) }
+    }
+
+    /// Appends an entry of an `a{sv}` that holds a number of type `u`.
+    public mutating func appendEntry(_ key: EntryKey, _ number: UInt32) throws(MessageEncodingError) {
+        try begin(key, TypeCode.uint32, size: 8)
+        buffer.append(number: number)
+    }
+
+    /// Appends an entry of an `a{sv}` that holds a number of type `t`.
+    public mutating func appendEntry(_ key: EntryKey, _ number: UInt64) throws(MessageEncodingError) {
+        try begin(key, TypeCode.uint64, size: 16)
+        buffer.append(number: number)
+    }
+
+    /// Appends what is the same in all entries with a key.
+    ///
+    /// - Parameter code: The code of the value's type; 0 for a type of several letters.
+    private mutating func begin(_ key: EntryKey, _ code: UInt8, size: Int) throws(MessageEncodingError) {
+        try proceed()
+        guard key.code == code, expected.takeEntry(of: types) else { throw failed(.inconsistentValue) }
+        guard depth + 1 < Self.maximumDepth else { throw failed(.tooDeep) }
+        try spend(8 + key.bytes.count + 8 + size)
+        buffer.pad(to: 8)
+        key.bytes.withUnsafeBytes { buffer.append(contentsOf: $0) }
+    }
+
     /// Appends a structure. `body` writes the fields.
     public mutating func appendStructure(
         _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void

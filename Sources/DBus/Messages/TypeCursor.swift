@@ -52,6 +52,17 @@ struct TypeCursor {
         return first..<last - 1
     }
 
+    /// Takes a whole entry of an `a{sv}`.
+    ///
+    /// - Returns: Whether it is the next type.
+    mutating func takeEntry(of types: borrowing ByteBuffer) -> Bool {
+        guard end - next == Self.entry.utf8CodeUnitCount, types.holds(Self.entry, at: next) else { return false }
+        advance(to: end)
+        return true
+    }
+
+    private static let entry: StaticString = "{sv}"
+
     private mutating func advance(to position: Int) {
         next = repeats && position == end ? start : position
     }

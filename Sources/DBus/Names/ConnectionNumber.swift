@@ -8,10 +8,10 @@ public struct ConnectionNumber: Sendable, Hashable, Comparable {
 
     /// Reads the number of a connection; nil if the name is not a unique name of two numbers.
     public init?(_ name: BusName) {
-        let fields = name.rawValue.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
-        guard name.isUnique, fields.count == 2, let major = UInt32(fields[0]), let minor = UInt32(fields[1]) else {
-            return nil
-        }
+        let fields = name.rawValue.dropFirst()
+        guard name.isUnique, let dot = fields.utf8.firstIndex(of: UInt8(ascii: ".")),
+            let major = UInt32(fields[..<dot]), let minor = UInt32(fields[dot...].dropFirst())
+        else { return nil }
         self.major = major
         self.minor = minor
     }

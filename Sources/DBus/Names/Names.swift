@@ -66,14 +66,21 @@ public struct ObjectPath: ValidatedName {
     ///
     /// Dots become slashes and hyphens become underscores, as in "D-Bus Activation" in the desktop entry specification.
     public init(for name: BusName) {
-        let path = name.rawValue.utf8.map { byte -> UInt8 in
-            switch byte {
-            case UInt8(ascii: "."): UInt8(ascii: "/")
-            case UInt8(ascii: "-"), UInt8(ascii: ":"): UInt8(ascii: "_")
-            default: byte
+        let name = name.rawValue.utf8
+        self.init(
+            trusted: String(unsafeUninitializedCapacity: 1 + name.count) { path in
+                path[0] = UInt8(ascii: "/")
+                for (place, byte) in name.enumerated() {
+                    path[1 + place] =
+                        switch byte {
+                        case UInt8(ascii: "."): UInt8(ascii: "/")
+                        case UInt8(ascii: "-"), UInt8(ascii: ":"): UInt8(ascii: "_")
+                        default: byte
+                        }
+                }
+                return 1 + name.count
             }
-        }
-        self.init(trusted: "/" + String(decoding: path, as: UTF8.self))
+        )
     }
 }
 

@@ -48,6 +48,7 @@ package struct Field<Root: Sendable>: Sendable {
         _ meaning: String
     ) {
         let type = Content.signature
+        let entryKey = EntryKey(key, type)
         self.key = key
         self.type = type
         words = Content.words
@@ -55,10 +56,7 @@ package struct Field<Root: Sendable>: Sendable {
         self.meaning = meaning
         write = { (root, writer) throws(MessageEncodingError) in
             guard let value = get(root), value != omitted else { return }
-            try writer.appendEntry { (writer) throws(MessageEncodingError) in
-                try writer.append(key)
-                try value.appendVariant(of: type, to: &writer)
-            }
+            try value.appendEntry(entryKey, to: &writer)
         }
         let setValue: @Sendable (inout Root, Value) throws(MessageDecodingError) -> Void = {
             (root, value) throws(MessageDecodingError) in

@@ -15,10 +15,8 @@ package protocol FieldValue: DBusType, Equatable {
     /// - Returns: Nil if the variant is still to be read, as a `Value`.
     static func readVariant(_ reader: inout MessageReader) throws(MessageDecodingError) -> Self?
 
-    /// Appends a variant that holds the value.
-    ///
-    /// - Parameter type: Same as `signature`. Some types build it from parts, so the field keeps it.
-    func appendVariant(of type: Signature, to writer: inout MessageWriter) throws(MessageEncodingError)
+    /// Appends an entry of an `a{sv}` that holds the value.
+    func appendEntry(_ key: EntryKey, to writer: inout MessageWriter) throws(MessageEncodingError)
 
     /// This value for output.
     var content: FieldContent { get }
@@ -41,11 +39,8 @@ extension FieldValue {
         try reader.readVariant(ifOf: signature) { (reader) throws(MessageDecodingError) in try Self(from: &reader) }
     }
 
-    package func appendVariant(
-        of type: Signature,
-        to writer: inout MessageWriter
-    ) throws(MessageEncodingError) {
-        try writer.appendVariant(of: type) { (writer) throws(MessageEncodingError) in try write(to: &writer) }
+    package func appendEntry(_ key: EntryKey, to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try writer.appendEntry(key) { (writer) throws(MessageEncodingError) in try write(to: &writer) }
     }
 }
 
@@ -64,6 +59,10 @@ extension UInt32: FieldValue {
         self = number
     }
 
+    package func appendEntry(_ key: EntryKey, to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try writer.appendEntry(key, self)
+    }
+
     package var content: FieldContent { .value(.uint32(self)) }
 }
 
@@ -73,6 +72,10 @@ extension UInt64: FieldValue {
         self = number
     }
 
+    package func appendEntry(_ key: EntryKey, to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try writer.appendEntry(key, self)
+    }
+
     package var content: FieldContent { .value(.uint64(self)) }
 }
 
@@ -80,6 +83,10 @@ extension String: FieldValue {
     package init?(value: Value) {
         guard case .string(let string) = value else { return nil }
         self = string
+    }
+
+    package func appendEntry(_ key: EntryKey, to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try writer.appendEntry(key, self)
     }
 
     package var content: FieldContent { .value(.string(self)) }
@@ -94,11 +101,12 @@ extension Value: FieldValue {
         try reader.readVariant()
     }
 
-    package func appendVariant(
-        of type: DBus.Signature,
-        to writer: inout MessageWriter
-    ) throws(MessageEncodingError) {
-        try writer.appendVariant(self)
+    /// Appends an entry whose variant has the type of this value.
+    package func appendEntry(_ key: EntryKey, to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try writer.appendEntry { (writer) throws(MessageEncodingError) in
+            try writer.append(key.text)
+            try writer.appendVariant(self)
+        }
     }
 
     package var content: FieldContent { .value(self) }

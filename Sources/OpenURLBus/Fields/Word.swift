@@ -24,6 +24,10 @@ extension Word {
         self = value
     }
 
+    package func appendEntry(_ key: EntryKey, to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try writer.appendEntry(key, rawValue)
+    }
+
     package var content: FieldContent { .value(.string(rawValue)) }
 
     /// `s`

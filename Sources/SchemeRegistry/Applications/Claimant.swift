@@ -5,7 +5,7 @@ public enum Claimant: Sendable, Hashable, CustomStringConvertible {
     /// A handler of the registry, which reports the result of each URL.
     case handler(Handler)
     /// An application of the desktop, which reports no result.
-    case application(DesktopEntry)
+    indirect case application(DesktopEntry)
 
     /// The bundle id of a handler, or the id of a desktop file, including `.desktop`.
     public var id: String {

@@ -27,7 +27,6 @@ final class AskedCallbacks {
         _ hops: UInt32,
         isAllowed: (GenericURL) -> Bool
     ) {
-        guard session.handler.answersCallbacks, url.isXCallback else { return nil }
         let parameters = FormParameters(queryOf: url)
         var urls: [CallAnswer.Kind: GenericURL] = [:]
         for kind in CallAnswer.Kind.allCases {

@@ -16,7 +16,9 @@ extension Callbacks {
 
     /// Returns the callbacks that a URL asks for; nil if its sender may have none of them.
     func asked(by request: OpenRequest, of connection: BusName?, _ session: HandlerSession) -> AskedCallbacks? {
-        guard let url = request.destination?.url, let sender = request.sender else { return nil }
+        guard session.handler.answersCallbacks, let url = request.destination?.url, url.isXCallback,
+            let sender = request.sender
+        else { return nil }
         return AskedCallbacks(in: url, session, sender.source, connection, request.context.hops) {
             place(of: $0, sender.source, connection) != nil
         }

@@ -102,10 +102,11 @@ final class Monitor {
         let changed = changes
         changes = []
         for observation in changed { observation.isChanged = false }
+        var reasons = ChoiceReasons()
         for showsQueries in [false, true] {
             let receivers = options.filter { $0.value.showsQueries == showsQueries }.map(\.key)
             guard !receivers.isEmpty else { continue }
-            let entries = changed.map { $0.request.entry(showsQueries: showsQueries) }
+            let entries = changed.map { $0.request.entry(showsQueries: showsQueries, &reasons) }
             for receiver in receivers where !bus.tell(entries, to: receiver) { unsubscribe(receiver) }
         }
     }

@@ -51,8 +51,10 @@ struct ObservedRequest: Sendable {
 
     /// Returns the request as others see it.
     ///
-    /// - Parameter showsQueries: Whether URLs keep their queries, fragments and parameters.
-    func entry(showsQueries: Bool = false) -> MonitorEntry {
+    /// - Parameters:
+    ///   - showsQueries: Whether URLs keep their queries, fragments and parameters.
+    ///   - reasons: The reasons for the choices of several requests.
+    func entry(showsQueries: Bool = false, _ reasons: inout ChoiceReasons) -> MonitorEntry {
         var entry = MonitorEntry(time: time, kind: kind)
         // Here, the URL has the escapes that a desktop removed. Nearly always, the two are the same.
         let chosen = choice?.url.description
@@ -68,7 +70,7 @@ struct ObservedRequest: Sendable {
             entry.pid = source.pid
         }
         entry.handler = handler
-        entry.rule = kind == .callback ? "a program is waiting for this URL" : choice?.rule(for: handler)
+        entry.rule = kind == .callback ? "a program is waiting for this URL" : choice.flatMap { reasons.reason(for: $0, handler) }
         entry.decision = verdict.map { .known($0.decision) }
         entry.decisionReason = verdict?.description.prefix(bytes: Self.textBytes)
         entry.trace = trace.map { phase in
@@ -87,9 +89,29 @@ struct ObservedRequest: Sendable {
     }
 }
 
-extension ObservedRequest.Choice {
+/// Finds out why handlers were chosen.
+///
+/// It remembers the latest reason, because most requests in a row go to one handler.
+struct ChoiceReasons {
+    private var latest: (choice: ObservedRequest.Choice, handler: String?, reason: String?)?
+
     /// Returns why a handler gets the URL; nil if the registry does not know.
-    fileprivate func rule(for handler: String?) -> String? {
+    mutating func reason(for choice: ObservedRequest.Choice, _ handler: String?) -> String? {
+        if let latest, latest.handler == handler, latest.choice.hasReason(of: choice) { return latest.reason }
+        let reason = choice.reason(for: handler)
+        latest = (choice, handler, reason)
+        return reason
+    }
+}
+
+extension ObservedRequest.Choice {
+    /// Whether two choices were made from the same facts, apart from those parts of the URLs that decide nothing.
+    fileprivate func hasReason(of other: Self) -> Bool {
+        snapshot === other.snapshot && handler == other.handler && desktopEntry == other.desktopEntry
+            && file == other.file && url.scheme == other.url.scheme && url.host == other.url.host
+    }
+
+    fileprivate func reason(for handler: String?) -> String? {
         var options = OpenOptions()
         options.handler = self.handler
         options.desktopEntry = desktopEntry

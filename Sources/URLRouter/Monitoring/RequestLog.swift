@@ -52,7 +52,8 @@ public actor RequestLog {
     /// - Parameter missing: The number of requests that there was no room for.
     func add(_ requests: [ObservedRequest], missing: Int) {
         if missing > 0 { log.warning("\(missing) requests are missing from the log, because the disk is slow") }
-        add(requests.map { $0.entry() }, at: WallClock.microseconds)
+        var reasons = ChoiceReasons()
+        add(requests.map { $0.entry(&reasons) }, at: WallClock.microseconds)
     }
 
     func add(_ entries: [MonitorEntry], at now: UInt64) {

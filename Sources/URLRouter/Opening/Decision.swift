@@ -5,6 +5,6 @@ enum Decision {
     /// It may go to its destination.
     case go
     /// Ask a person first.
-    case ask(PolicyDialog)
+    indirect case ask(PolicyDialog)
     case refuse(OpenURLError)
 }

@@ -101,7 +101,7 @@ final class OpenRequest {
         /// A caller's connection; nil without a bus.
         case caller(BusName?)
         /// An attempt to deliver from the queue.
-        case queue(Delivery, id: String)
+        indirect case queue(Delivery, id: String)
         /// A callback that the router opens on behalf of the handler that has answered.
         case callback(AskedCallbacks)
         case router

@@ -10,15 +10,12 @@ actor RecentURLs {
 
     private let loop: EventLoop
     /// URLs by the names of the processes' files.
-    private var urls: [String: [Entry]] = [:]
+    private var urls: [String: Entries] = [:]
     /// Names in ``urls``, with the one that has been unused the longest first.
     private var names: Deque<String> = []
 
-    /// Limits: the number of names, the number of URLs for each name, and the bytes of these URLs without the latest
-    /// one.
+    /// Largest number of names.
     private static let nameCount = 128
-    private static let count = 16
-    private static let bytes = 16 << 10
 
     fileprivate struct Entry {
         let url: String
@@ -29,7 +26,11 @@ actor RecentURLs {
     init(on loop: EventLoop) { self.loop = loop }
 
     func add(_ url: String, of name: String) {
-        urls[name, default: []].add(Entry(url: url), count: Self.count, bytes: Self.bytes)
+        if let place = urls.index(forKey: name) {
+            urls.values[place].add(url)
+        } else {
+            urls[name] = Entries(url)
+        }
         guard names.last != name else { return }
         names.removeAll { $0 == name }
         names.append(name)
@@ -43,23 +44,37 @@ actor RecentURLs {
     func redacting(_ text: QuotingText, of name: String) -> QuotingText { secrets(of: name).redacting(text) }
 
     private func secrets(of name: String) -> [URLSecrets] {
-        guard var entries = urls[name] else { return [] }
-        if entries.contains(where: { $0.secrets == nil }) {
-            for index in entries.indices {
-                entries[index].secrets = entries[index].secrets ?? RedactedURL(entries[index].url).secrets
-            }
-            urls[name] = entries
-        }
-        return entries.compactMap(\.secrets)
+        guard let place = urls.index(forKey: name) else { return [] }
+        return urls.values[place].secrets()
     }
 }
 
-extension [RecentURLs.Entry] {
-    /// Adds an entry as the latest one, and removes the first ones that exceed the limits.
-    fileprivate mutating func add(_ entry: Element, count limit: Int, bytes: Int) {
-        removeAll { $0.url == entry.url }
-        append(entry)
-        var size = reduce(0) { $0 + $1.url.utf8.count }
-        while count > 1, count > limit || size > bytes { size -= removeFirst().url.utf8.count }
+/// The latest URLs of one name, the latest last.
+private struct Entries {
+    private var all: Deque<RecentURLs.Entry> = []
+    private var size = 0
+
+    /// Limits: the number of URLs, and their bytes without the latest one.
+    private static let count = 16
+    private static let bytes = 16 << 10
+
+    init(_ url: String) { add(url) }
+
+    /// Adds a URL, and removes the first ones that exceed the limits.
+    mutating func add(_ url: String) {
+        if all.last?.url == url { return }
+        all.append(RecentURLs.Entry(url: url))
+        size += url.utf8.count
+        while all.count > 1, all.count > Self.count || size > Self.bytes {
+            size -= all.removeFirst().url.utf8.count
+        }
+    }
+
+    mutating func secrets() -> [URLSecrets] {
+        all.indices.map { index in
+            let secrets = all[index].secrets ?? RedactedURL(all[index].url).secrets
+            all[index].secrets = secrets
+            return secrets
+        }
     }
 }

@@ -28,6 +28,8 @@ final class HandlerProcess {
     /// The handler and its program's file as they were at the start, with a fault of the file that did not keep the
     /// kernel from starting it; nil if another program or an earlier router started the process.
     var launched: (handler: Handler, version: FileVersion?, fault: ProgramFault?)?
+    /// Whether the process leads its process session, as far as the kernel was asked.
+    private var isSessionLeader = false
     /// Names that the process took instead of the handler's, if its launch took too long.
     var otherNames: [BusName] = []
     /// Whether the router has ended the process, or has asked it to exit.
@@ -101,6 +103,14 @@ final class HandlerProcess {
     func canHave(_ connection: BusName) -> Bool {
         guard let newestEarlierConnection, let number = ConnectionNumber(connection) else { return true }
         return number > newestEarlierConnection
+    }
+
+    /// The process session of the running process. A leader never leaves its session, so the kernel is asked about it only once.
+    func session(of running: ProcessHandle) -> pid_t {
+        if isSessionLeader { return running.pid }
+        let session = getsid(running.pid)
+        isSessionLeader = session == running.pid
+        return session
     }
 
     /// Whether a debugger or a person holds the process.

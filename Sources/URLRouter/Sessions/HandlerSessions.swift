@@ -14,6 +14,8 @@ internal import SchemeRegistry
 final class HandlerSessions {
     let host: SessionHost
     private var sessions: [BusName: HandlerSession] = [:]
+    /// The router's own process session.
+    private let routerSession = getsid(0)
 
     init(_ host: SessionHost) {
         self.host = host
@@ -150,7 +152,7 @@ final class HandlerSessions {
             let found = leader ?? pid_t(exactly: process.pid).map(getsid) ?? -1
             leader = found
             // Each process that the router starts has its own process session, so no handler is in the router's.
-            return found > 0 && found == getsid(running.pid) && found != getsid(0)
+            return found > 0 && found == session.process.session(of: running) && found != routerSession
         }
         // By now, the number may belong to another process.
         guard let session, ProcessIdentity(pid: process.pid) == process else { return nil }
