@@ -62,7 +62,7 @@ ORDER = .build/called-functions
 STATIC = --pkg-config-path .build/static -Xlinker -L.build/static
 ORDERED = -Xlinker Packaging/unnamed.ld -Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
 
-.PHONY: build libraries order deb debtest demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
+.PHONY: build help libraries order deb debtest demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
 
 ifeq ($(LINK),shared)
 build:
@@ -72,6 +72,19 @@ else
 build: libraries $(ORDER)
 	swift build $(RELEASE) $(STATIC) $(ORDERED)
 endif
+
+help:
+	@echo 'make build      builds the programs for an installation (the default)'
+	@echo 'make install    installs them below PREFIX; make uninstall removes them'
+	@echo 'make demo       opens a URL on a private bus and shows each step'
+	@echo 'make shell      opens a shell on a private bus, with openurl on the path'
+	@echo 'make test       builds and runs all tests'
+	@echo 'make docs       writes the documentation of the libraries to .build/docs'
+	@echo 'make documents  runs the examples of README.md and of the guide'
+	@echo 'make lint       checks the style; make format corrects it'
+	@echo 'make deb        builds a Debian package in .build/deb; make debtest tries it'
+	@echo 'make bench      compares times with other programs; Benchmarks/README.md lists more'
+	@echo 'make clean      removes everything that was built'
 
 libraries:
 	@Packaging/require $(RELEASE_PACKAGES)
