@@ -92,6 +92,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var handlerPhases = 64
     /// Shortest time after which memory is relieved again if callers ask for it.
     public var reliefPeriod = Duration.seconds(2)
+    /// Time for which a look at the program file of a handler that stays in use is good.
+    public var programLookPeriod = Duration.seconds(1)
     /// If a handler crashes this often within ``crashPeriod``, it is not started for the time of ``quarantine``.
     public var crashes = 3
     /// Period in which crashes count together.

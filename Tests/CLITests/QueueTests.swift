@@ -10,7 +10,9 @@ import Testing
             let verbose = try await openurl(["open", "--queue", "--verbose", "ok:x"], on: router)
             #expect(verbose.output == "ok:x: com.acme.todolist (queued 12)\n")
             let json = try await openurl(["--queue", "--json", "ok:x"], on: router)
-            #expect(json.output.contains("\"way\":\"queued\",\"verified\":true,\"id\":\"12\""))
+            #expect(
+                json.output.contains("\"way\":\"queued\",\"verified\":true,\"earlier-program\":false,\"id\":\"12\"")
+            )
             let refused = try await openurl(["--queue", "error:NotQueued"], on: router)
             #expect(refused.status == 10)
         }

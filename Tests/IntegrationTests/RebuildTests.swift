@@ -100,8 +100,26 @@ import Testing
         _ = try await router.open("app:first")
         let before = try await pid(router)
         try rebuild(router)
-        #expect(try await router.open("app:second").way == .active)
+        let second = try await router.open("app:second")
+        #expect(second.way == .active && second.runsEarlierProgram)
         #expect(try await pid(router) == before)
+        // The sender and the user learn that the new program does not run yet.
+        #expect(
+            try await router.openurl("app:third") == CommandRun(status: 0, output: "", errors: "openurl: \(note)\n")
+        )
+        #expect(try await router.openurl("--verbose", "app:fourth").errors == "openurl: \(note)\n")
+        #expect(try await router.openurl("--quiet", "app:fifth").errors == "")
+        for arguments in [["status"], ["status", Self.id]] {
+            let output = try await router.openurl(arguments).output
+            #expect(output.replacing("\n", with: " ").contains(note), "\(output)")
+        }
+        #expect(try await router.openurl("restart", Self.id).status == 0)
+        #expect(try await router.open("app:sixth").runsEarlierProgram == false)
+        #expect(try await router.status(of: Self.id).runsEarlierProgram == false)
+    }
+
+    private var note: String {
+        "\(Self.id) still runs the program it was started from; 'openurl restart \(Self.id)' starts the new one"
     }
 
     @Test func manifestMayKeepTheProcess() async throws {
@@ -111,8 +129,10 @@ import Testing
         let before = try await pid(router)
         try await router.lifecycle(LifecycleInterface.background, Self.id)
         try rebuild(router)
-        #expect(try await router.open("app:second").way == .background)
+        let second = try await router.open("app:second")
+        #expect(second.way == .background && !second.runsEarlierProgram)
         #expect(try await pid(router) == before)
+        #expect(try await router.status(of: Self.id).runsEarlierProgram)
     }
 
     @Test func handlerWithABackgroundTaskStays() async throws {
@@ -122,7 +142,8 @@ import Testing
         let before = try await pid(router)
         try await router.lifecycle(LifecycleInterface.background, Self.id)
         try rebuild(router)
-        #expect(try await router.open("app:second").way == .background)
+        let second = try await router.open("app:second")
+        #expect(second.way == .background && second.runsEarlierProgram)
         #expect(try await pid(router) == before)
     }
 
@@ -134,7 +155,8 @@ import Testing
         let before = try await pid(router)
         try await router.lifecycle(LifecycleInterface.background, Self.id)
         try FileManager.default.removeItem(at: Self.program(in: router.bus.directory))
-        #expect(try await router.open("app:second").way == .background)
+        let second = try await router.open("app:second")
+        #expect(second.way == .background && !second.runsEarlierProgram)
         #expect(try await pid(router) == before)
     }
 

@@ -32,6 +32,15 @@ import Testing
         #expect(UnreadResult.signature == OpenResult.signature)
     }
 
+    @Test func unreadResultOnlyTellsOfAnEarlierProgram() throws {
+        var result = OpenResult(handler: "com.acme.todolist", way: .active, reply: ["a": "b"], trace: [])
+        var unread: UnreadResult = try MessageArchive.body(from: MessageArchive.bytes(of: result, limit: 1 << 20))
+        #expect(unread.earlierProgram == nil)
+        result.runsEarlierProgram = true
+        unread = try MessageArchive.body(from: MessageArchive.bytes(of: result, limit: 1 << 20))
+        #expect(unread.earlierProgram == "com.acme.todolist")
+    }
+
     @Test(arguments: ["todolist://www.acme.com?Quarterly%20Report#200806231300", ""])
     func encodesToTheBytesOfTheContract(url: String) throws {
         for options in [OpenOptions(), Self.fullOptions] {

@@ -64,7 +64,7 @@ import Testing
         result.reply = ["k": true]
         #expect(
             result.json(of: "a:b").text
-                == #"{"url":"a:b","handler":"com.acme.\u202ea","way":"launched","verified":true,"id":"12","reply":{"k":true},"trace":[]}"#
+                == #"{"url":"a:b","handler":"com.acme.\u202ea","way":"launched","verified":true,"earlier-program":false,"id":"12","reply":{"k":true},"trace":[]}"#
         )
     }
 
@@ -79,7 +79,7 @@ import Testing
         #expect(status.row.map(\.text) == ["a", "active", "1", "–", text, "–"])
         #expect(
             JSON(status).text
-                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"verified":true,"background-tasks":[],"quarantined-until":null,"temporary":"","registered":true}"#
+                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"verified":true,"earlier-program":false,"background-tasks":[],"quarantined-until":null,"temporary":"","registered":true}"#
         )
     }
 

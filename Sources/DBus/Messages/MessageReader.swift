@@ -485,7 +485,7 @@ public struct MessageReader: ~Copyable {
     // MARK: Any type
 
     /// Skips the next value.
-    mutating func skip() throws(MessageDecodingError) {
+    package mutating func skip() throws(MessageDecodingError) {
         if let code { try skip(code) }
     }
 

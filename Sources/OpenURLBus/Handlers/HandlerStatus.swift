@@ -12,6 +12,8 @@ public struct HandlerStatus: Sendable, Hashable {
     public var residentMemory: UInt64?
     /// Whether a router started the process. If not, it was started by hand, and does not speak for the handler.
     public var isVerified = true
+    /// Whether the process still runs an earlier program than the one that a launch would start now.
+    public var runsEarlierProgram = false
     /// Names of the background tasks that have not ended.
     public var backgroundTasks: [String] = []
     /// The time before which the handler is not started because it crashed too often, in seconds since 1970; nil if it
@@ -64,6 +66,13 @@ extension HandlerStatus: Record {
             { $0.isVerified = $1 },
             omitting: true,
             "False if the process was started by hand, so that it does not speak for the handler."
+        ),
+        Field(
+            "earlier-program",
+            { $0.runsEarlierProgram },
+            { $0.runsEarlierProgram = $1 },
+            omitting: false,
+            "True if the process still runs an earlier program; a restart starts the new one."
         ),
         Field(
             "background-tasks",

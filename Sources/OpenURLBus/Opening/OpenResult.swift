@@ -39,6 +39,9 @@ public struct OpenResult: Sendable, Hashable {
     /// Whether a router started the process that took the URL. If not, the handler's program was started by hand.
     public var isVerified = true
 
+    /// Whether the handler's process still runs an earlier program, because it is in use and its file has been replaced.
+    public var runsEarlierProgram = false
+
     /// Number of a URL that was queued; see ``QueueInterface``.
     public var id: String?
 
@@ -78,6 +81,13 @@ extension OpenResult: Record {
             { $0.isVerified = $1 },
             omitting: true,
             "False if the handler's program was started by hand; without the key, a router started the process."
+        ),
+        Field(
+            "earlier-program",
+            { $0.runsEarlierProgram },
+            { $0.runsEarlierProgram = $1 },
+            omitting: false,
+            "True if the handler's process is in use and still runs an earlier program; a restart starts the new one."
         ),
         Field("id", { $0.id }, { $0.id = $1 }, "The number of a URL that was queued."),
         Field(

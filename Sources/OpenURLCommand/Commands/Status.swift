@@ -90,7 +90,7 @@ extension HandlerStatus {
     var memoryText: String? { residentMemory.map(Self.size) }
 
     /// The sentences about the handler that have no column.
-    var notes: [String] { [unregistered, lifetime, startedByHand, quarantine].compactMap(\.self) }
+    var notes: [String] { [unregistered, lifetime, startedByHand, earlierProgram, quarantine].compactMap(\.self) }
 
     /// A note if the process still runs but its handler is no longer registered; nil otherwise.
     var unregistered: String? {
@@ -106,6 +106,9 @@ extension HandlerStatus {
         isVerified || temporary == .known(.claim)
             ? nil : "\(id) was started by hand; it gets URLs, but the URLs that it opens do not carry its identifier"
     }
+
+    /// A note if the process runs an earlier program; nil otherwise.
+    var earlierProgram: String? { runsEarlierProgram ? earlierProgramNote(of: id) : nil }
 
     /// A note if the handler is temporarily not started; nil otherwise.
     var quarantine: String? {

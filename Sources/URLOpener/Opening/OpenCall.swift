@@ -36,11 +36,29 @@ struct OpenCall: MessageBody {
     }
 }
 
-/// A result that is not decoded.
+/// A result of which only the facts for a note are decoded.
 struct UnreadResult: MessageBody {
     static let signature: Signature = "a{sv}"
 
-    init(from reader: inout MessageReader) throws(MessageDecodingError) {}
+    private var handler = ""
+    private var runsEarlierProgram = false
+
+    /// The handler's identifier if its process runs an earlier program; nil otherwise.
+    var earlierProgram: String? { runsEarlierProgram ? handler : nil }
+
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {
+        var result = (handler: "", runsEarlierProgram: false)
+        try reader.readArray { (reader) throws(MessageDecodingError) in
+            try reader.readEntry { (reader) throws(MessageDecodingError) in
+                switch try reader.readString() {
+                case "handler": result.handler = try reader.readVariant().string ?? ""
+                case "earlier-program": result.runsEarlierProgram = try reader.readVariant().bool ?? false
+                default: try reader.skip()
+                }
+            }
+        }
+        (handler, runsEarlierProgram) = result
+    }
 
     func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try [String: Value]().write(to: &writer)

@@ -100,7 +100,10 @@ package struct OpenOperation {
             let method = isCall ? OpenCall.call : OpenCall.method
             let opened: OpenResult?
             do throws(CommandFailure) {
-                if isUnread { _ = try open(text, OpenCall.unread, with: router, interrupt, invocation) }
+                if isUnread {
+                    let result = try open(text, OpenCall.unread, with: router, interrupt, invocation)
+                    noteEarlierProgram(of: result.earlierProgram, invocation)
+                }
                 opened =
                     isUnread
                     ? nil
@@ -114,6 +117,7 @@ package struct OpenOperation {
             guard let result = opened else { return }
             if result.isWithApplication { isWithApplication = true }
             replied = result
+            noteEarlierProgram(of: result.runsEarlierProgram ? result.handler : nil, invocation)
             switch report {
             case .nothing: break
             case .trace: for line in result.traceLines(of: text) { invocation.output.print(line) }
@@ -127,6 +131,12 @@ package struct OpenOperation {
         if let openTrace { status = write(openTrace, after: status, invocation) }
         if !isWithApplication { startup?.end() }
         return status
+    }
+
+    /// Warns a person that a handler's process runs an earlier program.
+    private func noteEarlierProgram(of handler: String?, _ invocation: Invocation) {
+        guard let handler, !isQuiet, report != .json else { return }
+        invocation.errors.print(earlierProgramNote(of: handler))
     }
 
     /// Returns the text of one of the URLs. If it is not a URL, it may be part of the previous URL that the shell has

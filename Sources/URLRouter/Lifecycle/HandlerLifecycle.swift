@@ -209,7 +209,11 @@ final class HandlerLifecycle {
                 continue
             }
             await session.quarantine.update(session.handler)
+            let runsEarlierProgram =
+                handlers.temporary.reason(for: handler.id) == .claim
+                ? false : await session.replacement.processToReplace() != nil
             var status = session.status
+            status.runsEarlierProgram = runsEarlierProgram
             status.temporary = handlers.temporary.reason(for: handler.id).map(Reported.known) ?? .absent
             statuses.append(status)
         }

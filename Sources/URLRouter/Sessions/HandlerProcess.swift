@@ -30,6 +30,8 @@ final class HandlerProcess {
     var launched: (handler: Handler, version: FileVersion?, fault: ProgramFault?)?
     /// Whether the process leads its process session, as far as the kernel was asked.
     private var isSessionLeader = false
+    /// When the router last looked whether the process runs an earlier program, and whether it does; nil before the first look.
+    var programLook: (time: ContinuousClock.Instant, isEarlier: Bool)?
     /// Names that the process took instead of the handler's, if its launch took too long.
     var otherNames: [BusName] = []
     /// Whether the router has ended the process, or has asked it to exit.

@@ -50,7 +50,10 @@ extension HandlerSession {
             if processes.isLaneOffered { processes.useLane() }
             if self.owner == owner { process.noteAnswer(answer) }
             switch answer {
-            case .success(let answer): return try result(answer, request, owner)
+            case .success(let answer):
+                var result = try result(answer, request, owner)
+                if !request.causedLaunch { result.runsEarlierProgram = await replacement.runsEarlierProgram() }
+                return result
             case .failure(let error):
                 guard error.meansUndelivered || request.isUnbegun else {
                     throw await failure(error, request, owner, hadAnswered)
