@@ -29,14 +29,35 @@ import Testing
             let keys = try PropertyListSerialization.propertyList(from: plist, format: nil) as? [String: Any]
             #expect(keys?["CFBundleIdentifier"] as? String == "com.example.hello")
             #expect(keys?["CFBundleExecutable"] as? String == ".build/debug/hello")
-            #expect(run.output.hasSuffix("\nopenurl --json 'hello:?name=World'\n"))
+            let end = """
+                openurl --json 'hello:?name=World'
+
+                # After a change (the test checks the reply, so change both):
+                swift build
+                openurl restart com.example.hello
+
+                """
+            #expect(run.output.hasSuffix("\n\(end)"))
             // The files stay as the person has changed them.
             let file = directory.appending(path: "hello/Package.swift")
             try Data("mine".utf8).write(to: file)
-            let again = try await openurl("new", "com.example.hello", in: directory)
+            let place = directory.appending(path: "hello").path
+            let again = try await openurl("new", "com.example.hello", "--directory", place, in: directory)
             #expect(again.status == 1)
             #expect(again.errors == "openurl: \(file.path): File exists\n")
             #expect(try String(contentsOf: file, encoding: .utf8) == "mine")
+        }
+    }
+
+    /// In a clone, the default directory could be one with other files.
+    @Test func defaultDirectoryIsNew() async throws {
+        try await inDirectory { directory in
+            let place = directory.appending(path: "examples")
+            try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+            let run = try await openurl("new", "--python", "com.example.examples", in: directory)
+            #expect(run.status == 1)
+            #expect(run.errors == "openurl: \(place.path) already exists; give a directory with --directory PATH\n")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).isEmpty)
         }
     }
 

@@ -17,12 +17,15 @@ import Testing
         #expect(checked.output == "\(path): no problems found\n")
         let registered = try await router.openurl("register", path)
         #expect(registered.status == 0 && registered.errors == "", "\(registered)")
-        #expect(lines.last == "openurl --json 'greet:?name=World'")
+        #expect(lines.contains("openurl --json 'greet:?name=World'"))
         let opened = try await router.openurl("--json", "greet:?name=World")
         #expect(opened.output.contains(#""reply":{"greeting":"Hello, World!"}"#), "\(opened)")
         let declined = try await router.openurl("greet:")
         #expect(declined.status == 1)
         #expect(declined.errors.contains(" declined the URL: there is no name; write greet:?name=World"), "\(declined)")
+        let restart = try #require(lines.last { $0.hasPrefix("openurl restart ") })
+        let restarted = try await router.openurl(restart.split(separator: " ").dropFirst().map(String.init))
+        #expect(restarted.status == 0, "\(restarted)")
     }
 
     @Test func handlerInPythonPassesItsTestAndIsRegistered() async throws {

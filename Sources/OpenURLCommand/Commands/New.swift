@@ -9,8 +9,8 @@ struct New: Command {
         commandName: "new",
         abstract: "Write a new handler, with a manifest and a test.",
         discussion: """
-            Writes a directory with a handler that greets the name in a URL, and prints the commands that build, test, register and \
-            open it. Overwrites nothing.
+            Writes a directory with a handler that greets the name in a URL, and prints the commands that build, test, register, open \
+            and restart it. Overwrites nothing.
             """,
         examples: [
             "openurl new com.example.greeter",
@@ -58,6 +58,11 @@ struct New: Command {
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let template = try HandlerTemplate(language, id: id, scheme: scheme)
         let directory = try CommandLineArgument.text(self.directory ?? template.name).absolutePath()
+        // In a clone or another project, the last element of the identifier may be the name of a directory with other files.
+        if self.directory == nil, access(directory, F_OK) == 0 {
+            let message = "\(directory) already exists; give a directory with --directory PATH"
+            throw CommandFailure(.failed, message, exitStatus: ExitStatus.failure)
+        }
         let clone = language == .swift ? try self.clone() : ""
         let files = template.files(clone: clone)
         for file in files { try create(file, in: directory) }

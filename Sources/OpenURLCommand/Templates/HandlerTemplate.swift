@@ -71,18 +71,20 @@ struct HandlerTemplate {
         return sources + [File(path: "\(id).plist", text: manifest)]
     }
 
-    /// Returns commands for a person to copy, which build, test, register and open the handler.
+    /// Returns commands for a person to copy, which build, test, register and open the handler, and start it again after a change.
     func commands(in directory: String) -> [String] {
         let place = quotedForShell(directory)
-        let build =
+        let (build, test): ([String], String) =
             switch language {
-            case .swift: ["swift build", "swift test"]
-            case .python: ["python3 -m unittest"]
-            case .c: ["make", "make test"]
+            case .swift: (["swift build"], "swift test")
+            case .python: ([], "python3 -m unittest")
+            case .c: (["make"], "make test")
             }
         return ["cd \(place)"] + build + [
-            "openurl register \(quotedForShell("\(directory)/\(id).plist"))", "openurl --json '\(scheme):?name=World'",
-        ]
+            test, "openurl register \(quotedForShell("\(directory)/\(id).plist"))",
+            "openurl --json '\(scheme):?name=World'",
+            "", "# After a change (the test checks the reply, so change both):",
+        ] + build + ["openurl restart \(id)"]
     }
 
     /// The program in the manifest, as a path that begins at the manifest's directory.
