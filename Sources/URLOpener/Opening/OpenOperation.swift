@@ -66,6 +66,7 @@ package struct OpenOperation {
         let openTrace: OpenTrace?
         do throws(CommandFailure) {
             for url in urls + fallback { try invocation.checkMeaningThere(url) }
+            try checkWords()
             if let host = invocation.host, !attached.isEmpty || !saved.isEmpty {
                 let reason = "files cannot be passed to \(host.name); remove --attach and --save"
                 throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
@@ -95,7 +96,7 @@ package struct OpenOperation {
         var replied: OpenResult?
         var status = batch.perform(urls, name: \.nameInFailures) { (url) throws(CommandFailure) in
             if interrupt?.isRequested == true { throw .interrupted }
-            let text = try text(of: url)
+            let text = try url.urlText(passedBy: options.desktopEntry)
             let isUnread = report == .nothing && startup == nil && saved.isEmpty && openTrace == nil
             let method = isCall ? OpenCall.call : OpenCall.method
             let opened: OpenResult?
@@ -139,17 +140,19 @@ package struct OpenOperation {
         invocation.errors.print(earlierProgramNote(of: handler))
     }
 
-    /// Returns the text of one of the URLs. If it is not a URL, it may be part of the previous URL that the shell has
-    /// split off.
-    private func text(of url: CommandLineArgument) throws(CommandFailure) -> String {
-        do throws(CommandFailure) {
-            return try url.urlText(passedBy: options.desktopEntry)
-        } catch {
-            guard let index = urls.firstIndex(of: url), index > 0, urls[index - 1].hasScheme else { throw error }
-            let whole = "\(urls[index - 1].shown) \(url.shown)".split(separator: " ").joined(separator: "%20")
-            let fact = "'\(url.shown)' is neither a URL with a scheme nor a file"
-            let advice = "if it belongs to the previous URL, write '\(whole)'"
-            throw CommandFailure(error.name, "\(fact); \(advice)", exitStatus: error.exitStatus)
+    /// Checks that no argument is part of the previous URL that the shell has split off. The handler would get only the
+    /// beginning, so no URL is opened.
+    private func checkWords() throws(CommandFailure) {
+        let isPart = { (word: CommandLineArgument) in !word.bytes.isEmpty && !word.hasScheme && !word.namesFile }
+        for (index, word) in urls.enumerated().dropFirst() where urls[index - 1].hasScheme && isPart(word) {
+            let words = urls[(index - 1)...].prefix(1) + urls[index...].prefix(while: isPart)
+            let whole = words.flatMap { $0.shown.split(separator: " ") }.joined(separator: "%20")
+            throw CommandFailure(
+                .fileNotFound,
+                "'\(word.shown)' is neither a URL with a scheme nor a file, so nothing was opened; "
+                    + "if it belongs to the previous URL, write '\(whole)'",
+                exitStatus: ExitStatus.noInput
+            )
         }
     }
 
