@@ -23,6 +23,13 @@ import Testing
                     + "If not: 'openurl list' shows all that are\n"
             )
         }
+        // People know the scheme better than the identifier. Without a dot, it is not one at all.
+        for command in ["restart", "unregister", "output", "status"] {
+            for scheme in ["calendar", "calendar:"] {
+                let run = try await router.openurl(command, scheme)
+                #expect(run.status != 0 && run.errors.contains("did you mean 'com.example.calendar'?"), "\(run)")
+            }
+        }
         let id = "; did you mean 'com.example.calendar'? If not: 'openurl list' shows all that are\n"
         let claimant = "; did you mean 'com.example.calendar'? If not: 'openurl list' shows the handlers that do\n"
         let named = "; did you mean 'calendar:'? If not: register one with 'openurl register PATH'\n"

@@ -16,15 +16,37 @@ extension RouterClient {
         }
     }
 
-    /// Adds the identifier that was probably meant to the failure of a request for a handler. If the handler's manifest
-    /// cannot be used, the failure says so.
+    /// Adds the identifier that was probably meant to the failure of a request for a handler, also if a scheme is in its
+    /// place. If the handler's manifest cannot be used, the failure says so.
     package func suggestingHandler(for id: String, _ failure: CommandFailure) -> CommandFailure {
-        guard failure.name == OpenURLError.Code.noHandler.errorName else { return failure }
+        let isUnknown = failure.name == OpenURLError.Code.noHandler.errorName
+        // Without a dot, a text is not an identifier.
+        guard isUnknown || failure.name == .invalidArguments else { return failure }
+        if let claimant = claimant(ofScheme: id) {
+            return CommandFailure(
+                failure.name,
+                asking(whether: claimant, failure.message),
+                exitStatus: failure.exitStatus
+            )
+        }
+        guard isUnknown else { return failure }
         if let problem = problem(ofManifest: id) {
             return CommandFailure(failure.name, "\(id) cannot be used: \(problem)", exitStatus: failure.exitStatus)
         }
         return suggesting(insteadOf: id, "", failure) { () throws(CommandFailure) in
             try call(RegistryInterface.listHandlers, Empty(), timeout: Self.limit).map(\.id)
+        }
+    }
+
+    /// Returns the handler that gets the URLs of a scheme, with or without its colon; nil if the text is not a scheme, or if only
+    /// applications of the desktop claim it.
+    private func claimant(ofScheme text: String) -> String? {
+        let scheme = (text.hasSuffix(":") ? String(text.dropLast()) : text).lowercased()
+        do throws(CommandFailure) {
+            return try call(RegistryInterface.listSchemes, Empty(), timeout: Self.limit)[scheme]?
+                .first { !$0.hasSuffix(".desktop") && $0 != text }
+        } catch {
+            return nil
         }
     }
 
