@@ -60,7 +60,7 @@ import Testing
         let variables = ["XDG_RUNTIME_DIR": "/nonexistent", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"]
         let failure = CommandFailure(ConnectionError.timedOut) { variables[$0] }
         let fact = "cannot reach the router, because there is no session bus: no answer came in time"
-        let advice = "use a terminal of your desktop, or 'dbus-run-session -- COMMAND' for a separate bus"
+        let advice = "use a terminal of your desktop, or 'dbus-run-session -- sh' for a shell with a separate bus"
         #expect(failure.message == "\(fact); \(advice)")
         #expect(failure.exitStatus == 69)
     }

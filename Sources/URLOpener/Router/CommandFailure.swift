@@ -66,7 +66,7 @@ package struct CommandFailure: Error, Hashable {
     package init(_ error: ConnectionError, _ environment: (String) -> String?) {
         let advice =
             BusAddress.missed(by: environment).map { "run: export DBUS_SESSION_BUS_ADDRESS=\($0)" }
-            ?? "use a terminal of your desktop, or 'dbus-run-session -- COMMAND' for a separate bus"
+            ?? "use a terminal of your desktop, or 'dbus-run-session -- sh' for a shell with a separate bus"
         self.init(
             "org.freedesktop.DBus.Error.NoServer",
             "cannot reach the router, because there is no session bus: \(error); \(advice)",
