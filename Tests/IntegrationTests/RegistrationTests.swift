@@ -162,7 +162,8 @@ import Testing
             ("relative.plist", .invalidArguments, "relative.plist is a relative path; give an absolute one"),
             (
                 "/etc/passwd", .invalidFileContent,
-                "/etc/passwd is neither a bundle (Name.app) nor a manifest (Name.plist); register one of these"
+                "/etc/passwd is neither a bundle (Name.app) nor a manifest (Name.plist); "
+                    + "register one of these; 'openurl new' writes a handler with its manifest"
             ),
         ] as [(String, ErrorName, String)] {
             #expect(try await router.refusal(name) { try await router.register(path) } == reason)

@@ -446,7 +446,8 @@ struct ManifestRegistrationTests {
         try root.write(Array(text.utf8), to: "opt/bad.plist")
         let error = #expect(throws: RegistrationError.self) { try register("opt/bad.plist") }
         let reason = "is not a property list: Close tag does not match open tag string"
-        #expect(error?.description == "\(root.path)/opt/bad.plist:4: \(reason)")
+        let advice = "correct the XML, or begin with the manifest that 'openurl new' writes"
+        #expect(error?.description == "\(root.path)/opt/bad.plist:4: \(reason); \(advice)")
     }
 
     @Test func failedDirectoryCreationIsReported() throws {

@@ -34,8 +34,9 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
             "contains more than \(PropertyListLimits.marks) combining marks and references to characters"
         case .corrupt(let what): "is a damaged binary property list: \(what)"
         case .malformed(let reason):
-            "is not a property list: \(printable(reason))"
-                + (Self.advice.first(where: { reason.contains($0.part) }).map { "; \($0.advice)" } ?? "")
+            "is not a property list: \(printable(reason)); "
+                + (Self.advice.first(where: { reason.contains($0.part) })?.advice
+                    ?? "correct the XML, or begin with the manifest that 'openurl new' writes")
         }
     }
 

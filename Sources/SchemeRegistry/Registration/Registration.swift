@@ -61,7 +61,8 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
         case .notAHandler(let path, let files):
             "\(printable(path)) is neither a bundle (Name.app) nor a manifest (Name.plist); "
                 + (files.isEmpty
-                    ? "register one of these" : "register \(files.map(printable).joined(separator: " or "))")
+                    ? "register one of these; 'openurl new' writes a handler with its manifest"
+                    : "register \(files.map(printable).joined(separator: " or "))")
         case .invalid(let diagnostics): diagnostics.map(\.description).joined(separator: "\n")
         case .changed(let path): "\(printable(path)) changed while it was being registered; register it again"
         case .fixedHandler(let id): "\(id) is a fixed system handler; choose another CFBundleIdentifier"
