@@ -85,6 +85,9 @@ package struct PolicyFiles: Sendable {
     private static func bytes(of file: String) throws(FileError) -> [UInt8] {
         var trust = TrustedPaths()
         try trust.check(file)
+        guard try status(of: file, followingLinks: true).st_size <= PolicyText.maximumSize else {
+            throw FileError("is larger than \(PolicyText.maximumSize) bytes; remove rules or comments from it")
+        }
         let bytes = try contents(ofFile: file, limit: PolicyText.maximumSize, followingLinks: true)
         guard !String(decoding: bytes, as: UTF8.self).hasTooManyMarks else {
             throw FileError("has more than \(String.maximumMarks) combining marks in a row")

@@ -89,7 +89,11 @@ import UserFiles
         let (rules, diagnostics) = files.read()
         #expect(rules.lines.map(\.text) == Self.refusals + Self.refusals + ["deny c from *"])
         #expect(rules.lines.first?.place.hasSuffix("10.conf cannot be used") == true)
-        #expect(diagnostics.map(\.reason) == ["is larger than 65536 bytes", "is a FIFO, not a file"])
+        #expect(
+            diagnostics.map(\.reason) == [
+                "is larger than 65536 bytes; remove rules or comments from it", "is a FIFO, not a file",
+            ]
+        )
     }
 
     @Test func lineThatIsNotUTF8SpoilsNoOtherLine() throws {
