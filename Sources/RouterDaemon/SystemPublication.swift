@@ -87,14 +87,22 @@ struct SystemPublication: Hashable {
     /// Makes the directories of the published files. A link must not lead from the root of a package to the system.
     private func makeDirectories(below directory: String, in root: String) throws(FileError) {
         for name in ["applications", "dbus-1/services"] {
+            var place = "\(directory)/\(name)"
+            while place != directory, !isPresent(place) { place = parentDirectory(of: place) }
+            guard try "\(resolvedPath(place))/".hasPrefix("\(root)/") else {
+                throw FileError("its directory \(name) is a link that leads out of \(root)")
+            }
             do throws(DirectoryError) {
                 try UserFiles.makeDirectories("\(directory)/\(name)", mode: 0o755)
             } catch {
                 throw FileError("cannot create \(error.path): \(error.error)")
             }
-            guard try resolvedPath("\(directory)/\(name)").hasPrefix("\(root)/") else {
-                throw FileError("its directory \(name) is a link that leads out of \(root)")
-            }
         }
+    }
+
+    /// Returns whether a path has a file, a directory or a link, even one that leads nowhere.
+    private func isPresent(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
     }
 }

@@ -159,6 +159,19 @@ final class SystemPublicationTests {
         #expect(try read("applications/com.example.app.desktop") == foreign)
     }
 
+    /// A package of another program may have left a link behind.
+    @Test func linkThatLeadsNowhereIsReported() throws {
+        try FileManager.default.createDirectory(
+            at: root.appending(path: "usr/share/applications"),
+            withIntermediateDirectories: true
+        )
+        let link = root.appending(path: "usr/share/applications/com.example.app.desktop").path
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "/nonexistent/entry")
+        let problems = try publish()
+        #expect(problems.count == 1 && problems[0].contains("was not written for com.example.app"), "\(problems)")
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "/nonexistent/entry")
+    }
+
     /// Without the manifests, the entries of all handlers would look like those of handlers that are gone.
     @Test func handlersThatCannotBeReadKeepTheirFiles() throws {
         #expect(try publish() == [])
@@ -180,11 +193,11 @@ final class SystemPublicationTests {
     }
 
     /// A link in a package would lead to the system on which the package is built.
-    @Test func linkOutOfTheRootIsNotFollowed() throws {
+    @Test(arguments: ["applications", "dbus-1"]) func linkOutOfTheRootIsNotFollowed(_ name: String) throws {
         let outside = FileManager.default.temporaryDirectory.appending(path: "outside-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: outside, withIntermediateDirectories: true)
         try FileManager.default.createSymbolicLink(
-            at: root.appending(path: "usr/share/applications"),
+            at: root.appending(path: "usr/share/\(name)"),
             withDestinationURL: outside
         )
         let publication = try #require(SystemPublication(["/usr/share", "--root", root.path]))

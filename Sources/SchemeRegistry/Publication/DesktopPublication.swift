@@ -254,7 +254,10 @@ public struct DesktopPublication: Sendable {
                 return fail(handler.id, Diagnostic(severity: .warning, file: existing.file, reason: reason))
             }
         }
-        guard !isThere || own != nil || DesktopEntryFile.isLost(id, in: applicationDirectory) else {
+        // A link may lead nowhere, and is never the handler's own.
+        guard !DesktopEntryFile.isLink(id, in: applicationDirectory),
+            !isThere || own != nil || DesktopEntryFile.isLost(id, in: applicationDirectory)
+        else {
             let reason = "was not written for \(handler.id), so that handler's entry cannot be written here"
             return fail(handler.id, Diagnostic(severity: .warning, file: file, reason: reason))
         }
