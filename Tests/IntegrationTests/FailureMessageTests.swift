@@ -77,9 +77,8 @@ import Testing
         let exit = "\(Self.id) exited with status 1 before it was ready"
         let hint =
             Self.hasJournal
-            ? "; 'journalctl --user -t \(Self.id)' shows its output"
-            : "; it wrote: ModuleNotFoundError: No module named 'no_such_module'; its output is in \(outputFile(router))"
-        #expect(try await router.failure("script:x") == OpenURLError(.launchFailed, exit + hint))
+            ? "" : "; it wrote: ModuleNotFoundError: No module named 'no_such_module'"
+        #expect(try await router.failure("script:x") == OpenURLError(.launchFailed, exit + hint + Self.outputHint))
     }
 
     /// The kernel says of some of these that the script itself does not exist, and `env` exits with 127 for others.
@@ -159,9 +158,12 @@ import Testing
         let router = try await router(["signal", "6"])
         defer { router.stop() }
         let end = "was ended by signal 6 (Aborted) \(Self.mayHaveActed); it wrote: no disk left"
-        let place = "; its output is in \(outputFile(router))"
-        #expect(try await router.failure("script:x") == OpenURLError(.handlerCrashed, "\(Self.id) \(end)\(place)"))
+        let message = "\(Self.id) \(end)\(Self.outputHint)"
+        #expect(try await router.failure("script:x") == OpenURLError(.handlerCrashed, message))
         #expect(try String(contentsOfFile: outputFile(router), encoding: .utf8).contains("no disk left"))
+        // The command that shows the output does not advise to run it.
+        let run = try await router.openurl("output", Self.id)
+        #expect(run.errors.hasSuffix("; it wrote: no disk left\n"), "\(run)")
     }
 
     @Test(.enabled(if: !hasJournal)) func crashOfASwiftHandlerQuotesItsFatalError() async throws {
@@ -178,7 +180,36 @@ import Testing
             error.message.contains("; it wrote: ") && error.message.contains("Fatal error: there is no list; "),
             "\(error.message)"
         )
-        #expect(error.message.contains("; its output is in "), "\(error.message)")
+        #expect(error.message.hasSuffix("; 'openurl output \(id)' shows its output"), "\(error.message)")
+    }
+
+    /// The end of a message about a process that has written something.
+    private static var outputHint: String { "; 'openurl output \(id)' shows its output" }
+
+    /// Python names the place of a mistake some lines above the mistake itself.
+    @Test(.enabled(if: !hasJournal)) func mistakeInPythonHasItsPlace() async throws {
+        let router = try await router("#!/usr/bin/python3\nimport sys\ndef answer(:\n    pass\n")
+        defer { router.stop() }
+        let message = try await router.failure("script:x").message
+        let place = "(File \"\(router.bus.directory.path)/script\", line 3)"
+        #expect(message.contains("; it wrote: SyntaxError: invalid syntax \(place); 'openurl output"), "\(message)")
+    }
+
+    @Test func manifestThatIsGoneTooIsNotCorrected() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let id = "com.example.moved"
+        let project = router.bus.directory.appending(path: "project")
+        let program = project.appending(path: "program").path
+        try RouterProcess.write(id, [], in: project, extra: ["CFBundleExecutable": program])
+        try FileManager.default.copyItem(atPath: "/bin/true", toPath: program)
+        let manifest = project.appending(path: "XDG_DATA_HOME/openurl/handlers/\(id).plist").path
+        #expect(try await router.openurl("register", manifest).status == 0)
+        try FileManager.default.moveItem(at: project, to: router.bus.directory.appending(path: "moved"))
+        let run = try await router.openurl("open", "--handler", id, "moved:x")
+        let end = "is gone too; register it where it is now, or run 'openurl unregister \(id)'\n"
+        #expect(run.status == 4 && run.errors.hasSuffix(end), "\(run)")
+        #expect(try await router.openurl("unregister", id).status == 0)
     }
 
     /// The file with the output of the handler.

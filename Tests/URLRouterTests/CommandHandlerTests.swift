@@ -1,4 +1,5 @@
 import DBus
+import Foundation
 import Logging
 import OpenURLBus
 import Reactor
@@ -113,7 +114,7 @@ import Testing
     @Test(arguments: [
         (
             "echo 'no such note'; exit 4", "exited with status 4, ", OpenURLError.Code.declined,
-            "; it wrote: no such note; its output is in "
+            "; it wrote: no such note; 'openurl output com.example.cmd' shows its output"
         ),
         ("kill -SEGV $$", "was ended by signal 11 (Segmentation fault), ", .handlerCrashed, ""),
     ])
@@ -178,17 +179,28 @@ import Testing
         await #expect(throws: OpenURLError.self) { try await router.reset(BundleIdentifier("com.example.cmd")) }
     }
 
-    @Test func missingProgramNamesTheKey() async throws {
-        let handler = try Handler.test(id, program: .path("\(desktop.path)/none")) {
+    /// Without the manifest, nothing can be corrected in it.
+    @Test(arguments: [
+        (true, "/none does not exist; put it there, or correct OUCommand in /handlers/com.example.cmd.plist"),
+        (
+            false,
+            "/none does not exist, and its manifest /handlers/com.example.cmd.plist is gone too; register it where it is now, "
+                + "or run 'openurl unregister com.example.cmd'"
+        ),
+    ])
+    func missingProgramNamesTheKey(hasManifest: Bool, end: String) async throws {
+        if hasManifest { try Data().write(to: URL(filePath: "\(desktop.path)/cmd.plist")) }
+        let handler = try Handler.test(
+            id,
+            program: .path("\(desktop.path)/none"),
+            entry: "\(desktop.path)/cmd.plist"
+        ) {
             $0.command = try HandlerCommand(["\(desktop.path)/none"])
         }
         let bus = try FakeHandlers(["com.example.target": ":1.1"])
         let router = URLRouter([handler], on: bus, environment: desktop.environment)
         let error = await Self.failure(of: router)
         #expect(error?.code == .launchFailed)
-        #expect(
-            error?.message.contains("/none does not exist; put it there, or correct OUCommand in ") == true,
-            "\(error?.message ?? "")"
-        )
+        #expect(error?.message.hasSuffix(end) == true, "\(error?.message ?? "")")
     }
 }

@@ -433,6 +433,12 @@ import Testing
             "echo '*** Program crashed: Illegal instruction ***'; echo 'Backtrace took 0.00s'; echo 'line 3: 12 Illegal instruction'",
             "; it wrote: line 3: 12 Illegal instruction"
         ),
+        (
+            "echo '  File \"/a/b.py\", line 7'; echo '    def f(:'; echo '          ^'; echo 'SyntaxError: invalid syntax'",
+            "; it wrote: SyntaxError: invalid syntax (File \"/a/b.py\", line 7)"
+        ),
+        ("echo '  File \"/a/b.py\", line 7'; echo 'KeyError: 1'", "; it wrote: KeyError: 1"),
+        ("echo 'TabError: alone'", "; it wrote: TabError: alone"),
         ("echo 'rax 0x0  0'; echo 'Backtrace took 0.00s'; echo after", "; it wrote: after"),
         ("echo 'rax 0x0  0'; echo 'Backtrace took 0.00s'", "; it wrote: Backtrace took 0.00s"),
     ])
@@ -444,7 +450,7 @@ import Testing
         close(descriptor)
         #expect(place == .file(file, start: 8))
         #expect(try await launcher(output).run(handler(script)) == .exited(status: 0))
-        #expect(place.hint.description == (hint.isEmpty ? "" : "\(hint); its output is in \(file)"))
+        #expect(place.hint(of: nil).description == (hint.isEmpty ? "" : "\(hint); its output is in \(file)"))
     }
 
     @Test func outputThatIsSlowToCompareIsQuotedAtOnce() async throws {
@@ -453,7 +459,9 @@ import Testing
         let marks = "a" + String(repeating: "\u{301}\u{316}", count: 32_000)
         #expect(marks.withCString { write(descriptor, $0, strlen($0)) } == marks.utf8.count)
         close(descriptor)
-        let time = ContinuousClock().measure { #expect(place.hint.description.utf8.starts(with: "; it wrote: a".utf8)) }
+        let time = ContinuousClock().measure {
+            #expect(place.hint(of: nil).description.utf8.starts(with: "; it wrote: a".utf8))
+        }
         // Each search takes 0.8 seconds otherwise, and there are four.
         #expect(time < .milliseconds(1500))
     }
@@ -473,7 +481,7 @@ import Testing
         close(descriptor)
         #expect(try await launcher(output).run(handler("printf 'begin %065536d'")) == .exited(status: 0))
         let quoted = "begin " + String(repeating: "0", count: 294) + "…"
-        #expect(place.hint.description == "; it wrote: \(quoted); its output is in \(file)")
+        #expect(place.hint(of: nil).description == "; it wrote: \(quoted); its output is in \(file)")
     }
 
     // MARK: Secrets
@@ -521,11 +529,14 @@ import Testing
         #expect(texts == ["s3cretValue s3cretPin 00000000", shown, shown, "s3cretValue s3cretPin …"])
     }
 
-    @Test func journalIsNamedInsteadOfTheLastLine() {
-        let hint = ProcessOutput.journal(identifier: "com.example.app").hint.description
-        #expect(hint == "; 'journalctl --user -t com.example.app' shows its output")
-        #expect(ProcessOutput.nowhere.hint.description == "")
-        #expect(ProcessOutput.file("/nonexistent/file", start: 0).hint.description == "")
+    @Test func commandIsNamedInsteadOfTheLastLine() {
+        let journal = ProcessOutput.journal(identifier: "com.example.app")
+        #expect(
+            journal.hint(of: "com.example.app").description == "; 'openurl output com.example.app' shows its output"
+        )
+        #expect(journal.hint(of: nil).description == "; 'journalctl --user -t com.example.app' shows its output")
+        #expect(ProcessOutput.nowhere.hint(of: nil).description == "")
+        #expect(ProcessOutput.file("/nonexistent/file", start: 0).hint(of: "com.example.app").description == "")
     }
 
     @Test func limitsEqualThoseOfJournald() {

@@ -304,8 +304,9 @@ import Testing
         bus.release(handler)
         let error = OpenURLError(
             .launchFailed,
-            "com.example.app cannot be started: /nonexistent/handler does not exist; "
-                + "put it there, or correct CFBundleExecutable in /handlers/com.example.app.plist"
+            "com.example.app cannot be started: /nonexistent/handler does not exist, and its manifest "
+                + "/handlers/com.example.app.plist is gone too; register it where it is now, "
+                + "or run 'openurl unregister com.example.app'"
         )
         await #expect(throws: error) { try await first.value }
         bus.release(":1.92")

@@ -122,6 +122,7 @@ extension Handler {
         scheme: String? = nil,
         scope: RegistryDirectories.Scope = .user,
         precedence: Int = 0,
+        entry: String? = nil,
         _ change: (inout HandlerManifest) throws -> Void = { _ in }
     ) throws -> Handler {
         var manifest = HandlerManifest(identifier: try BundleIdentifier(id), executable: nil)
@@ -131,7 +132,7 @@ extension Handler {
         return Handler(
             manifest: manifest,
             path: "/handlers/\(id).plist",
-            entry: "/handlers/\(id).plist",
+            entry: entry ?? "/handlers/\(id).plist",
             program: program,
             scope: scope,
             precedence: precedence,

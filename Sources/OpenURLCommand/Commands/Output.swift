@@ -110,11 +110,13 @@ struct Output: Command {
 }
 
 extension RouterClient {
-    /// Returns the message of a handler's latest request if it failed; nil otherwise, or if the log cannot be read.
+    /// Returns the message of a handler's latest request if it failed; nil otherwise, or if the log cannot be read. The advice
+    /// to look at the output is left out.
     fileprivate func latestFailure(of id: String) -> String? {
         var filter = MonitorFilter()
         filter.handler = id
-        return loggedRequest(filter)?.error?.message
+        let parts = loggedRequest(filter)?.error?.message.split(separator: "; ")
+        return parts?.filter { !$0.hasPrefix("'openurl output \(id)' ") }.joined(separator: "; ")
     }
 }
 

@@ -70,11 +70,13 @@ extension ApplicationOpener {
             let words: QuotingText = "\(request.id) exited with status \(status) after it got the URL"
             throw OpenURLError(
                 .declined,
-                words + (isHandler ? "" : started.output.hint(isShared: command.sharedOutput))
+                words + (isHandler ? "" : started.output.hint(of: nil, isShared: command.sharedOutput))
             )
         case .signalled:
             let words: QuotingText = "\(request.id) \(exit ?? .unknown) after it got the URL"
-            throw OpenURLError(.handlerCrashed, words + started.output.hint(isShared: command.sharedOutput))
+            let handler = request.claimant.handler?.id.rawValue
+            let hint = started.output.hint(of: handler, isShared: command.sharedOutput)
+            throw OpenURLError(.handlerCrashed, words + hint)
         }
     }
 
@@ -90,7 +92,9 @@ extension ApplicationOpener {
             guard let code = exit.codeOfFailure else { return }
             let time = start.duration(to: .now).inWords
             let words: QuotingText = "\(id) \(exit), \(time) after it got the URL"
-            let text = launcher.output.withoutSecrets(words + output.hint(isShared: command.sharedOutput), of: id)
+            // Only a handler's command is reported here.
+            let hint = output.hint(of: id, isShared: command.sharedOutput)
+            let text = launcher.output.withoutSecrets(words + hint, of: id)
             log.warning("\(text)", metadata: ["handler": "\(id)"])
             observed?.end(OpenURLError(code, text))
         }

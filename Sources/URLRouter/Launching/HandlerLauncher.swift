@@ -60,6 +60,7 @@ struct HandlerLauncher: Sendable {
                     arguments: arguments,
                     environment: environment,
                     isTrusted: false,
+                    manifest: handler.entry,
                     output: output
                 )
             } onExit: { exit in
@@ -86,6 +87,11 @@ struct HandlerLauncher: Sendable {
         case .unusable(let fault):
             let advice = fault.advice ?? "put it there, or correct \(place)"
             let text: QuotingText = "\(id) cannot be started: \(fault.program) \(fault.reason); \(advice)"
+            return OpenURLError(failure.code, text)
+        case .abandoned(let fault):
+            let advice = "register it where it is now, or run 'openurl unregister \(id)'"
+            let text: QuotingText =
+                "\(id) cannot be started: \(fault.program) \(fault.reason), and its manifest \(handler.path) is gone too; \(advice)"
             return OpenURLError(failure.code, text)
         case .refused:
             return OpenURLError(failure.code, "\(id) cannot be started: \(program): \(failure); check \(place)")
@@ -121,6 +127,7 @@ struct HandlerLauncher: Sendable {
                     arguments: [program.description] + arguments,
                     environment: environment,
                     isTrusted: false,
+                    manifest: handler.entry,
                     output: output
                 )
             } onExit: {

@@ -13,25 +13,25 @@ enum ProcessOutput: Hashable, Sendable {
     /// Nowhere: the output is lost.
     case nowhere
 
-    /// The end of a message about a failure of the process. It names the command that shows the output, or quotes the
-    /// telling line of the output and names its file.
+    /// Returns the end of a message about a failure of the process. It quotes the telling line of a file, and names the
+    /// command that shows the output, or the file.
     ///
-    /// This is the last line with a fatal error of Swift, or else the last line that is not part of Swift's backtrace.
-    var hint: QuotingText {
+    /// The line is the last one with a fatal error of Swift, or else the last one that is not part of Swift's backtrace.
+    ///
+    /// - Parameters:
+    ///   - handler: the identifier of the process's handler; nil for an application, whose output the command does not show.
+    ///   - isShared: whether several processes may have written at the same time. If so, no line is quoted.
+    func hint(of handler: String?, isShared: Bool = false) -> QuotingText {
+        let command: QuotingText? = handler.map { "; 'openurl output \($0)' shows its output" }
         switch self {
-        case .journal(let identifier): "; 'journalctl --user -t \(identifier)' shows its output"
+        case .journal(let identifier):
+            return command ?? "; 'journalctl --user -t \(identifier)' shows its output"
         case .file(let path, let start):
-            line(ofFile: path, from: start, chosenBy: tellingLine)
-                .map { "; it wrote: \($0); its output is in \(printable(path))" } ?? ""
-        case .nowhere: ""
+            let place = command ?? "; its output is in \(printable(path))"
+            if isShared { return place }
+            return line(ofFile: path, from: start, chosenBy: tellingLine).map { "; it wrote: \($0)" + place } ?? ""
+        case .nowhere: return ""
         }
-    }
-
-    /// Returns the end of a message about a failure. If several processes may have written at the same time, it quotes
-    /// no line.
-    func hint(isShared: Bool) -> QuotingText {
-        if isShared, case .file(let path, _) = self { return "; its output is in \(printable(path))" }
-        return hint
     }
 
     /// The last line that is not blank; nil if there is none that the router can read.
@@ -61,8 +61,9 @@ private func line(ofFile path: String, from start: Int64, chosenBy choose: ([Lin
         }
         let lines = String(decoding: bytes, as: UTF8.self).unicodeScalars.split { $0 == "\n" || $0 == "\r" }
             .filter { !$0.allSatisfy(\.properties.isWhitespace) }
-        guard let line = choose(lines) else { return nil }
-        return escaped(line.drop(while: \.properties.isWhitespace))
+        return choose(lines).map { line in
+            escaped(trimmed(line)) + (place(ofMistake: line, in: lines).map { " (\(escaped($0)))" } ?? "")
+        }
     } catch {
         // The file was removed.
         return nil
@@ -93,6 +94,16 @@ private func tellingLine(of lines: [Line]) -> Line? {
     }
     return fatal ?? last ?? headline ?? lines.last
 }
+
+/// Returns the place of a mistake in a program that Python could not read. It stands some lines above the name of the mistake.
+private func place(ofMistake line: Line, in lines: [Line]) -> Line? {
+    guard
+        ["SyntaxError: ", "IndentationError: ", "TabError: "].contains(where: { line.starts(with: $0.unicodeScalars) })
+    else { return nil }
+    return lines.last { trimmed($0).starts(with: "File \"".unicodeScalars) }.map(trimmed)
+}
+
+private func trimmed(_ line: Line) -> Line { line.drop(while: \.properties.isWhitespace) }
 
 private func escaped(_ line: Line) -> String {
     var text = ""

@@ -19,6 +19,8 @@ struct ProgramStart: Sendable {
     /// Whether it is known that no other user can change the program. If not, the start checks this, with a few calls
     /// of lstat(2).
     var isTrusted = true
+    /// The manifest that names the program; nil for an application's command.
+    var manifest: String?
     /// Descriptor of the output.
     let output: CInt
 
@@ -37,6 +39,8 @@ struct ProgramStart: Sendable {
         case refused(Errno)
         /// The file cannot be started.
         case unusable(ProgramFault)
+        /// The file cannot be started, and the manifest that names it no longer exists: the project was moved or removed.
+        case abandoned(ProgramFault)
         case noTerminal
         /// Another user can change the program. The text has the path, the reason, and the command that corrects it.
         case untrusted(String)
@@ -48,7 +52,7 @@ struct ProgramStart: Sendable {
         var description: String {
             switch self {
             case .refused(let error): "\(error)"
-            case .unusable(let fault): fault.sentence
+            case .unusable(let fault), .abandoned(let fault): fault.sentence
             case .noTerminal:
                 "needs a terminal (Terminal=true), but neither xdg-terminal-exec nor x-terminal-emulator is installed"
             case .untrusted(let reason): reason
@@ -61,7 +65,7 @@ struct ProgramStart: Sendable {
         var code: OpenURLError.Code {
             switch self {
             case .refused(.tooManyOpenFiles), .tooMany: .limitsExceeded
-            case .refused, .unusable, .noTerminal, .untrusted, .tooSlow: .launchFailed
+            case .refused, .unusable, .abandoned, .noTerminal, .untrusted, .tooSlow: .launchFailed
             }
         }
     }
@@ -84,7 +88,7 @@ struct ProgramStart: Sendable {
                 )
                 return .success(Started(pid: pid, version: version, fault: fault))
             } catch {
-                throw error == .tooManyOpenFiles ? .refused(error) : fault.map(Failure.unusable) ?? .refused(error)
+                throw error == .tooManyOpenFiles ? .refused(error) : fault.map(failure) ?? .refused(error)
             }
         } catch {
             return .failure(error)
@@ -95,8 +99,13 @@ struct ProgramStart: Sendable {
         do throws(Errno) {
             return try ProgramFile.path(of: program, environment)
         } catch {
-            throw .unusable(ProgramFault(nameNotOnPath: program.description))
+            throw failure(ProgramFault(nameNotOnPath: program.description))
         }
+    }
+
+    private func failure(_ fault: ProgramFault) -> Failure {
+        if let manifest, access(manifest, F_OK) != 0, errno == ENOENT { return .abandoned(fault) }
+        return .unusable(fault)
     }
 
     /// Checks that no other user can change the program.

@@ -195,7 +195,7 @@ final class HandlerLaunch {
     /// Returns the error for the requests that wait for a launch that has failed.
     func error(of failure: HandlerStateMachine.LaunchFailure) -> OpenURLError {
         let process = processes.current
-        let hint = host.withoutSecrets(process.output.hint, of: id)
+        let hint = host.withoutSecrets(process.output.hint(of: id.rawValue), of: id)
         switch failure {
         case .processEnded(.exited(126...127)) where process.launched?.fault != nil:
             let fault = process.launched?.fault?.description ?? ""

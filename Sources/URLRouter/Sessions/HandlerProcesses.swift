@@ -350,7 +350,7 @@ final class HandlerProcesses {
     func crashError(behind connection: BusName) async -> OpenURLError {
         let (exit, output) = await end(behind: connection)
         let words: QuotingText = exit.map { "\($0)" } ?? "left the bus"
-        let hint = host.withoutSecrets(output.hint, of: id)
+        let hint = host.withoutSecrets(output.hint(of: id.rawValue), of: id)
         return OpenURLError(
             .handlerCrashed,
             "\(id) \(words) before it answered; it may have acted on the URL\(hint)"
