@@ -155,7 +155,7 @@ extension Examination {
             }
             if access(path, X_OK) != 0 { return "starts \(path), which is not executable" }
         }
-        return nil
+        return FlatpakApplications(environment: environment).problem(of: entry, command)
     }
 
     /// Returns the program that `env` starts, as for a snap; nil for any other command.

@@ -33,16 +33,17 @@ extension Examination {
         }
         checkRemoval(of: scheme, from: expected)
         let type = scheme.mimeType
-        let gio = files.tool("gio").map { ask([$0, "mime", type], marking: Self.gioDefault) }
+        let gio = files.tool("gio").map { ask([$0, "mime", type], marking: Self.gioDefault) } ?? .missing
         report("gio", gio, expected, scheme)
-        let xdg = files.tool("xdg-mime").map { ask([$0, "query", "default", type]) { $0 } }
+        let tool = files.tool("xdg-mime")
+        let xdg = tool.map { ask([$0, "query", "default", type]) { $0 } } ?? .missing
         if let other = files.tool("xdg-open"), !Self.isOfXDGUtils(other) {
             let reason = "is \(other), which is not the program of xdg-utils; only --probe shows what it chooses"
             add(.openers, .skip, "xdg-open", "xdg-open", reason, file: other)
         } else {
             report("xdg-open", xdg, expected, scheme)
         }
-        if environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil, xdg != nil {
+        if environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil, tool != nil {
             let reason = "opens desktop entries only if DISPLAY or WAYLAND_DISPLAY is set"
             add(.openers, .skip, "xdg-open", "xdg-open", reason)
         }
@@ -185,12 +186,30 @@ extension Examination {
 
     // MARK: Other openers
 
-    /// Asks an opener, and returns a desktop file ID, or nil if nothing opens the scheme.
-    private func ask(_ arguments: [String], marking extract: (String) -> String?) -> String? {
+    /// The choice of an opener.
+    private enum Choice {
+        /// The opener is not installed.
+        case missing
+        /// The opener hangs.
+        case unanswered
+        /// Nothing opens the scheme.
+        case nothing
+        /// A desktop file ID.
+        case entry(String)
+
+        init(_ entry: String?) { self = entry.map(Choice.entry) ?? .nothing }
+    }
+
+    /// Asks an opener.
+    private func ask(_ arguments: [String], marking extract: (String) -> String?) -> Choice {
         let variables = environment.merging(["LC_ALL": "C"]) { $1 }
-        guard let output = RunningTool.output(of: arguments, environment: variables) else { return nil }
-        let text = extract(output)?.split(whereSeparator: \.isWhitespace).first.map(String.init)
-        return text.flatMap(DesktopFileID.name(in:)) == nil ? nil : text
+        switch RunningTool.run(arguments, environment: variables) {
+        case .hung: return .unanswered
+        case .failed: return .nothing
+        case .output(let output):
+            let text = extract(output)?.split(whereSeparator: \.isWhitespace).first.map(String.init)
+            return Choice(text.flatMap(DesktopFileID.name(in:)) == nil ? nil : text)
+        }
     }
 
     /// Finds the default in the output of `gio mime`: after the last colon of the first line.
@@ -205,10 +224,10 @@ extension Examination {
     private func checkKDE(_ type: String, _ expected: String, _ scheme: Scheme) {
         let isKDE = files.desktop.currentDesktop.contains("kde")
         guard isKDE || ["kioclient", "kioclient5", "plasmashell"].contains(where: { files.tool($0) != nil }) else {
-            return report("KDE", nil, expected, scheme)
+            return report("KDE", .missing, expected, scheme)
         }
         let choices = KDEApplications(environment: environment, entries: files.entries).preferred(for: type)
-        guard choices.count > 1 else { return report("KDE", .some(choices.first?.rawValue), expected, scheme) }
+        guard choices.count > 1 else { return report("KDE", Choice(choices.first?.rawValue), expected, scheme) }
         // Advise choosing what the person asks about, if KDE may choose it.
         let asked = choices.map { target(of: $0.rawValue) }.first { $0 == topic?.identifier }
         add(
@@ -223,13 +242,18 @@ extension Examination {
     }
 
     /// Reports the choice of one opener.
-    ///
-    /// - Parameter choice: nil if the opener is not installed; otherwise its choice, which may be none.
-    private func report(_ opener: String, _ choice: String??, _ expected: String, _ scheme: Scheme) {
-        guard let choice else { return add(.openers, .skip, opener.lowercased(), opener, "is not installed") }
+    private func report(_ opener: String, _ choice: Choice, _ expected: String, _ scheme: Scheme) {
         let check = opener.lowercased()
         let fix = "openurl default \(scheme) \(quotedForShell(expected))"
-        guard let choice else {
+        let entry: String
+        switch choice {
+        case .missing: return add(.openers, .skip, check, opener, "is not installed")
+        case .unanswered:
+            let reason =
+                "did not answer in \(RunningTool.timeLimit.components.seconds) seconds, so its choice is not known"
+            return add(.openers, .warn, check, opener, reason)
+        case .entry(let id): entry = id
+        case .nothing:
             // Usually the reason has been found already.
             let cause = findings.first {
                 Self.causes.contains($0.check) && ($0.part == .entries || $0.subject == expected)
@@ -237,12 +261,12 @@ extension Examination {
             let reason = "has nothing to open \(scheme): with"
             return add(.openers, .fail, check, opener, reason, fix: cause.map(\.fix) ?? fix)
         }
-        let target = target(of: choice)
+        let target = target(of: entry)
         guard target != expected else {
-            let by = choice == expected ? "" : " (through \(choice))"
+            let by = entry == expected ? "" : " (through \(entry))"
             return add(.openers, .ok, check, opener, "\(expected)\(by)")
         }
-        let file = files.all.first { $0.location.id.rawValue == choice }?.location.file
+        let file = files.all.first { $0.location.id.rawValue == entry }?.location.file
         add(.openers, .warn, check, opener, "\(target), but openurl chooses \(expected)", file: file, fix: fix)
     }
 

@@ -76,8 +76,8 @@ extension Examination {
 
     // MARK: The log
 
-    /// Reports the handlers and schemes whose latest request of the last day failed. Attempts of the queue do not
-    /// count, because the check of the queue reports them.
+    /// Reports the handlers and schemes whose latest request of the last day failed, unless the handler has changed since.
+    /// Attempts of the queue do not count, because the check of the queue reports them.
     private func checkLog(_ bus: SessionBus) {
         var entries: [MonitorEntry] = []
         do throws(CallError) {
@@ -97,18 +97,18 @@ extension Examination {
         let concerned = entries.filter { entry in
             entry.kind != .known(.attempt) && isConcerned(entry.scheme ?? "", entry.handler)
         }
-        var seen: Set<String> = []
-        let latest = concerned.filter { seen.insert($0.handler ?? "\($0.scheme ?? ""):").inserted }
-        let failures = latest.filter(isFault)
+        let failures = LoggedFailures(concerned, isFault: isFault, changed: files.lastChange(ofHandler:)).entries
         for entry in failures.prefix(Self.letterLimit) {
             let reason = entry.error.map { $0.message.isEmpty ? $0.name.rawValue : $0.message } ?? "no reason"
+            // The error names this command if the handler has written something.
+            let output = "openurl output \(entry.handler ?? "")"
             add(
                 .router,
                 .warn,
                 "last-failure",
                 entry.handler ?? entry.url ?? "log",
                 "the latest request\(entry.url.map { " ('\($0)')" } ?? "") failed: \(reason)",
-                fix: "openurl log --failed"
+                fix: reason.contains("'\(output)'") ? output : "openurl log --failed"
             )
         }
         if failures.isEmpty {
@@ -152,6 +152,8 @@ extension Examination {
             }
             let denials = rules.filter { $0.decision == .deny && ($0.scheme == "*" || isConcerned($0.scheme, nil)) }
             for rule in denials where topic != nil {
+                // A file that cannot be read stands for rules, and its problem is reported above.
+                if rule.line == 0 { continue }
                 add(
                     .router,
                     .warn,

@@ -84,6 +84,22 @@ struct ExaminedFiles {
             }
     }
 
+    /// Returns when a handler's manifest or program was last changed, in microseconds since 1970; nil if it has neither.
+    func lastChange(ofHandler id: String) -> UInt64? {
+        guard let handler = registry.handler(named: id) else { return nil }
+        var paths = [handler.path]
+        switch handler.program {
+        case .path(let path): paths.append(path)
+        case .nameOnPath(let name): paths += [tool(name)].compactMap(\.self)
+        case .desktopEntry, nil: break
+        }
+        let times = paths.compactMap { path -> Int64? in
+            var status = stat()
+            return stat(path, &status) == 0 ? FileVersion(status).changed : nil
+        }
+        return times.max().map { UInt64(clamping: $0 / 1000) }
+    }
+
     /// Returns the path of a program of the desktop; nil if it is not installed.
     func tool(_ name: String) -> String? { programPath(named: name, in: environment["PATH"]) }
 }

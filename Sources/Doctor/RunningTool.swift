@@ -26,11 +26,16 @@ final class RunningTool {
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
+        // The program leads a group of processes, so that its children can be ended with it.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
         var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
         var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { for pointer in words + variables { free(pointer) } }
         var pid: pid_t = 0
-        let result = posix_spawn(&pid, program, &actions, nil, &words, &variables)
+        let result = posix_spawn(&pid, program, &actions, &attributes, &words, &variables)
         close(ends[1])
         guard result == 0 else {
             close(ends[0])
@@ -55,9 +60,11 @@ final class RunningTool {
     }
 
     /// Ends the program if it is still running, and returns its exit status; nil if a signal ended it.
-    func end() -> Int32? {
+    ///
+    /// - Parameter children: whether the programs that it has started end too.
+    func end(with children: Bool = false) -> Int32? {
         isWaitedFor = true
-        if !isAtEnd { kill(pid, SIGKILL) }
+        if !isAtEnd { kill(children ? -pid : pid, SIGKILL) }
         var status: CInt = 0
         while waitpid(pid, &status, 0) < 0, errno == EINTR {}
         return status & 0x7F == 0 ? status >> 8 & 0xFF : nil
@@ -68,10 +75,22 @@ final class RunningTool {
         String(decoding: output, as: UTF8.self).split(whereSeparator: \.isNewline).last.map(String.init)
     }
 
-    /// Runs a program until it exits, and returns its output; nil if it fails, or takes longer than a few seconds.
-    static func output(of arguments: [String], environment: [String: String]) -> String? {
-        guard let tool = RunningTool(arguments, environment: environment) else { return nil }
-        let deadline = ContinuousClock.now + .seconds(5)
+    /// What came of running a program until it exits.
+    enum Result: Hashable {
+        case output(String)
+        /// The program cannot be started, or has failed.
+        case failed
+        /// The program took longer than ``timeLimit``, and was ended with its children.
+        case hung
+    }
+
+    /// How long a program may take.
+    static let timeLimit = Duration.seconds(5)
+
+    /// Runs a program until it exits.
+    static func run(_ arguments: [String], environment: [String: String]) -> Result {
+        guard let tool = RunningTool(arguments, environment: environment) else { return .failed }
+        let deadline = ContinuousClock.now + timeLimit
         while !tool.isAtEnd {
             let left = ContinuousClock.now.duration(to: deadline)
             guard left > .zero else { break }
@@ -79,6 +98,9 @@ final class RunningTool {
             let milliseconds = left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000 + 1
             if poll(&watched, 1, CInt(clamping: milliseconds)) > 0 { tool.read() }
         }
-        return tool.end() == 0 ? String(decoding: tool.output, as: UTF8.self) : nil
+        let isHung = !tool.isAtEnd
+        let status = tool.end(with: true)
+        if isHung { return .hung }
+        return status == 0 ? .output(String(decoding: tool.output, as: UTF8.self)) : .failed
     }
 }

@@ -236,6 +236,16 @@ import UserFiles
             try $0.writeEntry("org.example.App", opening: ["app"], command: command)
         },
         Fault(
+            "a Flatpak application is not installed",
+            ["fail entry-program org.example.App.desktop"],
+            "starts the Flatpak application org.example.App, which is not installed",
+            fix: "EDITOR"
+        ) {
+            let flatpak = try $0.writeProgram("bin/flatpak")
+            let command = "\(flatpak) run --branch=stable --file-forwarding org.example.App @@u %u @@"
+            try $0.writeEntry("org.example.App", opening: ["app"], command: command)
+        },
+        Fault(
             "mimeapps.list is a directory",
             ["fail mimeapps mimeapps.list"],
             "is a directory, not a file",

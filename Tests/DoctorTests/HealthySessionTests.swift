@@ -95,6 +95,7 @@ import UserFiles
         ),
         (
             FileChange("an application of Flatpak is installed") { session in
+                try session.root.makeDirectory("home/.local/share/flatpak/app/org.example.App")
                 let flatpak = try session.writeProgram("bin/flatpak")
                 let command = "\(flatpak) run --branch=stable --file-forwarding org.example.App @@u %u @@"
                 try session.writeEntry(

@@ -83,6 +83,14 @@ import Testing
         #expect(finding.message.hasPrefix(answer.message), "\(finding.message)")
     }
 
+    /// Nothing is known about the choice of a program that hangs.
+    @Test func programThatHangsIsNamed() async throws {
+        let result = await onThread { Result { try self.finding("gio", "exec /bin/sleep 600", "gio") } }
+        let finding = try result.get()
+        #expect(finding.level == .warn)
+        #expect(finding.message == "did not answer in 5 seconds, so its choice is not known")
+    }
+
     /// The programs get the type, and answer in English.
     @Test(arguments: [("gio", "mime x-scheme-handler/note C"), ("xdg-mime", "query default x-scheme-handler/note C")])
     func toolsGetTheTypeInEnglish(_ program: String, _ expected: String) throws {

@@ -316,7 +316,8 @@ import Testing
         handler: String? = id,
         error: OpenURLError.Code? = nil
     ) -> MonitorEntry {
-        let time = UInt64(Date.now.timeIntervalSince1970) - UInt64(age)
+        // The handler is newly written, and a failure from before may have been fixed by that.
+        let time = UInt64(Date.now.timeIntervalSince1970) + 60 - UInt64(age)
         var entry = MonitorEntry(time: time * 1_000_000 + UInt64(100 - age % 100), kind: kind)
         entry.url = url
         entry.handler = handler
@@ -341,6 +342,18 @@ import Testing
         },
         State("a request failed after others", failed, "it broke") {
             $0.log = [entry(1, error: .timedOut)] + (2...9).map { entry($0) }
+        },
+        State("the handler was written anew after its failure", [], "did not fail") {
+            $0.log = [entry(3600, error: .launchFailed)]
+        },
+        State("another handler has opened a URL of the scheme since", [], "did not fail") {
+            $0.log = [entry(1, handler: "com.example.more"), entry(2, error: .launchFailed)]
+        },
+        State("there was no handler, and a URL of the scheme was opened since", [], "did not fail") {
+            $0.log = [
+                entry(1, .open, "gone:1", handler: "com.example.gone"),
+                entry(2, .open, "gone:1", handler: nil, error: .noHandler),
+            ]
         },
         State("the handler declined", [], "except where the handler declined") {
             $0.log = [entry(1, error: .declined)]
@@ -371,6 +384,22 @@ import Testing
         State("the router does not show its log", ["skip log log"], "Log fails") { $0.failing = ["Log"] },
     ]
 
+    /// The handler's output says more than the log, if the handler has written something.
+    @Test(arguments: [
+        ("it broke; 'openurl output \(id)' shows its output", "openurl output \(id)"),
+        ("it broke", "openurl log --failed"),
+    ])
+    func outputOfAFailedHandlerIsShown(_ message: String, _ fix: String) async throws {
+        var answers = Answers()
+        var failed = Self.entry(1, error: .handlerCrashed)
+        failed.error = RemoteError(OpenURLError.Code.handlerCrashed.errorName, message)
+        answers.log = [failed]
+        let standIn = try await StandInSession([RouterService.name], answers)
+        defer { standIn.stop() }
+        let findings = try await standIn.findings(in: ExaminedSession(), about: nil)
+        #expect(findings.first { $0.check == "last-failure" }?.fix == fix)
+    }
+
     // MARK: The policy
 
     private static func rule(_ scheme: String, _ decision: PolicyDecision, host: String? = nil, isUsers: Bool = true)
@@ -400,6 +429,12 @@ import Testing
         },
         State("a rule denies every scheme", about: "note", ["warn policy policy"], "line 3 denies *:") {
             $0.rules = [rule("*", .deny)]
+        },
+        State("a file that cannot be read denies", about: "note", ["warn policy policy"], "/p: is larger than") {
+            var refusal = rule("*", .deny)
+            refusal.line = 0
+            $0.rules = [refusal]
+            $0.problems = ["/p: is larger than 65536 bytes"]
         },
         State("a rule denies another scheme", about: "note", [], "0 rules") { $0.rules = [rule("more", .deny)] },
         State(

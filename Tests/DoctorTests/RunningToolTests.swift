@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Processes
 import TestSupport
@@ -7,7 +8,11 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct RunningToolTests {
     private func output(_ script: String, _ environment: [String: String] = [:]) -> String? {
-        RunningTool.output(of: ["/bin/sh", "-c", script], environment: environment)
+        text(RunningTool.run(["/bin/sh", "-c", script], environment: environment))
+    }
+
+    private func text(_ result: RunningTool.Result) -> String? {
+        if case .output(let text) = result { text } else { nil }
     }
 
     @Test(
@@ -23,8 +28,8 @@ import Testing
     }
 
     @Test func programThatDoesNotExistHasNoOutput() {
-        #expect(RunningTool.output(of: ["/nonexistent/program"], environment: [:]) == nil)
-        #expect(RunningTool.output(of: [], environment: [:]) == nil)
+        #expect(RunningTool.run(["/nonexistent/program"], environment: [:]) == .failed)
+        #expect(RunningTool.run([], environment: [:]) == .failed)
         #expect(RunningTool(["/tmp"], environment: [:]) == nil)
     }
 
@@ -32,9 +37,28 @@ import Testing
     @Test(arguments: ["while :; do echo 0123456789012345678901234567890123456789; done", "exec sleep 600"])
     func programWithoutEndIsEnded(_ script: String) async {
         let start = ContinuousClock.now
-        let result = await onThread { output(script, ["PATH": "/usr/bin:/bin"]) }
-        #expect(result == nil)
+        let result = await onThread {
+            RunningTool.run(["/bin/sh", "-c", script], environment: ["PATH": "/usr/bin:/bin"])
+        }
+        #expect(result == .hung)
         #expect(start.duration(to: .now) < .seconds(60))
+    }
+
+    /// `xdg-mime` is a script, and so are most tools of the desktop: what hangs is a program that they have started.
+    @Test func childrenOfAHungProgramAreEnded() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "openurl-tool-\(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
+        let file = directory.appending(path: "pid")
+        let script = "sleep 600 & echo $! >'\(file.path)'; wait"
+        let result = await onThread {
+            RunningTool.run(["/bin/sh", "-c", script], environment: ["PATH": "/usr/bin:/bin"])
+        }
+        #expect(result == .hung)
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let pid = try #require(UInt32(text.trimmingCharacters(in: .newlines)))
+        // The kernel ends it, and another process may still have to wait for it.
+        try await eventually("\(pid)") { _ in ProcessProgram.path(pid: pid) == nil }
     }
 
     @Test func largeOutputIsCut() {
