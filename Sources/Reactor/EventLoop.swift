@@ -75,7 +75,14 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private var descriptors: DescriptorSet
     private var timers = TimerQueue()
     private var busyPoll = BusyPoll()
-    private var isExpectingInput = false
+    /// Number of calls of ``expectInput()`` since the last wait.
+    private var expectedInputs = 0
+    /// Number of expected inputs above which the loop sleeps without polling. Messages are then on their way in both directions,
+    /// and while the loop sleeps, several arrive at once.
+    private static let fewInputs = 2
+    /// Closures that run when no job is left.
+    private var endings: [() -> Void] = []
+    private let sharesMainThread = Atomic<Bool>(false)
 
     /// Creates a loop. Its thread starts with the first job.
     ///
@@ -169,8 +176,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// ready or a deadline has passed.
     private func wait(hasMore: Bool) -> [(DescriptorWatch, DescriptorEvents)] {
         if hasMore { return descriptors.wait(milliseconds: 0) }
-        if !isExpectingInput { return descriptors.wait(milliseconds: timers.millisecondsToNext()) }
-        isExpectingInput = false
+        defer { expectedInputs = 0 }
+        guard (1...Self.fewInputs).contains(expectedInputs) else {
+            return descriptors.wait(milliseconds: timers.millisecondsToNext())
+        }
         let start = ContinuousClock.now
         defer { busyPoll.waitEnded(after: .now - start) }
         let ready = descriptors.waitBusily(until: start + busyPoll.window)
@@ -185,9 +194,15 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         let start = ContinuousClock.now
         var step = Step.wait
         for _ in 0..<Self.roundsBeforePolling {
+            // The next job may be one of the main actor, and take long.
+            if sharesMainThread.load(ordering: .relaxed) { runEndings() }
             step = takeJobs(&round, on: main, after: step)
             switch step {
-            case .wait, .handOver: return step
+            case .handOver: return step
+            case .wait:
+                if endings.isEmpty { return step }
+                runEndings()
+                step = .jobs
             case .mainJobs(let main, let setsAlarm): runMainJobs(&round, on: main, setsAlarm: setsAlarm)
             case .jobs:
                 for job in round {
@@ -202,9 +217,18 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
                 }
                 clear(&round)
             }
-            if ContinuousClock.now - start > Self.timeBeforePolling { return step }
+            if ContinuousClock.now - start > Self.timeBeforePolling { break }
         }
+        runEndings()
         return step
+    }
+
+    /// Runs the closures of ``executeAfterJobs(_:)``, which may add jobs.
+    private func runEndings() {
+        if endings.isEmpty { return }
+        let ready = endings
+        endings = []
+        for body in ready { body() }
     }
 
     /// Takes all jobs of the loop or all jobs of the main actor; if there are both, alternates between them.
@@ -252,6 +276,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Shares the loop with the main thread, which may turn it from now on.
     func share(with main: MainThread) {
+        sharesMainThread.store(true, ordering: .relaxed)
         shared.withLock { $0.main = MainThreadShare(thread: main) }
     }
 
@@ -332,6 +357,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// Runs a closure on the loop's thread, after the jobs that were added before.
     public func execute(_ body: @escaping @Sendable () -> Void) {
         add(.closure(body))
+    }
+
+    /// Runs a closure on the loop's thread when no job is left, or else before the loop looks at the descriptors, so
+    /// that the work of several jobs can be finished at once. Call this on the loop's thread.
+    public func executeAfterJobs(_ body: @escaping () -> Void) {
+        checkIsolated()
+        endings.append(body)
     }
 
     /// Runs a closure on the loop's thread and returns its result.
@@ -431,10 +463,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     ///
     /// Call this on the loop's thread after sending a message, if the answer usually arrives before the thread could
     /// fall asleep and wake up. The loop adapts the time to the length of earlier waits, and yields the processor
-    /// between polls.
+    /// between polls. After more than two such calls in one turn, it does not poll.
     public func expectInput() {
         checkIsolated()
-        isExpectingInput = true
+        expectedInputs += 1
     }
 
     /// Calls `handler` once, on the loop's thread, when `deadline` has passed. Call this on the loop's thread.

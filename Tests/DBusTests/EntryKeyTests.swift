@@ -16,7 +16,9 @@ struct EntryKeyTests {
     @Test(arguments: 0...9)
     func entryHasTheUsualBytes(keyLength: Int) throws {
         let key = String(repeating: "k", count: keyLength)
-        let values: [Value] = [.string("text"), .string(""), .uint32(7), .uint64(.max), .array([.string("a")], of: "s")]
+        let values: [Value] = [
+            .string("text"), .string(""), .uint32(7), .uint64(.max), .array([.string("a")], of: "s"),
+        ]
         let usual = options { (writer) throws(MessageEncodingError) in
             for value in values {
                 try writer.appendEntry { (writer) throws(MessageEncodingError) in
@@ -123,6 +125,8 @@ struct EntryKeyTests {
         _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
     ) throws(MessageEncodingError) {
         guard depth > 0 else { return try body(&writer) }
-        try writer.appendVariant(of: "v") { (writer) throws(MessageEncodingError) in try nest(depth - 1, &writer, body) }
+        try writer.appendVariant(of: "v") { (writer) throws(MessageEncodingError) in
+            try nest(depth - 1, &writer, body)
+        }
     }
 }

@@ -149,12 +149,11 @@ extension Connection {
 
     // MARK: Writing
 
-    /// Arranges for writing at the end of the loop's round of jobs, so that the messages of a round need one system
-    /// call.
+    /// Arranges for writing when the loop has no jobs left, so that the messages of many jobs need one system call.
     private func scheduleWriting() {
         guard !writingIsScheduled else { return }
         writingIsScheduled = true
-        loop.execute {
+        loop.executeAfterJobs {
             self.assumeIsolated { connection in
                 connection.writingIsScheduled = false
                 connection.write()

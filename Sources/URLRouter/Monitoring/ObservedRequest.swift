@@ -70,7 +70,9 @@ struct ObservedRequest: Sendable {
             entry.pid = source.pid
         }
         entry.handler = handler
-        entry.rule = kind == .callback ? "a program is waiting for this URL" : choice.flatMap { reasons.reason(for: $0, handler) }
+        entry.rule =
+            kind == .callback
+            ? "a program is waiting for this URL" : choice.flatMap { reasons.reason(for: $0, handler) }
         entry.decision = verdict.map { .known($0.decision) }
         entry.decisionReason = verdict?.description.prefix(bytes: Self.textBytes)
         entry.trace = trace.map { phase in
