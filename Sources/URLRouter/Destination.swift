@@ -7,15 +7,15 @@ internal import UserFiles
 /// A URL together with the handler or application that gets it.
 struct Destination: Sendable {
     let url: GenericURL
-    /// The URL for the claimant. It can differ from ``url``, which questions and messages show, by the secrets of a
-    /// call.
+    /// The URL for the claimant. It can differ from ``url``, which questions and messages show, because it contains a
+    /// call's secrets.
     var delivered: GenericURL {
         get { replacement?.url ?? url }
         set { replacement = Replacement(newValue) }
     }
 
-    /// The URL that replaces ``url`` on delivery. It is a reference to save memory: thousands of URLs may wait, and few
-    /// of them belong to calls.
+    /// The URL that replaces ``url`` on delivery. It is a class in order to save memory: thousands of URLs may wait,
+    /// and few of them belong to calls.
     private final class Replacement: Sendable {
         let url: GenericURL
 
@@ -26,17 +26,18 @@ struct Destination: Sendable {
     /// A handler with a program, or an application.
     let claimant: Claimant
 
-    /// Type of the file that the URL names; nil for any other URL.
+    /// Type of the file that the URL refers to; nil for any other URL.
     let file: FileKind?
-    /// Whether the URL names a copy in its handler's inbox. Such a copy belongs to the handler, no matter who sent it.
+    /// Whether the URL refers to a copy in its handler's inbox. Such a copy belongs to the handler, no matter who sent
+    /// it.
     let isInInbox: Bool
 
     /// Finds out who gets a URL.
     ///
     /// - Parameters:
     ///   - options: the sender's options, which may ask for a claimant.
-    ///   - file: the type of the file that the URL names; nil for any other URL.
-    ///   - isInInbox: whether the URL names a copy that the router has made in the inbox of the wanted handler.
+    ///   - file: the type of the file that the URL refers to; nil for any other URL.
+    ///   - isInInbox: whether the URL refers to a copy that the router has made in the inbox of the wanted handler.
     /// - Throws: `malformedURL` for a URL without a scheme, `noHandler` if nothing claims the URL.
     init(
         _ url: GenericURL,
@@ -81,7 +82,7 @@ struct Destination: Sendable {
         }
     }
 
-    /// Creates the destination of a copy that has yet to be made for a handler. The type of the file is not known yet.
+    /// Creates the destination of a copy that has yet to be made for a handler. The file's type is not known yet.
     init(_ url: GenericURL, toCopyFor handler: Handler) {
         self.url = url
         claimant = .handler(handler)
@@ -117,7 +118,7 @@ extension Registry {
 
 extension Registry {
     /// Returns the handlers that may refuse a sender if a claimant gets the URL: the claimant itself and, if an
-    /// application goes by the name of a handler, the handler that gets the URL because of this name on the bus.
+    /// application has a handler's name, the handler that gets the URL because it owns this name on the bus.
     func receivers(of claimant: Claimant) -> [Handler] {
         var receivers = claimant.handler.map { [$0] } ?? []
         if let application = application(of: claimant), application.isDBusActivatable,

@@ -3,7 +3,7 @@ internal import OpenURLBus
 extension Duration {
     /// The duration in words, such as `1 second`, `0.3 seconds` or `20 seconds`.
     ///
-    /// It is rounded to milliseconds, and from ten seconds on to tenths of a second.
+    /// It is rounded to milliseconds or, from ten seconds on, to tenths of a second.
     var inWords: QuotingText {
         let unit: Int64 = self < .seconds(10) ? 1 : 100
         let milliseconds = Int64((self / .milliseconds(unit)).rounded()) * unit

@@ -7,7 +7,7 @@ public struct RouterLimits: Sendable, Hashable {
     public var requestBytes = 64 << 20
     /// Number of descriptors in the annotations of all requests without an answer.
     public var requestDescriptors = 256
-    /// Number of requests for lists and explanations without an answer.
+    /// Number of unanswered requests for lists and explanations.
     public var queries = 64
     /// Number of files whose types are being looked up at once. One application gets at most half of what is left.
     public var fileLooks = 64
@@ -15,17 +15,17 @@ public struct RouterLimits: Sendable, Hashable {
     public var inboxCopies = 32
     /// Time limit for the copies of one call.
     public var inboxTime = Duration.seconds(300)
-    /// Time within which a file system has to say what type a file has.
+    /// How long a file system may take to say what type a file has.
     public var fileTime = Duration.seconds(2)
-    /// Number of URLs in calls of `OpenURLs` without an answer. Each fallback counts as a URL.
+    /// Number of URLs in unanswered calls of `OpenURLs`. Each fallback counts as a URL.
     public var batchedURLs = 16_384
     /// Number of requests that one handler is working on, or that wait for it.
     public var waitingPerHandler = 4096
-    /// If one application has more requests than this for one handler, those of others overtake them.
+    /// If one application has more requests than this for one handler, other applications' requests overtake them.
     public var manyRequests = 100
     /// Number of requests that one handler may be working on from all applications with more than ``manyRequests``.
     public var manyInHand = 32
-    /// Time that a person gets to reply to a question.
+    /// How long the user has to reply to a question.
     public var questionTime = Duration.seconds(60)
     /// Number of questions about one application's URLs that may wait for a reply.
     public var questionsPerAccount = 2
@@ -47,32 +47,32 @@ public struct RouterLimits: Sendable, Hashable {
     public var temporaryHandlers = 64
     /// Number of handlers and commands that may open each other in a row.
     public var hops: UInt32 = 8
-    /// If a command opens URLs within this time, they are taken to follow from its own URL.
+    /// URLs that a command opens within this time are taken to follow from its own URL.
     public var commandPeriod = Duration.seconds(10)
-    /// Time that a URL waits for its handler to finish the URL that it follows from.
+    /// How long a URL waits for its handler to finish the URL that it follows from.
     public var circleTimeout = Duration.seconds(1)
-    /// Time limit of a whole open, unless the caller or the manifest gives one. It is below the 25 s after which D-Bus
+    /// Time limit for opening a URL, unless the caller or the manifest sets one. It is below the 25 s after which D-Bus
     /// callers stop waiting.
     public var openTimeout = Duration.seconds(20)
-    /// Time that a handler gets to answer a URL that its caller has cancelled.
+    /// How long a handler has to answer a URL that its caller has cancelled.
     public var cancelTime = Duration.seconds(2)
-    /// Time limit of a launch ("What to Do at Launch Time": five seconds).
+    /// Time limit for a launch ("What to Do at Launch Time": five seconds).
     public var launchTimeout = Duration.seconds(5)
-    /// Time for asking the bus which names a process took instead of its handler's.
+    /// How long the bus may take to say which names a process took instead of its handler's.
     public var otherNamesTime = Duration.seconds(1)
-    /// Time limit of each method on the way to the foreground or to the background, of the preparation for a stop, and
-    /// of taking the name back afterwards (five seconds, as for the launch).
+    /// Time limit for each method on the way to the foreground or to the background, for preparing to be stopped, and
+    /// for taking the name back afterwards (five seconds, as for the launch).
     public var transitionTimeout = Duration.seconds(5)
-    /// Time that a handler gets, after the sender's time limit, to report which method keeps the sender waiting.
+    /// How long a handler has, after the sender's time limit, to report which method keeps the sender waiting.
     public var phaseTime = Duration.milliseconds(200)
-    /// Time limit of a call that waits behind a handler's other events. If a handler hangs, a watchdog ends its process
-    /// long before; only a process that the router may not end can use up this time.
+    /// Time limit for a call that waits behind a handler's other events. If a handler hangs, a watchdog ends its
+    /// process long before; only a process that the router may not end can use up this time.
     public var eventTimeout = Duration.seconds(600)
-    /// Time in the background after which a handler is suspended, unless its manifest gives one.
+    /// Time in the background after which a handler is suspended, unless its manifest sets another time.
     public var suspendDelay = Duration.seconds(10)
-    /// Time limit of all background tasks of a handler together.
+    /// Time limit for all of a handler's background tasks together.
     public var backgroundTime = Duration.seconds(180)
-    /// Time between the call of the expiration handlers and the end of ``backgroundTime``.
+    /// Time between calling the expiration handlers and the end of ``backgroundTime``.
     public var expirationNotice = Duration.seconds(1)
     /// Number of background tasks that a handler may have open at once.
     public var tasksPerHandler = 1024
@@ -90,26 +90,26 @@ public struct RouterLimits: Sendable, Hashable {
     public var errorBytes = 4096
     /// Number of steps that a handler may report for one URL; the rest is left out.
     public var handlerPhases = 64
-    /// Shortest time after which memory is relieved again if callers ask for it.
+    /// Minimum time between two releases of memory that callers ask for.
     public var reliefPeriod = Duration.seconds(2)
     /// Time for which a look at the program file of a handler that stays in use is good.
     public var programLookPeriod = Duration.seconds(1)
     /// If a handler crashes this often within ``crashPeriod``, it is not started for the time of ``quarantine``.
     public var crashes = 3
-    /// Period in which crashes count together.
+    /// The period over which crashes are counted.
     public var crashPeriod = Duration.seconds(10)
-    /// Time for which a handler that crashes too often is not started.
+    /// How long a handler that crashes too often is not started.
     public var quarantine = Duration.seconds(30)
     /// If an application's command exits within this time, its exit counts as its answer.
     public var settleTime = Duration.seconds(1)
-    /// Number of commands of one application that may be within ``settleTime`` at once. One caller gets at most half of
-    /// what is left.
+    /// Number of one application's commands that may be within their ``settleTime`` at once. One caller gets at most
+    /// half of what is left.
     public var commandsPerApplication = 64
     /// Number of commands that may run at once.
     public var commands = 1024
-    /// Time that the bus gets to free the name of a process that has exited.
+    /// How long the bus has to free the name of a process that has exited.
     public var nameTimeout = Duration.seconds(1)
-    /// Time that a handler gets to exit after it has released its name ("App Termination": five seconds).
+    /// How long a handler has to exit after it has released its name ("App Termination": five seconds).
     public var endTimeout = Duration.seconds(5)
 
     /// Creates the documented limits.

@@ -12,17 +12,17 @@ struct RouterParts {
     let limits: RouterLimits
     /// A log that also gets the handlers' output if journald does not take it.
     let log: Logger
-    /// Storage of the queue; nil if the router stores nothing.
+    /// Storage for the queue; nil if the router stores nothing.
     var deliveries: DeliveryStore?
-    /// Storage of the rules; nil for no rules.
+    /// Storage for the rules; nil for no rules.
     var policy: PolicyStore?
-    /// Log of the requests; nil if the router keeps none.
+    /// The log of requests; nil if the router keeps none.
     var requests: RequestLog?
     /// The router's own socket beside the bus; nil without a bus.
     var lane: Lane?
-    /// Environment of the session; nil for the router's own.
+    /// The session's environment; nil for the router's own.
     var session: SessionEnvironment?
-    /// Systemd units of the processes; nil without systemd.
+    /// The processes' systemd units; nil without systemd.
     var scopes: ProcessScopes?
     /// The router's unique name.
     var uniqueName: BusName?

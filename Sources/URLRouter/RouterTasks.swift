@@ -11,18 +11,18 @@ struct RouterTasks {
     /// Starts a task on the router's actor, and runs it up to its first suspension. Call this in the router's
     /// isolation.
     ///
-    /// If a timer outlives its router, it starts nothing. No request is lost this way, because a request keeps its
+    /// A timer that outlives its router starts nothing. No request is lost this way, because a request keeps its
     /// router.
     @discardableResult
     func start(_ body: @escaping () async -> Void) -> Task<Void, Never>? {
         // The body was made in the router's isolation and stays there. The compiler cannot see this, because a
-        // closure's type does not name its isolation, so `assumeIsolated` checks it at run time.
+        // closure's type does not include its isolation, so `assumeIsolated` checks it at run time.
         nonisolated(unsafe) let body = body
         return router?.assumeIsolated { $0.start(body) }
     }
 
-    /// Makes a closure for code outside of the router to call on the event loop. It does nothing once the router is
-    /// released.
+    /// Makes a closure that code outside the router can call on the event loop. The closure does nothing once the
+    /// router is released.
     func onLoop(_ body: @escaping () -> Void) -> @Sendable () -> Void {
         // As in ``start(_:)``, the body stays in the router's isolation.
         nonisolated(unsafe) let body = body

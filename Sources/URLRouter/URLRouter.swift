@@ -8,19 +8,19 @@ public import SchemeRegistry
 internal import SystemPackage
 internal import UserFiles
 
-/// Takes URLs to the handlers of their schemes: launches or wakes a handler, delivers the URL, and answers the sender.
+/// Takes URLs to the handlers for their schemes: launches or wakes a handler, delivers the URL, and answers the sender.
 ///
 /// From the moment a request arrives it belongs to the router, and continues even if its sender exits. All requests for
 /// one handler are delivered in the order of their arrival, no matter who sent them. Every request ends within its time
 /// limit, either with the handler's answer or with one `OpenURLError`.
 ///
-/// The router runs on the event loop of its connection. Because it does not change threads between a message and the
+/// The router runs on its connection's event loop. Because it does not switch threads between a message and the
 /// decision about it, decisions are made in the order of arrival.
 ///
 /// The router itself only connects its parts, each of which has its own folder: ``Opener`` takes a URL through its
 /// stages, ``HandlerSession`` runs one handler, ``ApplicationOpener`` reaches the desktop's applications,
-/// ``DeliveryScheduler`` delivers later, and ``Callers`` knows the callers. They are not Sendable, and share the
-/// router's isolation. Only an actor can start a task in its own isolation, so the parts start theirs through
+/// ``DeliveryScheduler`` makes later deliveries, and ``Callers`` knows the callers. They are not Sendable, and share
+/// the router's isolation. Only an actor can start a task in its own isolation, so the parts start theirs through
 /// ``RouterTasks``.
 public actor URLRouter {
     /// The event loop as the actor's executor.
@@ -62,7 +62,7 @@ public actor URLRouter {
         limit: limits.subscribers,
         changed: { [bus] in bus.setSubscribers($0) }
     )
-    /// Requests on their way, for the log and for those who watch.
+    /// The requests on their way, for the log and for programs that watch them.
     private(set) lazy var monitor = Monitor(
         bus,
         callers,
@@ -86,7 +86,7 @@ public actor URLRouter {
         log: log
     )
     private(set) lazy var questions = Questions(parts.person(launcher), permissions, limits, RouterTasks(of: self))
-    /// Later deliveries; nil if there is no place to store them.
+    /// Later deliveries; nil if there is nowhere to store them.
     private(set) lazy var deliveries: DeliveryScheduler? = makeDeliveries()
 
     /// Takes URLs through their stages.
@@ -143,9 +143,9 @@ public actor URLRouter {
     ///
     /// - Parameters:
     ///   - connection: the session bus; its event loop becomes the router's.
-    ///   - deliveries: the storage of the queue; nil if the router stores nothing.
-    ///   - policy: the storage of the rules; nil for no rules.
-    ///   - requests: the log of the requests; nil if the router keeps none.
+    ///   - deliveries: the storage for the queue; nil if the router stores nothing.
+    ///   - policy: the storage for the rules; nil for no rules.
+    ///   - requests: the log of requests; nil if the router keeps none.
     ///   - environment: the router's own environment. Handlers inherit it, without the variables that were meant only
     ///     for the router, and with those that systemd's manager currently has.
     ///   - log: also gets the handlers' output if journald does not take it.
@@ -219,7 +219,7 @@ public actor URLRouter {
             limits: limits,
             log: log,
             tasks: RouterTasks(of: self),
-            // A watch of a name may still report a change after the router is released.
+            // A watch on a name may still report a change after the router is released.
             ownerChanged: { [weak self] id, owner in
                 self?.assumeIsolated { $0.sessions[id]?.processes.ownerChanged(to: owner) }
             }
@@ -259,7 +259,7 @@ public actor URLRouter {
     /// The current registry.
     var registry: Registry { handlers.registry }
 
-    /// Switches to another registry of the files, and announces the change.
+    /// Switches to another registry of handlers from files, and announces the change.
     ///
     /// - Parameter isPublishing: whether the bus can start the handlers.
     func use(_ snapshot: RegistrySnapshot, isPublishing: Bool) async {
@@ -323,8 +323,8 @@ public actor URLRouter {
         await deliveries?.stop()
     }
 
-    /// Gives up the deliveries in progress, without counting them as attempts. Call this when the bus has gone away:
-    /// the next router tries again.
+    /// Gives up the deliveries in progress, without counting them as attempts. Call this when the bus is gone: the next
+    /// router tries again.
     public func abandonDeliveries() async {
         await deliveries?.abandon()
     }
@@ -334,8 +334,8 @@ public actor URLRouter {
         callbacks.publisher = publisher
     }
 
-    /// Relieves memory whenever the kernel reports that programs are waiting for memory. Call this once. If a kernel
-    /// has no pressure information, nothing happens.
+    /// Relieves memory pressure whenever the kernel reports that programs are waiting for memory. Call this once. If
+    /// the kernel has no pressure information, this does nothing.
     public func watchMemory() {
         do throws(Errno) {
             try PressureWatch.start(on: loop) { [unowned self] in

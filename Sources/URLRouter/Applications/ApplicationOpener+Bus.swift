@@ -42,7 +42,7 @@ extension ApplicationOpener {
     }
 
     /// Starts the service, within the router's own time limit for a launch. The bus waits far longer, but a caller that
-    /// hears about a failure within seconds can still act.
+    /// learns of a failure within seconds can still act on it.
     private func startService(_ name: BusName, _ request: ApplicationRequest) async throws(OpenURLError) {
         try checkMayGoOn(request)
         let limit = min(limits.launchTimeout, request.left)
@@ -94,7 +94,7 @@ extension ApplicationOpener {
         }
     }
 
-    /// Returns the meaning of an error of the call; nil if the application has the URL despite the error.
+    /// Returns the error to report when the call fails; nil if the application has the URL all the same.
     private func failure(_ error: CallError, _ request: ApplicationRequest) -> OpenURLError? {
         let id = request.id
         switch error {

@@ -7,13 +7,14 @@ internal import RFC1808
 internal import Reactor
 internal import SchemeRegistry
 
-/// Opens URLs with applications that are a command with the URL among its arguments (desktop entry specification, "The
-/// Exec key").
+/// Opens URLs with applications that are started by a command with the URL among its arguments (desktop entry
+/// specification, "The Exec key").
 ///
 /// A command can answer only by exiting. If it exits at once, exit status 0 means that it has opened the URL, and any
 /// other status that it has not. If it is still running after ``RouterLimits/settleTime``, it has taken the URL. A
-/// handler's command (`OUCommand`) gets the time of `OUOpenTimeout` instead, if the manifest has one. If it refuses, its
-/// last line is the reason. If it fails after that time, its sender already has an answer, and only the log says so.
+/// handler's command (`OUCommand`) gets the time in `OUOpenTimeout` instead, if the manifest has that key. If the
+/// command refuses, the last line of its output is the reason. If it fails after that time, the sender already has an
+/// answer, and the failure appears only in the log.
 extension ApplicationOpener {
     func openWithCommand(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
         let starting = startingCommands[request.id] ?? Shares(limit: limits.commandsPerApplication)
@@ -186,8 +187,8 @@ extension ApplicationOpener {
 }
 
 extension ProcessExit {
-    /// The error of a command that has taken its URL and ends in this way; nil if nothing went wrong, or if another
-    /// process ended it.
+    /// The error code for a command that has taken its URL and then ends in this way; nil if nothing went wrong, or if
+    /// another process ended it.
     fileprivate var codeOfFailure: OpenURLError.Code? {
         switch self {
         case .exited(status: 0), .unknown, .signalled(SIGTERM), .signalled(SIGINT), .signalled(SIGHUP),

@@ -5,10 +5,10 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 
-/// Opens URLs with applications of the desktop, as the desktop entry specifies: over the bus, or as a command. It does
-/// the same for handlers with a command (`OUCommand`).
+/// Opens URLs with the desktop's applications in the way that their desktop entries specify: over the bus, or with a
+/// command. It does the same for handlers with a command (`OUCommand`).
 ///
-/// An opener belongs to the router's actor, and knows nothing of the sessions of handlers.
+/// An opener belongs to the router's actor, and knows nothing of the handlers' sessions.
 final class ApplicationOpener {
     let bus: any BusNames & HandlerCalls
     let launcher: HandlerLauncher
@@ -16,7 +16,7 @@ final class ApplicationOpener {
     let limits: RouterLimits
     let log: Logger
     let commandHops: CommandHops
-    /// Commands that may still refuse their URL, by application, and by their callers' applications.
+    /// Commands that may still refuse their URL, by application and then by their callers' applications.
     var startingCommands: [String: Shares<String>] = [:]
     /// Commands that are running, by their callers' applications.
     var runningCommands: Shares<String>

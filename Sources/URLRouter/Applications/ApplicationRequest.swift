@@ -4,7 +4,7 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// A request whose URL goes to an application of the desktop, or to a handler's command.
+/// A request whose URL goes to one of the desktop's applications, or to a handler's command.
 struct ApplicationRequest {
     let request: OpenRequest
     let url: GenericURL
@@ -31,17 +31,17 @@ struct ApplicationRequest {
     var isCancelled: Bool { request.isCancelled }
     var caller: UInt32? { request.caller }
 
-    /// The outcome of a cancelled request.
+    /// The error for a cancelled request.
     var cancellation: OpenURLError {
         request.wasHandedOver
             ? OpenURLError(.cancelled, "the request was cancelled; \(id) has the URL and may still open it")
             : .withdrawn
     }
 
-    /// Time limit of the whole open.
+    /// Time limit for opening the URL.
     var timeout: Duration { request.timeout }
 
-    /// The rest of the time limit.
+    /// The time that is left.
     var left: Duration { ContinuousClock.now.duration(to: request.deadline) }
 
     func result(_ way: OpenResult.Way) -> OpenResult {

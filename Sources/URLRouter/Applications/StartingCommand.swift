@@ -9,7 +9,7 @@ final class StartingCommand {
     private var isDecided = false
     private var exit: ProcessExit?
     private var waiter: CheckedContinuation<ProcessExit?, Never>?
-    /// Whether another command of the same handler may have written to the output of this one.
+    /// Whether another command of the same handler may have written to this one's output.
     var sharedOutput = false
     /// The process, from its start until it exits.
     var process: RunningCommand?
@@ -56,12 +56,12 @@ struct RunningCommand: Hashable {
 
 /// Running commands of one handler, which write to the same output.
 ///
-/// Any line of it may be a secret from another sender's URL, so if several commands were running at the time, no sender
-/// gets a line.
+/// Any line of this output may quote a secret from another sender's URL, so if several commands were running at the
+/// time, no sender gets a line.
 final class CommandWriters {
     private var count = 0
     private var processes: [RunningCommand] = []
-    /// Whether two commands have run at once since the last time that none was running.
+    /// Whether two commands have run at the same time since there was last none.
     private(set) var haveOverlapped = false
 
     func add() {
@@ -81,7 +81,7 @@ final class CommandWriters {
         processes.append(process)
     }
 
-    /// Removes a command, and returns whether it was the last.
+    /// Removes a command, and returns whether it was the last one running.
     func remove(_ command: StartingCommand) -> Bool {
         command.hasEnded = true
         processes.removeAll { $0 == command.process }

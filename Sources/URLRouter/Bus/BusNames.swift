@@ -4,7 +4,7 @@ internal import DBus
 protocol BusNames: Sendable {
     /// Whether the bus is still there. Use this on the router's event loop.
     var isOpen: Bool { get }
-    /// The newest connection of the bus; nil if it is unknown. Use this on the router's event loop.
+    /// The newest connection to the bus; nil if it is unknown. Use this on the router's event loop.
     var newestConnection: ConnectionNumber? { get }
     /// Returns all names that currently have an owner.
     func names() async throws(CallError) -> [BusName]
@@ -20,9 +20,10 @@ protocol BusNames: Sendable {
     ///
     /// - Parameter isPaced: whether the account's calls start at a limited pace.
     func count(_ name: BusName, to account: String, isPaced: Bool)
-    /// Returns the unique name on the bus of a handler that calls over the lane; for any other caller, the name itself.
+    /// If a handler calls over the lane, returns its unique name on the bus; for any other caller, returns the name
+    /// itself.
     func busName(of caller: BusName) -> BusName
-    /// Returns all names that the bus can start a service for.
+    /// Returns all names for which the bus can start a service.
     func activatableNames() async throws(CallError) -> [BusName]
     /// Makes the bus read its service files again.
     func reloadConfiguration(timeout: Duration) async throws(CallError)

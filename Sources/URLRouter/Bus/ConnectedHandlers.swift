@@ -264,7 +264,7 @@ struct ConnectedHandlers: RouterBus {
 }
 
 extension CallError {
-    /// The connection of the lane has ended before the answer. The bus would report the same about a process that has
+    /// The connection over the lane ended before the answer. The bus would report the same about a process that has
     /// exited.
     fileprivate static let endOfLane = CallError.remote(
         RemoteError(.noReply, "the process closed its connection", isFromBus: true)

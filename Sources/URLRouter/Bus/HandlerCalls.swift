@@ -2,9 +2,10 @@ internal import DBus
 internal import OpenURLBus
 internal import Processes
 
-/// Calls of the router to handlers and applications.
+/// Calls from the router to handlers and applications.
 protocol HandlerCalls: Sendable {
-    /// Reaches the handler `id` over the lane from now on, if the process of its connection `owner` has offered this.
+    /// Reaches the handler `id` over the lane from now on, if the process behind its connection `owner` has offered
+    /// this.
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity)
     /// Returns whether a handler is reached over the lane instead of its connection `owner`.
     func isAttached(_ owner: BusName) -> Bool
@@ -21,14 +22,14 @@ protocol HandlerCalls: Sendable {
     ) async throws(CallError) -> OpenAnswer
     /// Asks the handler to stop its work on the request with this name.
     func cancel(_ request: String, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
-    /// Returns the delegate method that the handler is in, and its time so far in microseconds; the name is empty
-    /// between methods.
+    /// Returns the name of the delegate method that the handler is running, and how long it has run so far, in
+    /// microseconds; the name is empty between methods.
     func progress(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> (String, UInt64)
     /// Returns as soon as the handler's main actor answers.
     func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
-    /// Returns the handler's state as it reports it.
+    /// Returns the state that the handler reports.
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String
-    /// Takes the handler to the background, and returns when its delegate knows about it.
+    /// Moves the handler to the background, and returns when its delegate has been told.
     func enterBackground(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
     /// Asks the handler to release its name, and returns whether it has.
     func suspend(

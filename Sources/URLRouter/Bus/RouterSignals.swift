@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// Signals of the router.
+/// The router's signals.
 protocol RouterSignals: Sendable {
     /// Sets which connections get the signals.
     func setSubscribers(_ names: [BusName])
@@ -11,7 +11,7 @@ protocol RouterSignals: Sendable {
     func announce(_ state: HandlerState, of id: BusName)
     /// Emits the signal that the state of a URL in the queue has changed.
     func announce(_ state: QueuedURL.State, ofQueued id: Int64)
-    /// Emits the signal of a handle, only to its owner.
+    /// Emits a handle's signal, only to the handle's owner.
     func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName)
     /// Emits the signal that a claim has ended, only to its owner.
     func complete(

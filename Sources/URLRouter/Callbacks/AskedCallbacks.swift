@@ -3,11 +3,11 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// Callbacks that the sender of a URL asks for, while a handler that answers natively has the URL (x-callback-url).
+/// Callbacks that a URL's sender asks for, while the URL is with a handler that answers natively (x-callback-url).
 final class AskedCallbacks {
-    /// Session of the handler that has the URL.
+    /// The session of the handler that has the URL.
     let session: HandlerSession
-    /// Verified sender.
+    /// The verified sender.
     let source: OpenContext.Source
     /// The sender's connection; nil if there is no bus.
     let connection: BusName?
@@ -81,7 +81,7 @@ final class AskedCallbacks {
 }
 
 extension Value {
-    /// This text, number or truth value as the value of a parameter; nil for any other value.
+    /// This text, number or Boolean as a parameter's value; nil for any other type.
     fileprivate var parameterText: String? {
         switch self {
         case .string(let text): text

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import RFC1808
 
-/// Handles the calls of programs that wait for a URL to come back.
+/// Handles calls from programs that wait for a URL to come back.
 ///
 /// It belongs to the router's actor.
 final class CallbackRequests {
@@ -60,7 +60,7 @@ final class CallbackRequests {
         return path
     }
 
-    /// Performs `Close` of a handle.
+    /// Performs `Close` on a handle.
     func close(at path: ObjectPath, caller: BusName?) throws {
         let handle = try handles.handle(at: path, for: caller)
         guard callbacks.claims[path] != nil else {

@@ -6,7 +6,7 @@ internal import SchemeRegistry
 
 /// Callbacks that the router opens for handlers that answer natively (`OUAnswersCallbacks`).
 extension Callbacks {
-    /// Destination of a callback.
+    /// A callback's destination.
     enum Place {
         /// The sender's own handler or application.
         case claimant(String)
@@ -26,7 +26,7 @@ extension Callbacks {
 
     /// Finds out where a callback goes; nil if the sender may not have it.
     ///
-    /// It goes back only to the sender. Otherwise a URL could lead a handler's reply to any handler.
+    /// A callback goes back only to the sender. Otherwise a URL could lead a handler's reply to any handler.
     func place(of callback: GenericURL, _ source: OpenContext.Source, _ connection: BusName?) -> Place? {
         guard let scheme = Scheme(of: callback) else { return nil }
         let candidates = handlers.registry.candidates(for: scheme, host: callback.host.map(String.init))

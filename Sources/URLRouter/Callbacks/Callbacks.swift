@@ -9,8 +9,8 @@ internal import SchemeRegistry
 ///
 /// This belongs to the router's actor.
 final class Callbacks {
-    /// Makes the desktop reach the router for these schemes, which are all the claimed ones. If a call has a lower
-    /// number than another, it is older, and its schemes no longer count.
+    /// Makes the desktop send URLs with these schemes to the router. They are all the claimed schemes. A call with a
+    /// lower number than another is older, and its schemes no longer count.
     typealias Publisher = @Sendable (_ schemes: Set<String>, _ number: Int) async -> Void
 
     private let bus: any BusNames & RouterSignals
@@ -23,7 +23,7 @@ final class Callbacks {
     private var ends: [ObjectPath: End] = [:]
     private var publications = 0
     private var lastToken: UInt64 = 0
-    /// Whether the desktop reaches the router for the answers to calls. This is true from the first call on.
+    /// Whether the desktop sends the answers to calls to the router. This is true from the first call on.
     private var takesReplies = false
     /// Nil if nothing is published to the desktop.
     var publisher: Publisher?
@@ -54,7 +54,7 @@ final class Callbacks {
         claims = CallbackClaims(limits)
     }
 
-    /// Makes a claim. Returns its handle as soon as the desktop reaches the router.
+    /// Makes a claim. Returns its handle as soon as the desktop sends the callback to the router.
     ///
     /// - Throws: `alreadyClaimed`, `limitsExceeded`, and `InvalidArgs` if the token is in use.
     func add(
@@ -140,7 +140,7 @@ final class Callbacks {
         }
     }
 
-    /// Ends every claim, and returns when the desktop no longer reaches the router for them.
+    /// Ends every claim, and returns when the desktop no longer sends their callbacks to the router.
     func stop() async {
         for claim in claims.all {
             fail(claim.path, .failed, OpenURLError(.cancelled, "the router exited before a callback arrived"))
@@ -149,7 +149,7 @@ final class Callbacks {
         await publish()
     }
 
-    /// Makes the desktop reach the router for the answers to calls, and returns when it does.
+    /// Makes the desktop send the answers to calls to the router, and returns when it does.
     func publishReplies() async {
         takesReplies = true
         await publish()

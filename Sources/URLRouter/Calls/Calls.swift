@@ -78,7 +78,7 @@ final class Calls {
         return try await call.result()
     }
 
-    /// Returns the URL of a call, without the callbacks of another program.
+    /// Returns a call's URL, without another program's callbacks.
     private func called(_ text: String) throws(OpenURLError) -> String {
         let url = try GenericURL(ofCaller: text)
         guard Scheme(of: url) != .file else {
@@ -89,12 +89,12 @@ final class Calls {
 
     /// Returns whether a call ends when the handler answers the URL itself.
     private func isAnswered(_ call: WaitingCall, by result: OpenResult) -> Bool {
-        // If a program waited for the URL as its own callback, it cannot answer.
+        // If a program was waiting for the URL as its own callback, it cannot answer.
         !result.reply.isEmpty || result.way == .callback
             || call.claimant?.handler?.answersCallbacks == true
     }
 
-    /// Waits for the callback of a handler that has the URL.
+    /// Waits for the callback from a handler that has the URL.
     private func wait(for call: WaitingCall, _ stop: Stop?, until end: ContinuousClock.Instant, of timeout: Duration) {
         guard !call.hasEnded else { return }
         waiting.limit(call, to: end, of: timeout)

@@ -7,18 +7,18 @@ internal import SchemeRegistry
 ///
 /// It belongs to the router's actor.
 final class WaitingCall {
-    /// The secret that an answer has to bring: 128 random bits as text.
+    /// The secret that an answer has to contain: 128 random bits as text.
     let token: String
-    /// Application that the call counts towards.
+    /// The application that the call counts towards.
     let account: String
     /// Verified sender, for `x-source`; nil if it is not known.
     private let source: String?
     /// The handler or application that gets the URL; only this one may answer. Nil until it is known.
     private(set) var claimant: Claimant?
-    /// Name of the request; nil until the URL is on its way.
+    /// The request's ID; nil until the URL is on its way.
     var requestID: String?
 
-    /// Task that opens the URL. If the callback comes before the handler's reply, it continues.
+    /// The task that opens the URL. It continues even if the callback comes before the handler's reply.
     var opening: Task<Void, Never>?
 
     private var outcome: Result<OpenResult, OpenURLError>?

@@ -7,8 +7,8 @@ internal import SchemeRegistry
 
 /// Calls that wait for their answers, by token.
 ///
-/// A call is in the table until its outcome: the answer, the failure of the URL, a cancel, the time limit, or the end
-/// of its caller's connection. This belongs to the router's actor.
+/// A call stays in the table until its outcome: an answer, a failure to open the URL, a cancellation, the time limit,
+/// or the end of its caller's connection. This belongs to the router's actor.
 final class WaitingCalls {
     private let bus: any BusNames
     private let sessions: HandlerSessions
@@ -65,7 +65,7 @@ final class WaitingCalls {
         try await waiting[call.token]?.watch.begin(caller, tasks)
     }
 
-    /// Ends a call at this time. By then, the URL has arrived.
+    /// Ends a call at this time, by which the URL has arrived.
     func limit(_ call: WaitingCall, to end: ContinuousClock.Instant, of timeout: Duration) {
         // This timer may outlive the router.
         waiting[call.token]?.timer.start(at: end) { [weak self] in
@@ -146,7 +146,7 @@ final class WaitingCalls {
         }
     }
 
-    /// Returns whether a program may answer for the handler or application that has the URL of a call.
+    /// Returns whether a program may answer for the handler or application that has a call's URL.
     ///
     /// The router knows a handler's process, and the processes that descend from it. But an application may hand the
     /// URL to another of its processes, so only a program with another identity is refused. A portal, or an opener

@@ -4,7 +4,7 @@ internal import DequeModule
 ///
 /// It belongs to the router's actor.
 final class ArrivalOrder {
-    /// Place of one request in the order.
+    /// One request's place in the order.
     final class Place {
         fileprivate var continuation: CheckedContinuation<Void, Never>?
     }
@@ -28,7 +28,7 @@ final class ArrivalOrder {
         }
     }
 
-    /// Gives up a place, and lets the next request continue after the caller's next suspension.
+    /// Gives up a place, and lets the next request continue once the caller is next suspended.
     func leave(_ place: Place) {
         if places.first === place { places.removeFirst() } else { places.removeAll { $0 === place } }
         places.first?.continuation?.resume()

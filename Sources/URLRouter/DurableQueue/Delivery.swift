@@ -12,6 +12,6 @@ struct Delivery: Sendable, Hashable {
     /// The sender, as it was known when the URL arrived.
     let context: OpenContext
 
-    /// Application whose share of the queue the delivery uses.
+    /// The application whose share of the queue the delivery uses.
     var caller: String { context.source.account }
 }

@@ -3,19 +3,20 @@ internal import Glibc
 internal import SQLite
 internal import UserFiles
 
-/// The file of a ``DeliveryStore``. Only its user may read it, and when a call returns, its change is on the disk.
+/// A ``DeliveryStore``'s file. Only its user may read it, and when a call returns, the change that it makes is on the
+/// disk.
 struct DeliveryFile: Sendable {
     let path: String
 
     /// Version of the tables.
     private static let schemaVersion: Int64 = 3
 
-    /// Number of the first delivery, which is the current time. Because handlers recognise a repeated delivery by its
-    /// number, a new file must not reuse the numbers of a file that was lost.
+    /// The first delivery's number, which is the current time. Because handlers recognise a repeated delivery by its
+    /// number, a new file must not reuse the numbers from a file that was lost.
     private static var firstNumber: Int64 { WallClock.milliseconds }
 
-    /// Returns whether the file exists. If there is a link in its place, or if other users may change its directory,
-    /// that is an error.
+    /// Returns whether the file exists. It is an error if a link is there instead, or if other users may change its
+    /// directory.
     func isThere() throws(DeliveryStoreError) -> Bool {
         if isLink(path) { throw failure("it is a link, which is not followed; remove it") }
         if access(directory, F_OK) == 0 { try checkDirectory() }
@@ -35,14 +36,14 @@ struct DeliveryFile: Sendable {
             close(descriptor)
         }
         let database = try Database(path: path, .created)
-        // Each change is one write to the disk, before the call returns. The timeout is for a router that is still
+        // Each change is one write to the disk, before the call returns. The timeout allows for a router that is still
         // exiting.
         try database.execute(
             "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -256"
         )
         var isKnown = false
         try database.transaction { () throws(SQLiteError) in
-            // At the same time, another process may be making or changing the tables.
+            // Another process may be creating or changing the tables at the same time.
             let version = try database.pragma("user_version")
             isKnown = version <= Self.schemaVersion
             if version == 0 { try create(in: database) }
@@ -58,7 +59,7 @@ struct DeliveryFile: Sendable {
         return isKnown ? database : nil
     }
 
-    /// Table of the replies to deliveries. Each has the number of its delivery.
+    /// Table of the replies to deliveries. Each reply has its delivery's number.
     private static let replies =
         "CREATE TABLE replies (id INTEGER PRIMARY KEY, caller TEXT NOT NULL, ended INTEGER NOT NULL, reply BLOB NOT NULL)"
 
@@ -96,7 +97,8 @@ struct DeliveryFile: Sendable {
         return kept
     }
 
-    /// Takes the right to deliver from the file. Only one process has it, until it gives it back or exits.
+    /// Takes the right to deliver from the file. Only one process has this right, until the process gives it back or
+    /// exits.
     ///
     /// - Returns: The descriptor that holds the right; nil while another process holds it.
     func lock() throws(DeliveryStoreError) -> CInt? {

@@ -13,12 +13,12 @@ final class DeliveryScheduler {
     private let tasks: RouterTasks
     /// Tries to deliver a URL to its handler or application.
     private let open: (Delivery, _ id: Int64, _ attempt: Int) async -> AttemptResult
-    /// Returns how long a handler must not be started because it crashed too often; nil if it may be started.
+    /// Returns how long a handler must not be started after crashing too often; nil if it may be started.
     private let quarantine: (_ handler: String) -> Duration?
 
     private var state = State.new
     private var waiting: WaitingDeliveries
-    /// URLs that have arrived and have not been handed to the store.
+    /// URLs that have arrived but have not been handed to the store yet.
     let arrivals = ArrivalOrder()
     /// Number of deliveries that are being stored.
     private var storing = 0
@@ -31,7 +31,7 @@ final class DeliveryScheduler {
     private var attempted: Set<Int64> = []
     private var idleWaiter: CheckedContinuation<Void, Never>?
 
-    /// Time until the store is tried again when it cannot be used.
+    /// How long to wait before trying the store again when it cannot be used.
     private static let pause = Duration.seconds(60)
 
     /// Result of trying to deliver a URL.
@@ -100,7 +100,7 @@ final class DeliveryScheduler {
 
     // MARK: Start and end
 
-    /// Begins to deliver both what an earlier router left and whatever arrives from now on.
+    /// Begins to deliver both the URLs that an earlier router left and those that arrive from now on.
     ///
     /// If another router of the same user, on another bus, delivers from the same store, this one waits until the other
     /// has exited.
@@ -137,7 +137,7 @@ final class DeliveryScheduler {
         await store.giveBack()
     }
 
-    /// Ends the work at once, because the bus has ended. Attempts in progress do not count.
+    /// Stops work at once, because the bus has ended. Attempts in progress do not count.
     func abandon() async {
         guard state != .closed else { return }
         state = .closed
@@ -160,7 +160,7 @@ final class DeliveryScheduler {
         }
     }
 
-    /// Returns when all work that this state still allows has ended.
+    /// Returns when all the work that this state still allows has ended.
     private func idle() async {
         // This check must be inside the closure, because the task may be suspended on its way there.
         await withCheckedContinuation { continuation in
@@ -254,7 +254,7 @@ final class DeliveryScheduler {
                 return isThere ? delay.map(Disposition.again) ?? .dead : .gone
             }
         } catch {
-            // If there is a file, the delivery is still in it.
+            // If the file exists, the delivery is still in it.
             log.error("queued URL \(id): \(error)")
             return .again(Self.pause)
         }
@@ -292,10 +292,10 @@ final class DeliveryScheduler {
         return .failed(error, delay: delay, counts: quarantine == nil)
     }
 
-    // MARK: Requests from a person
+    // MARK: The user's requests
 
-    // If a caller is limited to an account, the queue shows it nothing about other accounts, not even that a number
-    // exists.
+    // If a caller is limited to an account, the queue reveals nothing to it about other accounts, not even that a
+    // number exists.
 
     /// Returns a page of the stored URLs that follow a number, or the first page if the text is empty.
     func list(after text: String, of account: String?) async throws(RemoteError) -> [QueuedURL] {
@@ -344,7 +344,7 @@ final class DeliveryScheduler {
     /// - Parameters:
     ///   - account: The only account whose deliveries count; nil for all.
     ///   - caller: The connection that waits; nil if there is no bus.
-    ///   - waiter: The application that the wait counts towards.
+    ///   - waiter: The application towards which the wait counts.
     func outcome(
         of number: UInt64,
         _ account: String?,

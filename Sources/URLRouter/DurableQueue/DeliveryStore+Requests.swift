@@ -2,11 +2,11 @@ internal import DBus
 internal import OpenURLBus
 internal import SQLite
 
-/// Requests of a person: the list of the queue, and changes to single deliveries.
+/// The user's requests: listing the queue, and changing single deliveries.
 extension DeliveryStore {
-    /// Returns the deliveries that follow a number, in the order of their numbers. It does not know which of them are
-    /// in progress. If its strings are large, the page ends early, and if a string is longer than any that the router
-    /// stores, it is cut.
+    /// Returns the deliveries that follow a number, in the order of their numbers. This method does not know which of
+    /// them are in progress. If the strings are large, the page ends early. A string that is longer than any that the
+    /// router stores is cut short.
     ///
     /// - Parameter account: The only account whose deliveries count; nil for all.
     func list(after id: Int64, of account: String? = nil, limit: Int) throws(DeliveryStoreError) -> [QueuedURL] {
@@ -46,7 +46,7 @@ extension DeliveryStore {
     /// A page of the list ends when its strings are larger than this. But each page has at least one delivery.
     private static let pageBytes = 4 << 20
 
-    /// Returns a string of the list, in SQL. Only the text of a damaged file can have a NUL, which a message cannot
+    /// Returns the SQL for a string in the list. Only in a damaged file can text contain a NUL, which a message cannot
     /// carry, or be longer than a message.
     static func listed(_ column: String) -> String {
         "substr(replace(CAST(\(column) AS TEXT), char(0), ''), 1, \(1 << 20))"

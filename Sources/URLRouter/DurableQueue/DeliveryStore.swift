@@ -24,7 +24,7 @@ struct DeliveryStoreLimits: Sendable {
     var deliveries = QueueInterface.capacity
     /// Size of all deliveries, in bytes.
     var bytes = 256 << 20
-    /// Number of dead letters. One sender gets at most half of what the others leave; its oldest ones give way to its
+    /// Number of dead letters. One sender gets at most half of what the others leave; its oldest ones make way for its
     /// new ones.
     var deadLetters = 1000
     /// Number of replies, which ``QueueShares`` divides as it does the deliveries.
@@ -35,7 +35,7 @@ struct DeliveryStoreLimits: Sendable {
     var messageLength = 1024
 }
 
-/// Deliveries on disk. Once accepted, a delivery stays until a handler has taken it or a caller drops it, even if the
+/// Deliveries on disk. Once accepted, a delivery stays until a handler takes it or a caller drops it, even if the
 /// router crashes.
 ///
 /// Because reading and writing block, the store has its own thread. Deliveries that arrive during a write are all
@@ -45,7 +45,7 @@ public actor DeliveryStore {
     struct Waiting: Sendable, Hashable {
         let id: Int64
         let handler: String
-        /// Account of the sender.
+        /// The sender's account.
         let sender: String
         var due: Int64
     }
@@ -56,7 +56,7 @@ public actor DeliveryStore {
     private let log: Logger
     private var database: Database?
     private var lock: CInt?
-    /// Contents of the file, as far as this process knows; nil before the first count.
+    /// The file's contents, as far as this process knows; nil before the first count.
     private var held: QueueShares?
     private var replies: KeptReplies
     private var accepting: [Accepting] = []
@@ -71,7 +71,7 @@ public actor DeliveryStore {
     /// This store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// Finds the store of this user: `$XDG_STATE_HOME/openurl/queue.sqlite`, or below `$HOME/.local/state`. The first
+    /// Finds this user's store: `$XDG_STATE_HOME/openurl/queue.sqlite`, or below `$HOME/.local/state`. The first
     /// delivery creates the file.
     ///
     /// - Parameter loop: A loop whose thread may block, because nothing else uses it.
@@ -93,7 +93,7 @@ public actor DeliveryStore {
         if let lock { unlock(lock) }
     }
 
-    // MARK: Calls of the scheduler
+    // MARK: The scheduler's calls
 
     /// Returns the waiting deliveries, in no particular order. Only one process at a time may deliver; for any other,
     /// the result is nil.
@@ -217,7 +217,7 @@ public actor DeliveryStore {
         return rows
     }
 
-    /// Performs a transaction, and gives back the room of the deleted rows.
+    /// Performs a transaction that deletes rows, and frees the space that they took.
     private func deleted(_ body: (Database) throws(SQLiteError) -> Rows) throws(DeliveryStoreError) -> Rows {
         var rows: Rows = []
         try writing { database throws(SQLiteError) in rows = try body(database) }
@@ -225,7 +225,7 @@ public actor DeliveryStore {
         return rows
     }
 
-    /// Size of a message, with some room for the context that the router adds.
+    /// Size of a message, plus some room for the context that the router adds.
     private static let requestLimit = 2 << 20
 
     /// Takes a delivery for an attempt. From now on the attempt counts, even if the router crashes.
@@ -248,7 +248,7 @@ public actor DeliveryStore {
         }
         guard let found else { return nil }
         guard found.attempt <= RetryDelay.attempts else {
-            // Because no attempt has ended, this URL may be the reason why routers crash.
+            // Because no attempt has ended, this URL may be making routers crash.
             let problem = OpenURLError(
                 .handlerCrashed,
                 "the router exited during each of \(RetryDelay.attempts) attempts"
@@ -269,7 +269,7 @@ public actor DeliveryStore {
         }
     }
 
-    /// Takes back an attempt, because the bus ended before it did. The attempt then does not count.
+    /// Takes back an attempt, because the bus ended before the attempt did. The attempt then does not count.
     func takeBack(_ id: Int64) throws(DeliveryStoreError) {
         try writing { database throws(SQLiteError) in
             let update = try database.prepare("UPDATE deliveries SET attempts = attempts - 1 WHERE id = ?")
@@ -278,7 +278,7 @@ public actor DeliveryStore {
         }
     }
 
-    /// Replaces a delivery that a handler has taken by the reply, see ``KeptReplies``.
+    /// Replaces a delivery that a handler has taken with the reply; see ``KeptReplies``.
     func succeed(_ id: Int64, _ result: OpenResult, at now: Int64) throws(DeliveryStoreError) {
         guard try isThere() else { return }
         var reply: [UInt8]?
@@ -298,7 +298,7 @@ public actor DeliveryStore {
         if !deleted.isEmpty { self.replies = replies }
     }
 
-    /// Outcome of a delivery, as far as the store knows it.
+    /// A delivery's outcome, as far as the store knows it.
     enum StoredOutcome: Sendable {
         /// It is waiting or in progress.
         case none
@@ -358,7 +358,7 @@ public actor DeliveryStore {
         return changed != nil
     }
 
-    /// When a sender has a new dead letter, removes its oldest ones if it has more than half of what the others leave.
+    /// When a sender gets a new dead letter, removes its oldest ones if it has more than half of what the others leave.
     /// The newest one stays.
     private func forgetDeadLetters(besides id: Int64) throws(DeliveryStoreError) {
         let count = try delete(
@@ -400,7 +400,7 @@ public actor DeliveryStore {
     }
 
     private func using<Result>(_ body: (Database) throws(SQLiteError) -> Result) throws(DeliveryStoreError) -> Result {
-        // If there is a link in place of the file, this is an error before SQLite follows it.
+        // If there is a link where the file should be, this reports an error before SQLite follows the link.
         _ = try isThere()
         if database == nil { try file.makeDirectory() }
         do throws(SQLiteError) {
@@ -411,7 +411,7 @@ public actor DeliveryStore {
             held = nil
             replies.forgetCount()
             guard error.isDamage else { throw DeliveryStoreError(path: file.path, reason: error.message) }
-            // Keep the damaged file, so that a person can look at it. The queue continues with a new one.
+            // Keep the damaged file, so that somebody can examine it. The queue continues with a new one.
             let kept = try file.setAside()
             let failure = DeliveryStoreError(path: file.path, reason: "\(error); it is kept as \(printable(kept))")
             log.error("\(failure)")

@@ -1,13 +1,13 @@
 internal import OpenURLBus
 internal import SQLite
 
-/// Replies to deliveries, in the table `replies` of a ``DeliveryStore``.
+/// Replies to deliveries, in a ``DeliveryStore``'s table `replies`.
 ///
 /// Each is kept for `QueueInterface.keptTime`. One caller gets at most half of the room that is left, and its oldest
-/// replies give way to newer ones.
+/// replies make way for newer ones.
 struct KeptReplies {
     private let limits: DeliveryStoreLimits
-    /// Contents of the table; nil before the first count.
+    /// The table's contents; nil before the first count.
     private var held: QueueShares?
 
     init(_ limits: DeliveryStoreLimits) {

@@ -6,7 +6,7 @@ internal import OpenURLBus
 /// Each one counts towards its application, and one application gets at most half of what is left. This belongs to the
 /// router's actor.
 final class OutcomeWaiters {
-    /// One caller that waits for one URL.
+    /// One caller waiting for one URL.
     final class Waiter {
         let id: Int64
         private var outcome: Result<OpenResult, OpenURLError>?
@@ -44,9 +44,9 @@ final class OutcomeWaiters {
     /// The number of waiters.
     var count: Int { shares.total }
 
-    /// Performs `body` with a waiter for a URL, which counts meanwhile.
+    /// Performs `body` with a waiter for a URL. The waiter is counted until `body` returns.
     ///
-    /// - Throws: `limitsExceeded`, and the errors of `body`.
+    /// - Throws: `limitsExceeded`, and any error from `body`.
     func waiting<Result>(
         for id: Int64,
         _ account: String,

@@ -1,6 +1,6 @@
 internal import OpenURLBus
 
-/// Time between the attempts of a delivery.
+/// How long to wait between attempts at a delivery.
 enum RetryDelay {
     /// Number of attempts before a caller has to ask for more.
     static let attempts = 8

@@ -4,8 +4,8 @@ internal import OpenURLBus
 /// Deliveries that wait for their time, and those in progress: at most one for each handler.
 ///
 /// Because deliveries to one handler run one at a time, a URL that crashes the handler affects no other. Handlers do
-/// not wait for each other. Deliveries go in the order of their times, except that a sender with many deliveries to one
-/// handler lets one from another sender go before each of its own.
+/// not wait for each other. Deliveries go in the order of their times, except that if a sender has many deliveries to
+/// one handler, a delivery from another sender goes before each of them.
 struct WaitingDeliveries {
     /// A place in the order.
     private struct Entry: Comparable {
@@ -17,11 +17,11 @@ struct WaitingDeliveries {
 
     /// All deliveries of one sender to one handler.
     private struct Line {
-        /// Waiting deliveries. If an entry's time is not that of its delivery, the entry is out of date.
+        /// Waiting deliveries. If an entry's time differs from its delivery's, the entry is out of date.
         var entries = Heap<Entry>()
         /// Number of waiting deliveries.
         var count = 0
-        /// When the sender last had a turn as one of those with many deliveries, as the number of that turn.
+        /// The number of the sender's last turn among the senders with many deliveries.
         var lastTurn: UInt64 = 0
     }
 
@@ -40,29 +40,29 @@ struct WaitingDeliveries {
 
     /// Waiting deliveries by number.
     private var deliveries: [Int64: Delivery] = [:]
-    /// Lines of each handler, by the senders' accounts.
+    /// Each handler's lines, by the senders' accounts.
     private var lines: [String: [String: Line]] = [:]
-    /// Delivery in progress of each handler.
+    /// Each handler's delivery in progress.
     private var inProgress: [String: Int64] = [:]
     /// Handlers whose last delivery was one of many.
     private var hadOneOfMany: Set<String> = []
     private var turns: UInt64 = 0
-    /// If a sender has more deliveries than this to one handler, it has many.
+    /// A sender with more deliveries than this to one handler has many.
     private let many: Int
 
     init(_ limits: RouterLimits) {
         many = limits.manyRequests
     }
 
-    /// Longest time that a delivery waits, which is the longest retry delay. Because the store keeps times of the wall
-    /// clock, this prevents a jump of that clock from delaying a delivery for longer.
+    /// Longest time that a delivery waits, which is the longest retry delay. Because the store keeps wall-clock times,
+    /// this limit keeps a jump in that clock from delaying a delivery any longer.
     private static let longestWait = Duration.seconds(60)
 
     /// Whether no delivery is in progress.
     var isIdle: Bool { inProgress.isEmpty }
 
-    /// Makes a delivery wait for some time. If it already waits, it gets the new time; if it is in progress, nothing
-    /// changes.
+    /// Makes a delivery wait for some time. If it is already waiting, it gets the new time; if it is in progress,
+    /// nothing changes.
     mutating func add(_ id: Int64, for handler: String, of sender: String, in time: Duration = .zero) {
         guard !isInProgress(id) else { return }
         remove(id)
@@ -131,7 +131,7 @@ struct WaitingDeliveries {
         }
     }
 
-    /// Returns the first due delivery of a handler.
+    /// Returns a handler's first due delivery.
     private func firstDue(of handler: String, at now: ContinuousClock.Instant) -> (entry: Entry, sender: String)? {
         var one: (entry: Entry, sender: String)?
         var oneOfMany: (entry: Entry, sender: String, lastTurn: UInt64)?
@@ -155,7 +155,7 @@ struct WaitingDeliveries {
         lines[handler]?[sender].map { $0.count > many } ?? false
     }
 
-    /// Ends the delivery in progress of a handler.
+    /// Ends a handler's delivery in progress.
     mutating func end(_ handler: String) {
         inProgress[handler] = nil
     }

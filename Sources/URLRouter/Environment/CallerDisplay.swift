@@ -3,12 +3,12 @@ internal import CLinux
 internal import Glibc
 internal import Processes
 
-/// The display of the process that asks for a launch, for a session that has not told the router its display.
+/// Finds the display of the process that asks for a launch, if the session has not told the router its display.
 ///
 /// Without systemd a router that runs before the desktop cannot learn the display, because a bus does not reveal the variables
 /// that it gives to services. The program that opens a URL runs on its user's display.
 enum CallerDisplay {
-    /// The variables that are taken over, and no others: a process must not choose how a handler loads its libraries.
+    /// The only variables that are taken over: a process must not choose how a handler loads its libraries.
     private static let names: Set<String> = [
         "DESKTOP_SESSION", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_CURRENT_DESKTOP", "XDG_SESSION_DESKTOP",
         "XDG_SESSION_TYPE",
@@ -16,15 +16,15 @@ enum CallerDisplay {
 
     /// Adds the display of a process to an environment that has none.
     ///
-    /// The variables are those with which the process was started. A process that is confined, or that may be, is not asked: its
-    /// display could be one that it made to watch the user.
+    /// The variables are those with which the process was started. A process that is confined, or may be, is not used:
+    /// it may have created its display in order to watch the user.
     static func complete(_ environment: [String: String], from caller: UInt32?) -> [String: String] {
         guard let caller, environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil,
             !ProcessConfinement.isConfined(pid: caller),
             let bytes = ProcessFiles.bytes("environ", pid: caller, limit: 1 << 18)
         else { return environment }
         var result = environment
-        // An entry that the limit cuts is not taken over.
+        // An entry that is cut short by the limit is not taken over.
         for entry in bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast() {
             guard let text = String(validating: entry, as: UTF8.self), !text.hasTooManyMarks,
                 let equals = text.firstIndex(of: "="), names.contains(String(text[..<equals]))

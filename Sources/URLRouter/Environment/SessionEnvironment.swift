@@ -3,19 +3,19 @@ internal import Logging
 internal import OpenURLBus
 internal import Reactor
 
-/// The environment that every process started by the router inherits: the session's variables, without those for a single
-/// process.
+/// The environment that every process started by the router inherits: the session's variables, without those that are
+/// meant for a single process.
 ///
 /// The router may run before the desktop does, and the desktop gives systemd's manager the variables that are set later, such as
 /// `DISPLAY`. A launch therefore asks the manager. Without a manager the router's own variables are those of the session.
 actor SessionEnvironment {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// The variables as they are known now.
+    /// The variables as currently known.
     private(set) var variables: [String: String]
 
     private let own: [String: String]
-    /// The router's own variables that the manager has had too. The manager decides what becomes of them.
+    /// Those of the router's own variables that the manager has had too. The manager decides what becomes of them.
     private var shared: Set<String> = []
     private let manager: Connection?
     private let loop: EventLoop
@@ -23,7 +23,7 @@ actor SessionEnvironment {
     private let timeout: Duration
     /// Whether the manager did not answer the last question. Launches do not wait for such a manager.
     private var isSilent = false
-    /// Whether the bus has no manager, and reports when it gets one. Launches do not ask then.
+    /// Whether the bus has no manager, and reports when it gets one. Until then, launches do not ask.
     private(set) var isMissing = false
     private var isWatched = false
     private var isBeginningWatch = false
@@ -33,7 +33,7 @@ actor SessionEnvironment {
     /// - Parameters:
     ///   - environment: the router's own environment.
     ///   - manager: the bus with systemd's manager; nil if no manager is asked.
-    ///   - timeout: the time for which a launch waits for the manager.
+    ///   - timeout: how long a launch waits for the manager.
     init(
         _ environment: [String: String],
         from manager: Connection? = nil,
@@ -109,14 +109,14 @@ actor SessionEnvironment {
         variables = own
     }
 
-    /// Takes over the manager's variables. A variable that the manager no longer has is no longer one of the session.
+    /// Takes over the manager's variables. A variable that the manager no longer has is no longer one of the session's.
     private func use(_ entries: [String]) {
         var told: [String: String] = [:]
         for entry in entries {
             guard let equals = entry.firstIndex(of: "=") else { continue }
             let name = String(entry[..<equals])
-            // These variables choose the code that a process loads. A session has no use for them, but another owner of the
-            // manager's name would.
+            // These variables choose the code that a process loads. A session has no use for them, but an impostor that
+            // owns the manager's name would.
             if name.hasPrefix("LD_") { continue }
             told[name] = String(entry[entry.index(after: equals)...])
         }

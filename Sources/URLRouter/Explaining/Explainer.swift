@@ -59,7 +59,8 @@ final class Explainer {
         }
     }
 
-    /// Decides as ``Opener/open(_:)`` does, up to the point where it would start a process or send a message.
+    /// Decides in the same way as ``Opener/open(_:)``, up to the point where that would start a process or send a
+    /// message.
     ///
     /// - Throws: only `malformedURL` and `limitsExceeded`, for a string that is not a URL, and `notAllowed` for a
     ///   caller that may not ask about the scheme. Every other reason not to open the URL is part of the explanation.
@@ -142,7 +143,7 @@ final class Explainer {
         return explanation
     }
 
-    /// Returns the question about a URL for a caller that itself asks the user.
+    /// Returns the question about a URL for a caller that asks the user itself.
     func question(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> PolicyQuestion
     {
         let sender = await callers.caller(caller)
@@ -202,8 +203,8 @@ final class Explainer {
 }
 
 extension Claimant {
-    /// Returns whether a caller may learn that the handler or application exists. If it is confined, it knows only
-    /// those that take its URLs.
+    /// Returns whether a caller may learn that the handler or application exists. If it is confined, it may learn only
+    /// of those that take its URLs.
     fileprivate func isShown(to caller: Caller) -> Bool {
         guard caller.callerClass.isConfined else { return true }
         do throws(OpenURLError) {

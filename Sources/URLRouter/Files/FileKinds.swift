@@ -15,7 +15,7 @@ final class FileKinds {
     private var types: LocalFileTypes
     private let loop: EventLoop
     private let limits: RouterLimits
-    /// Threads that look at files, by the applications of the callers.
+    /// Threads that look at files, by the callers' applications.
     private(set) var looks: Shares<String>
 
     init(_ directories: DesktopDirectories, _ limits: RouterLimits, on loop: EventLoop) {
@@ -25,11 +25,11 @@ final class FileKinds {
         looks = Shares(limit: limits.fileLooks)
     }
 
-    /// Returns the kind of the file that a URL names; nil if it names no file of this machine.
+    /// Returns the kind of the file that a URL refers to; nil if it refers to no file on this machine.
     ///
-    /// The router has the rights of the user, so it looks at a file only for a caller that has these rights too. For
-    /// any other caller, and if the file is not there, only the name counts, because the handler of an inbox may
-    /// replace a copy by a link.
+    /// The router has the user's rights, so it looks at a file only for a caller that has these rights too. For any
+    /// other caller, or if the file is not there, only the name counts, because a handler may replace a copy in its
+    /// inbox with a link.
     ///
     /// - Throws: `timedOut`, and `limitsExceeded` if one application has too many looks.
     func kind(
@@ -95,6 +95,7 @@ final class FileKinds {
 }
 
 extension GenericURL {
-    /// Path of the file of this machine that the URL names; nil for any other URL. A fragment is a place in the file.
+    /// The path if the URL refers to a file on this machine; nil for any other URL. A fragment is a place within the
+    /// file.
     var localFilePath: [UInt8]? { Desktop.localFilePath(ofURL: String(description.prefix { $0 != "#" })) }
 }

@@ -7,13 +7,13 @@ internal import UserFiles
 struct InboxError: Error, Hashable {
     /// Whether the inbox or the file system is full.
     var isFull = false
-    /// Reason, worded to follow the name of the file.
+    /// The reason, worded to follow the file's name.
     let reason: String
 }
 
 /// The handlers' inboxes: `$XDG_DATA_HOME/ID/Inbox`.
 ///
-/// A file gets its name only when it is complete and on the disk, so an inbox never has half a file, even after a
+/// A file gets its name only when it is complete and on the disk, so an inbox never contains half a file, even after a
 /// crash. Every method blocks, and you may call it on any thread.
 final class InboxFiles: Sendable {
     private let dataHome: String
@@ -44,11 +44,11 @@ final class InboxFiles: Sendable {
         }
     }
 
-    /// Copies an open file into the inbox of a handler.
+    /// Copies an open file into a handler's inbox.
     ///
     /// - Parameters:
-    ///   - source: The descriptor of a regular file that is open for reading. Its position does not matter, and does
-    ///     not change.
+    ///   - source: The descriptor of a regular file that is open for reading. Its file position does not matter, and
+    ///     does not change.
     ///   - name: The name that the sender gives to the file.
     ///   - id: The identifier of a registered handler.
     /// - Returns: The path of the copy. Only the user may read it.
@@ -81,9 +81,9 @@ final class InboxFiles: Sendable {
         }
     }
 
-    /// Removes a file that no handler has heard of. It is not an error if the file is missing.
+    /// Removes a file that no handler has been told about. It is not an error if the file is missing.
     ///
-    /// Meanwhile the handler may have put a link in place of its inbox, so the name is looked up in the directory that
+    /// Meanwhile the handler may have replaced its inbox with a link, so the name is looked up in the directory that
     /// was checked.
     func remove(_ path: String) {
         guard let name = names(onPath: path).last else { return }
@@ -145,7 +145,7 @@ final class InboxFiles: Sendable {
             // Meanwhile, the handler may have deleted the file.
             guard fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
             files += 1
-            // Holes in a file take no room.
+            // Holes in a file take up no space.
             let sum = bytes.addingReportingOverflow(min(Int(status.st_size), Int(status.st_blocks) * 512))
             bytes = sum.overflow ? .max : sum.partialValue
         }
@@ -164,7 +164,7 @@ final class InboxFiles: Sendable {
     /// are left out.
     private static func data(of source: CInt, _ status: stat, limit: Int) throws(FileError) -> [Range<Int>] {
         let size = Int(status.st_size)
-        // Searching moves the position of the file, which the sender shares if it has the same descriptor.
+        // Searching moves the file position, which the sender shares if it has the same descriptor.
         let file = open("/proc/self/fd/\(source)", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         // This may be a file that only the sender could open.
         guard file >= 0 else { return size > 0 ? [0..<size] : [] }
@@ -177,7 +177,7 @@ final class InboxFiles: Sendable {
                 break
             }
             guard part.lowerBound < size else { break }
-            // If a part has become a hole meanwhile, it is empty, and more data may follow.
+            // If a part has become a hole in the meantime, it is empty, and more data may follow.
             place = max(part.upperBound, part.lowerBound + 1)
             let within = part.clamped(to: 0..<size)
             if within.isEmpty { continue }
@@ -187,7 +187,8 @@ final class InboxFiles: Sendable {
         return parts
     }
 
-    /// Copies a part of a file to the same place. If the file system can share the blocks of two files, it does.
+    /// Copies a part of a file to the same place in another. If the file system can share blocks between two files, it
+    /// does.
     private static func copy(_ source: CInt, to file: CInt, _ part: Range<Int>) throws(FileError) {
         var place = part.lowerBound
         while place < part.upperBound {
@@ -225,7 +226,7 @@ final class InboxFiles: Sendable {
         return place
     }
 
-    /// Gives a copy the size of its original, if the original still has it. It may end with a hole.
+    /// Gives a copy the size that its original had, if the original has not changed its size. It may end with a hole.
     private static func setSize(of file: CInt, to size: off_t, as source: CInt) throws(FileError) {
         while ftruncate(file, size) != 0 {
             guard errno == EINTR else { throw FileError(code: errno) }

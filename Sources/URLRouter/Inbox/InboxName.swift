@@ -1,8 +1,8 @@
 internal import UserFiles
 
-/// Name of a file in the inbox of a handler: one element of a path that a person can read.
+/// The name of a file in a handler's inbox: one readable path element.
 struct InboxName: Hashable, CustomStringConvertible {
-    /// Longest name that Linux file systems have, in bytes.
+    /// Maximum length of a name in Linux file systems, in bytes.
     static let maximumLength = 255
 
     /// Why a string is not a name for an inbox.
@@ -37,7 +37,7 @@ struct InboxName: Hashable, CustomStringConvertible {
         self.text = text
     }
 
-    /// Returns whether a scalar changes the direction of a string, and so makes a name look like another one.
+    /// Returns whether a scalar changes a string's direction, which can make a name look like another one.
     private static func hidesItself(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isBidiControl || scalar.properties.generalCategory == .lineSeparator
             || scalar.properties.generalCategory == .paragraphSeparator
@@ -45,7 +45,8 @@ struct InboxName: Hashable, CustomStringConvertible {
 
     /// Returns the name to try after a number of names that were taken: `a.png`, `a-1.png`, `a-2.png`.
     ///
-    /// It ends as before, because the end shows the type of the file. If it is long, it is shortened before its number.
+    /// It has the same ending, because the ending shows the file's type. If the name is long, it is shortened before
+    /// its number.
     func alternative(_ number: Int) -> String {
         guard number > 0 else { return text }
         let dot = text.utf8.dropFirst().lastIndex(of: UInt8(ascii: ".")) ?? text.endIndex

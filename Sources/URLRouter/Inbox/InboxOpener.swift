@@ -5,7 +5,7 @@ internal import RFC1808
 internal import SchemeRegistry
 internal import UserFiles
 
-/// Takes a file from its sender into the inbox of a handler.
+/// Takes a file from its sender into a handler's inbox.
 ///
 /// It belongs to the router's actor.
 final class InboxOpener {
@@ -32,7 +32,7 @@ final class InboxOpener {
         self.questions = questions
     }
 
-    /// Copies files into a handler's inbox, and opens the copies as a URL is opened.
+    /// Copies files into a handler's inbox, and opens the copies in the same way as URLs.
     ///
     /// - Parameter bytes: The size of the call's arguments.
     /// - Returns: The outcome for each file.
@@ -53,7 +53,7 @@ final class InboxOpener {
         options.contentType = nil
         options.fallback = []
         let target = options
-        // This may take long, and when a caller leaves, the descriptors of its call are closed.
+        // This may take a long time, and when a caller leaves, the descriptors in its call are closed.
         let taken = files.map { SentFile(name: $0.name, descriptor: UnixFD(owning: $0.descriptor.take() ?? -1)) }
         var load = RequestLoad(bytes: bytes, descriptors: files.count)
         try callers.count(&load, of: caller)
@@ -61,7 +61,7 @@ final class InboxOpener {
         let sender = await callers.caller(caller)
         try callers.move(&load, to: sender.account)
         var outcomes: [OpenOutcome] = []
-        // The rules and the user treat all files of a call alike. So after the first refusal, no more questions are
+        // The rules and the user treat all files in a call alike. So after the first refusal, no more questions are
         // asked.
         var refusal: RemoteError?
         for file in taken {
@@ -74,7 +74,7 @@ final class InboxOpener {
             do throws(InboxName.ParseError) {
                 name = try InboxName(file.name)
             } catch {
-                // An inbox never has such a file, whoever sends it.
+                // An inbox never contains such a file, no matter who sends it.
                 let reason = "'\(printable(file.name))' cannot be sent: its name \(error)"
                 outcomes.append(.failed(RemoteError(.fileNotFound, reason)))
                 continue
@@ -117,8 +117,8 @@ final class InboxOpener {
         }
     }
 
-    /// Decides about a file, and asks the user if necessary. This comes before the copying, because the handler sees a
-    /// copy at once.
+    /// Decides about a file, and asks the user if necessary. This happens before the file is copied, because the
+    /// handler sees a copy at once.
     private func checkPermission(
         for name: InboxName,
         _ handler: Handler,

@@ -16,7 +16,7 @@ final class Inboxes {
     private let files: InboxFiles?
     private let loop: EventLoop
     private let limits: RouterLimits
-    /// Threads that copy, by the applications of the callers.
+    /// Threads that are copying, by the callers' applications.
     private(set) var copies: Shares<String>
 
     init(dataHome: String?, _ limits: RouterLimits, on loop: EventLoop) {
@@ -26,12 +26,11 @@ final class Inboxes {
         copies = Shares(limit: limits.inboxCopies)
     }
 
-    /// Returns the path that a file gets in the inbox of a handler if its name is free there; nil if there is no
-    /// directory.
+    /// Returns the path that a file gets in a handler's inbox if its name is free there; nil if there is no directory.
     func path(of name: InboxName, for id: String) -> String? { files.map { "\($0.path(of: id))/\(name)" } }
 
-    /// Returns whether a URL names a file in the inbox of a handler. The queue opens such a URL only if it was accepted
-    /// as a copy.
+    /// Returns whether a URL refers to a file in a handler's inbox. The queue opens such a URL only if it was accepted
+    /// as that of a copy.
     func holds(_ url: GenericURL, of id: String?) -> Bool {
         guard let files, let id, let path = url.localFilePath else { return false }
         return files.holds(path, of: id)
@@ -85,13 +84,14 @@ final class Inboxes {
         }
     }
 
-    /// Removes a copy that no handler has heard of. If the file system is slow, the removal may end after this method.
+    /// Removes a copy that no handler has been told about. If the file system is slow, the removal may end after this
+    /// method.
     func remove(_ path: String) async {
         guard let files else { return }
         do throws(Errno) {
             _ = try await HelperThread.run(for: limits.fileTime, on: loop, { files.remove(path) }, late: { _ in })
         } catch {
-            // If there is no thread, the copy stays, and its handler finds it in the inbox.
+            // If no thread can be started, the copy stays, and its handler finds it in the inbox.
             return
         }
     }

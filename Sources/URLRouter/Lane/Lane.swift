@@ -7,10 +7,9 @@ internal import Processes
 internal import Reactor
 internal import UserFiles
 
-/// The lane: a socket over which programs of the user reach the router without the bus, and the router reaches
-/// handlers.
+/// The lane: a socket over which the user's programs reach the router without the bus, and the router reaches handlers.
 ///
-/// Like a connection to a bus, each connection of the lane has a unique name, and everything that the router knows
+/// Like a connection to a bus, each connection over the lane has a unique name, and everything that the router knows
 /// about callers, rights and limits applies to it. The kernel reports which process is at the other end.
 ///
 /// A handler offers its connection. The router uses it as long as the same process owns the handler's name on the bus,
@@ -18,13 +17,13 @@ internal import UserFiles
 final class Lane: Sendable {
     /// A program's connection.
     private struct Socket {
-        /// Number of the connection, in the order in which they were opened.
+        /// The connection's number, in the order in which connections were opened.
         let number: UInt64
         let connection: Connection
         let credentials: Credentials
         /// The process at the other end when it connected; nil if it had exited.
         let process: ProcessIdentity?
-        /// Path of its program, towards which the connection counts.
+        /// The path of its program, towards which the connection counts.
         let program: String
         /// Handlers whose calls the program wants to receive here.
         var offers: Set<BusName> = []
@@ -36,17 +35,17 @@ final class Lane: Sendable {
         var sockets: [BusName: Socket] = [:]
         /// Connections of each program.
         var connections: Shares<String>
-        /// Names on the lane of the handlers that are reached here, by their unique names on the bus.
+        /// For each handler that is reached over the lane, its name there, by its unique name on the bus.
         var handlers: [BusName: BusName] = [:]
     }
 
     /// Number of connections at a time. One program gets at most half of those that the others leave; without a
-    /// connection, it uses the bus. Each may make the router keep a message that has not arrived as a whole.
+    /// connection, it uses the bus. Each connection may make the router keep a message that has not arrived completely.
     static let connections = 256
-    /// Number of handlers that one connection may offer itself for.
+    /// Number of handlers for which one connection may offer itself.
     private static let offersPerConnection = 16
 
-    /// Limits of the router's end. No program gets more memory for a message than for the arguments of a call, but an
+    /// Limits at the router's end. No program gets more memory for a message than for a call's arguments, but an
     /// attached handler's answers may be larger.
     private static let limits: ConnectionLimits = {
         var limits = ConnectionLimits()
@@ -65,7 +64,7 @@ final class Lane: Sendable {
 
     // MARK: The socket
 
-    /// Starts to listen. Each program that connects gets the objects that the bus's connection exports now.
+    /// Starts to listen. Each program that connects can use the objects that the connection to the bus exports now.
     ///
     /// - Parameters:
     ///   - path: the path of the socket; nil if there is no place for one.
@@ -87,7 +86,7 @@ final class Lane: Sendable {
         ) { [unowned self] in
             accept($0, offered)
         }
-        // By itself, libdbus lets everyone connect, and leaves the rest to the directory.
+        // By default, libdbus lets everyone connect, and leaves protection to the directory.
         chmod(path, 0o600)
         state.withLock { $0.listener = listener }
     }
@@ -163,13 +162,13 @@ final class Lane: Sendable {
 
     // MARK: Programs
 
-    /// Returns the connection of a name on the lane, or the bus's for any other name; nil if the connection of the lane
-    /// has ended.
+    /// Returns the connection with a name on the lane, or the connection to the bus for any other name; nil if the
+    /// connection over the lane has ended.
     func connection(of name: BusName) -> Connection? {
         name.isOnLane ? state.withLock { $0.sockets[name]?.connection } : bus
     }
 
-    /// Returns the process at the other end of a connection of the lane; nil if the connection has ended.
+    /// Returns the process at the other end of a connection over the lane; nil if the connection has ended.
     func credentials(of name: BusName) -> Credentials? {
         state.withLock { $0.sockets[name]?.credentials }
     }
@@ -198,7 +197,7 @@ final class Lane: Sendable {
     ///   - process: the handler's process.
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity) {
         let connection: Connection? = state.withLock { state in
-            // The router may not have learnt yet that an earlier connection has ended.
+            // The router may not know yet that an earlier connection has ended.
             let offering = state.sockets.filter { $0.value.process == process && $0.value.offers.contains(id) }
             guard let (name, socket) = offering.max(by: { $0.value.number < $1.value.number }) else { return nil }
             // Each process has one connection to the bus for all its handlers.
@@ -221,7 +220,7 @@ final class Lane: Sendable {
         state.withLock { state in state.handlers[owner].flatMap { state.sockets[$0]?.connection } } ?? bus
     }
 
-    /// Returns the unique name on the bus of a handler that has a name on the lane; for any other caller, the name
+    /// If a handler calls over the lane, returns its unique name on the bus; for any other caller, returns the name
     /// itself.
     func busName(of caller: BusName) -> BusName {
         guard caller.isOnLane else { return caller }
@@ -237,6 +236,6 @@ extension BusName {
         self.init(stringLiteral: "\(Self.lanePrefix)\(number)")
     }
 
-    /// Whether a name belongs to a connection of the lane.
+    /// Whether a name belongs to a connection over the lane.
     var isOnLane: Bool { rawValue.utf8.starts(with: Self.lanePrefix.utf8) }
 }

@@ -2,7 +2,7 @@ internal import DBus
 internal import Logging
 
 extension URLRouter {
-    /// Lets programs of the user reach the router without the bus. Call this once the router's name belongs to this
+    /// Lets the user's programs reach the router without the bus. Call this once the router's name belongs to this
     /// process.
     public func openLane() async {
         do {
@@ -20,7 +20,7 @@ extension URLRouter {
     /// Returns as soon as every call that has arrived over the lane is answered.
     public func waitUntilAnsweredOnLane() async { await lane?.waitUntilAnswered() }
 
-    /// Ends the connections of the lane.
+    /// Ends the connections over the lane.
     public func closeLane() async { await lane?.close() }
 
     /// Continues all handlers that the router has stopped, because it is about to exit.

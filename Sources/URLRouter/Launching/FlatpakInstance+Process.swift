@@ -5,16 +5,16 @@ extension FlatpakInstance {
     /// Programs that start the application in the sandbox.
     private static let starters: Set = ["bwrap", "sh", "dash", "bash", "busybox"]
     private static let depth = 8
-    /// Size limit of the note that bwrap writes.
+    /// Maximum size of the note that bwrap writes.
     private static let noteLimit = 64 << 10
 
-    /// Returns the process that the command of the sandbox has become or has started; nil if Flatpak does not say.
+    /// Returns the process that the sandbox's command has become or has started; nil if Flatpak does not record it.
     ///
-    /// Flatpak notes the first process of each sandbox in the directory of the user's session. Sandboxes can write to a
-    /// few directories beside it, but the names of those are not numbers. The process counts only if its own root has
-    /// the same file.
+    /// Flatpak records each sandbox's first process in the user's session directory. Sandboxes can write to a few
+    /// directories beside that record, but their names are not numbers. The process counts only if the same file is in
+    /// its own root.
     ///
-    /// - Parameter directory: the directory of the user's session, `$XDG_RUNTIME_DIR`.
+    /// - Parameter directory: the user's session directory, `$XDG_RUNTIME_DIR`.
     func process(in directory: String) -> UInt32? {
         guard let number, var pid = Self.firstProcess(ofInstance: number, in: directory) else { return nil }
         for _ in 0..<Self.depth {

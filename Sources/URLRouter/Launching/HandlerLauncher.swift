@@ -20,10 +20,10 @@ struct HandlerLauncher: Sendable {
     var records: ProcessRecords?
     /// The router's unique name; nil without a bus.
     var router: BusName?
-    /// Replaces the decision of ``claim(of:_:child:runner:)`` in a unit test, whose handlers are not processes.
+    /// Replaces the decision of ``claim(of:_:child:runner:)`` in a unit test, where handlers are not processes.
     var examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)?
 
-    /// Variables of the session, which every process gets.
+    /// The session's variables, which every process gets.
     var environment: [String: String] { session.assumeIsolated { $0.variables } }
 
     /// Programs that are being started, each in its own thread, by the identifiers that share the threads.
@@ -33,7 +33,7 @@ struct HandlerLauncher: Sendable {
     /// Starts a handler that waits for its first message.
     ///
     /// - Parameters:
-    ///   - additional: variables that the handler gets together with those of the session and the manifest.
+    ///   - additional: variables that the handler gets in addition to those from the session and the manifest.
     ///   - caller: the process that asked for it, if there is one.
     ///   - limit: the time within which the file system has to provide the program's file.
     /// - Throws: `OpenURLError` with the code `launchFailed` or `limitsExceeded`, and the reason.
@@ -74,7 +74,7 @@ struct HandlerLauncher: Sendable {
         }
     }
 
-    /// Returns the error of a handler whose program was not started.
+    /// Returns the error for a handler whose program was not started.
     private static func error(
         _ failure: ProgramStart.Failure,
         of program: Handler.Program,
@@ -104,7 +104,7 @@ struct HandlerLauncher: Sendable {
     ///
     /// - Parameters:
     ///   - arguments: the arguments after the program's name.
-    ///   - additional: variables that the command gets together with those of the session and the manifest.
+    ///   - additional: variables that the command gets in addition to those from the session and the manifest.
     ///   - caller: the process that asked for it, if there is one.
     ///   - limit: the time within which the file system has to provide the program's file.
     /// - Throws: `OpenURLError` with the code `launchFailed` or `limitsExceeded`, and the reason.
@@ -156,7 +156,7 @@ struct HandlerLauncher: Sendable {
     ) async throws(ProgramStart.Failure) -> StartedProcess {
         guard let program = arguments.first else { throw .refused(.invalidArgument) }
         let environment = CallerDisplay.complete(environment, from: caller).merging(additional) { $1 }
-        // Use another file, so that the last line of a handler is never that of a command.
+        // Use another file, so that a handler's last line is never one that a command wrote.
         return try await start(id, file: DesktopFileID.text(ofName: id), within: limit) { output in
             ProgramStart(
                 program: program.utf8.contains(UInt8(ascii: "/")) ? .path(program) : .nameOnPath(program),
@@ -171,7 +171,7 @@ struct HandlerLauncher: Sendable {
         }
     }
 
-    /// Number of descriptors that processes leave to messages and files.
+    /// Number of descriptors that processes leave for messages and files.
     private static let reservedDescriptors = 128
 
     /// Starts a program in a separate thread, because its file system may never respond.
@@ -260,7 +260,7 @@ struct HandlerLauncher: Sendable {
         return try result.get()
     }
 
-    /// Time in which a file system has to say which file a handler's program is.
+    /// How long a file system may take to say which file a handler's program is.
     private static let lookupTime = Duration.seconds(1)
 
     /// Returns why a process that owns a handler's name counts as the handler; nil if it does not.
@@ -276,8 +276,8 @@ struct HandlerLauncher: Sendable {
     ) async -> OwnerClaim? {
         if let examine { return await examine(self, pid, handler) }
         guard let pid else { return nil }
-        // Don't compare programs here, because a program that another has started is often an interpreter, which any
-        // program may run.
+        // Don't compare programs here: if another program has started this one, it is often an interpreter, which
+        // anything may run.
         if let runner { return runner.isAncestor(of: pid) ? .runsProgram : nil }
         if records?.contain(pid, of: handler.id) == true { return .wasStarted }
         let session = pid_t(exactly: pid).map(getsid) ?? -1
@@ -290,7 +290,7 @@ struct HandlerLauncher: Sendable {
         return confinement.application.map(handler.isApplication) == true ? .isInSandbox : nil
     }
 
-    /// Returns the process that uses a connection of the bus: the connection's own process, or the one behind the proxy
+    /// Returns the process that uses a connection to the bus: the connection's own process, or the one behind the proxy
     /// of a Flatpak sandbox. Nil behind any other proxy.
     func process(behind pid: UInt32) -> UInt32? {
         guard URLOrigin.isProxy(ProcessProgram.path(pid: pid)) else { return pid }
@@ -348,14 +348,14 @@ struct HandlerLauncher: Sendable {
 struct StartedProcess {
     let handle: ProcessHandle
     let output: ProcessOutput
-    /// State of the program's file before the start.
+    /// The state of the program's file before the start.
     let version: FileVersion?
-    /// A fault of the program that did not keep the kernel from starting it.
+    /// A fault in the program that did not prevent the kernel from starting it.
     let fault: ProgramFault?
 }
 
 extension Handler {
-    /// Returns whether the handler is the application of a sandbox: if both have the same identifier, if the handler's
+    /// Returns whether the handler is a sandbox's application: if both have the same identifier, if the handler's
     /// identifier is one of the names that Flatpak gives each application, or if the manifest starts the application
     /// with Flatpak.
     fileprivate func isApplication(_ application: String) -> Bool {
@@ -363,7 +363,7 @@ extension Handler {
         // Every Flatpak application has at least two dots in its identifier. Names of snaps have none.
         if id.rawValue.hasPrefix(application + "."), application.count(where: { $0 == "." }) >= 2 { return true }
         guard let name = program?.description.split(separator: "/").last else { return false }
-        // Flatpak exports a program with the name of each application.
+        // Flatpak exports a program with each application's name.
         if name == "flatpak", manifest.arguments.first == "run" {
             let command = manifest.arguments.dropFirst().first { !$0.hasPrefix("-") }
             return command?.split(separator: "/").first.map { $0 == application } == true

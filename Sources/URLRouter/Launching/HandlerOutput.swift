@@ -6,18 +6,18 @@ internal import Reactor
 internal import SystemPackage
 internal import UserFiles
 
-/// Takes the standard output and error of started processes to journald, or else to files.
+/// Sends the standard output and error of started processes to journald, or else to files.
 struct HandlerOutput: Sendable {
     let log: Logger
-    /// Socket on which journald accepts lines (systemd-journald.service(8)).
+    /// The socket on which journald accepts lines (systemd-journald.service(8)).
     let journal: String
     private let urls: RecentURLs
     /// Nil without a directory for the files.
     private let files: OutputFiles?
 
     /// - Parameters:
-    ///   - directory: the directory of the files; if nil, the output is lost without journald.
-    ///   - limits: the limits of the output that goes from the files to the log.
+    ///   - directory: the directory for the files; if it is nil and there is no journald, the output is lost.
+    ///   - limits: the limits on the output that goes from the files to the log.
     init(
         in directory: String?,
         on loop: EventLoop,
@@ -35,11 +35,11 @@ struct HandlerOutput: Sendable {
     /// Opens a stream for the output of a process. Call this on the loop's thread.
     ///
     /// - Parameters:
-    ///   - id: the identifier of the lines in the journal.
+    ///   - id: the identifier for the lines in the journal.
     ///   - file: the name of the file without its suffix: the identifier of the handler or the application.
     ///   - isRead: whether the router needs the last line. If so, the output goes to a file, and from there to the
     ///     router's log.
-    /// - Returns: a descriptor, which the caller closes once the process has it, and the place of the output.
+    /// - Returns: a descriptor, which the caller closes once the process has it, and where the output goes.
     func open(
         for id: String,
         file: String,
@@ -53,27 +53,27 @@ struct HandlerOutput: Sendable {
         return (null, .nowhere)
     }
 
-    /// The place of the output of the next process: that of ``open(for:file:isRead:)``, unless journald is too busy then, or the
-    /// file cannot be opened.
+    /// Where the next process's output will go. ``open(for:file:isRead:)`` chooses the same, unless journald is too
+    /// busy then, or the file cannot be opened.
     func place(for id: String, file: String, isRead: Bool) -> ProcessOutput {
         let path = files?.path(of: file)
-        // The socket stays as long as journald runs, because systemd listens for it.
+        // The socket exists as long as journald runs, because systemd listens on journald's behalf.
         if !isRead || path == nil, access(journal, W_OK) == 0 { return .journal(identifier: id) }
         return path.map { .file($0, start: 0) } ?? .nowhere
     }
 
-    /// Notes a URL that a process gets, because its output may quote it. Call this on the loop's thread.
+    /// Notes a URL that a process gets, because the process may quote it in its output. Call this on the loop's thread.
     ///
     /// - Parameter file: the name of the process's file, as for ``open(for:file:isRead:)``.
     func note(_ url: String, of file: String) { urls.assumeIsolated { $0.add(url, of: file) } }
 
-    /// Removes from a string the secrets of the latest URLs that a file's processes got. Call this on the loop's
+    /// Removes from a string the secrets in the latest URLs that a file's processes got. Call this on the loop's
     /// thread.
     func withoutSecrets(_ text: QuotingText, of file: String) -> QuotingText {
         urls.assumeIsolated { $0.redacting(text, of: file) }
     }
 
-    /// Continues to copy the files that processes of earlier routers write to. Call this on the loop's thread.
+    /// Continues to copy the files that processes started by earlier routers write to. Call this on the loop's thread.
     func followExisting() {
         files?.assumeIsolated { $0.followExisting() }
     }
@@ -142,7 +142,7 @@ struct HandlerOutput: Sendable {
             }
         }
         let header = Self.header(id)
-        // The whole header fits into the buffer of a new socket. Later writes of the process wait, as in a systemd
+        // The whole header fits into the buffer of a new socket. The process's later writes may wait, as in a systemd
         // service.
         guard isConnected, shutdown(stream, CInt(SHUT_RD)) == 0,
             send(stream, header, header.count, CInt(MSG_NOSIGNAL)) == header.count,
@@ -156,11 +156,11 @@ struct HandlerOutput: Sendable {
 
     /// Returns the header of a stream, as sd_journal_stream_fd(3) sends it.
     ///
-    /// Its lines are: the identifier; no unit, because journald finds this itself; the default priority 6
-    /// (informational); a prefix such as `<3>` may give another priority; no forwarding to syslog, to the kernel's log
-    /// or to the console.
+    /// Its lines say, in this order: the identifier; no unit, because journald finds the unit itself; the default
+    /// priority, 6 (informational); that a prefix such as `<3>` may give another priority; no forwarding to syslog, to
+    /// the kernel's log or to the console.
     private static func header(_ id: String) -> [UInt8] {
-        // If a line of the header has more than 254 bytes, journald splits it.
+        // If a line in the header has more than 254 bytes, journald splits it.
         Array(id.utf8.prefix(254)) + Array("\n\n6\n1\n0\n0\n0\n".utf8)
     }
 }

@@ -3,11 +3,11 @@ internal import DBus
 internal import Glibc
 internal import SystemPackage
 
-/// A pipe that ties a stopped process to its router: as soon as the router's end closes, the kernel continues the
+/// A pipe that ties a stopped process to its router: as soon as the router's end is closed, the kernel continues the
 /// process.
 ///
-/// Because both processes share the state of the open pipe, the router can prepare the handler's end. The handler only
-/// has to keep it open.
+/// Because both processes share the open pipe's state, the router can prepare the handler's end. The handler only has
+/// to keep it open.
 struct Lifeline {
     let routerEnd: UnixFD
     let handlerEnd: UnixFD

@@ -1,10 +1,10 @@
 internal import OpenURLBus
 
 extension OpenOptions {
-    /// Longest token, in bytes. The kernel starts no process with a variable of more than 128 KiB.
+    /// Maximum length of a token, in bytes. The kernel starts no process that has a variable of more than 128 KiB.
     private static let tokenLimit = 4096
 
-    /// Variables that hand the focus tokens to a new process, for both Wayland and X11.
+    /// Variables that pass the focus tokens to a new process, for both Wayland and X11.
     ///
     /// Tokens that are too long are left out, because the process may also be for other senders' URLs.
     var tokenVariables: [String: String] {

@@ -10,9 +10,9 @@ internal import UserFiles
 /// Files that hold the output of started processes: one for each handler, and one for the commands of each application.
 ///
 /// Processes write to these files and not to the router, so they can write while no router is running. The router
-/// copies the lines to its log. The files are the user's, so they stay. A file is followed as long as a process may
-/// write to it: the router knows this of its own processes, and each process holds a lock on its file for later
-/// routers.
+/// copies the lines to its log. The files belong to the user, so they are not deleted. A file is followed as long as a
+/// process may write to it: the router knows this about its own processes, and each process holds a lock on its file,
+/// which tells later routers.
 ///
 /// If the directory is a link, or if other users may write to it, it is not used.
 actor OutputFiles {
@@ -39,7 +39,7 @@ actor OutputFiles {
     /// Identifiers whose files are followed, in order.
     var followed: [String] { followers.keys.sorted() }
 
-    /// Follows the files of earlier routers from now on, because their processes may still write.
+    /// Follows earlier routers' files from now on, because their processes may still write to them.
     func followExisting() {
         do throws(FileError) {
             let directory = try PrivateDirectory(directory, depth: 2)
@@ -64,16 +64,16 @@ actor OutputFiles {
         }
     }
 
-    /// The path of the file of an identifier.
+    /// The path of the file for an identifier.
     nonisolated func path(of id: String) -> String { "\(directory)/\(id)\(Self.suffix)" }
 
-    /// Opens the file of an identifier for a new process.
+    /// Opens the file for an identifier on behalf of a new process.
     ///
-    /// - Returns: a descriptor that only appends, which the caller closes, and the place of the process's output.
+    /// - Returns: a descriptor that only appends, which the caller closes, and where the process's output goes.
     func open(_ id: String) throws(FileError) -> (descriptor: CInt, output: ProcessOutput) {
         let name = id + Self.suffix
         let (descriptor, status) = try open().open(name, O_WRONLY | O_APPEND | O_CREAT)
-        // Only while it is opened must the file not block, in case it is a FIFO without a reader.
+        // Opening the file must not block, in case it is a FIFO without a reader; writing may.
         _ = fcntl(descriptor, F_SETFL, O_APPEND)
         OutputFollower.lock(descriptor)
         let start = Int64(status.st_size)
@@ -114,7 +114,7 @@ actor OutputFiles {
             )
         followers[id] = follower
         if isOwn { follower.processStarts() }
-        // Since the size was read, a process may have written, and the file may be too large already.
+        // A process may have written since the size was read, so the file may already be too large.
         follower.read()
     }
 
@@ -136,7 +136,7 @@ actor OutputFiles {
     }
 }
 
-/// Returns whether a string is the identifier of a handler or an application, so that a file may be named after it.
+/// Returns whether a string is a handler's or an application's identifier, so that a file may be named after it.
 private func isIdentifier(_ text: String) -> Bool {
     if DesktopFileID(rawValue: text) != nil { return true }
     do throws(BundleIdentifier.ParseError) {

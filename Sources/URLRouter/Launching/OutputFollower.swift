@@ -7,19 +7,19 @@ internal import UserFiles
 
 /// Copies the lines of one output file to the log, and keeps the file small.
 ///
-/// Processes that write to the file never wait for the log: lines above the limit are read and left out. A follower
+/// Processes that write to the file never wait for the log: lines above the limit are read but not copied. A follower
 /// belongs to the loop's thread.
 final class OutputFollower {
-    /// Limits of the output that goes to the log.
+    /// Limits on the output that goes to the log.
     struct Limits: Sendable {
         /// Length of a line, in bytes. If a line is longer, it is cut into several.
         var lineBytes = 4096
         /// Number of lines that are logged within ``period``; further lines are only counted. It is the same as
-        /// journald's for a service (journald.conf(5), `RateLimitBurst=`).
+        /// journald's limit for a service (journald.conf(5), `RateLimitBurst=`).
         var lines = 10_000
         /// Size of the lines that are logged within ``period``, in bytes; further lines are only counted.
         var bytes = 1 << 20
-        /// Period in which lines count together.
+        /// The period over which lines are counted.
         var period = Duration.seconds(30)
         /// Size of a file, in bytes. If it is larger, it is emptied once it is read; at twice the size, it is emptied
         /// at once.
@@ -34,7 +34,7 @@ final class OutputFollower {
     private let limits: Limits
     private let withoutSecrets: (String) -> String
     private let onEnd: () -> Void
-    /// Number of bytes of the file that have been read.
+    /// Number of bytes that have been read from the file.
     private var offset: Int64
     /// The line that is not complete yet.
     private var line: [UInt8] = []
@@ -44,9 +44,9 @@ final class OutputFollower {
     private var bytes = 0
     private var linesLeftOut = 0
     private var bytesLeftOut: Int64 = 0
-    /// Ends the period; nil between two periods.
+    /// The timer that ends the period; nil between two periods.
     private var periodTimer: TimerID?
-    /// Continues to read, after the loop's other work.
+    /// The timer that continues reading after the loop's other work.
     private var readTimer: TimerID?
     /// Number of running processes for which this router opened the file.
     private var processes = 0
@@ -57,9 +57,9 @@ final class OutputFollower {
     ///
     /// - Parameters:
     ///   - offset: the number of bytes at the start of the file that are not copied.
-    ///   - withoutSecrets: returns the text of a line without the secrets that the line may quote.
-    ///   - onEnd: called when the file is read and no process writes to it any longer, but not before the end of the
-    ///     period, because its lines count together.
+    ///   - withoutSecrets: returns a line's text without the secrets that the line may quote.
+    ///   - onEnd: called when the file is read and no process writes to it any longer, but not before the period ends,
+    ///     because lines are counted over a whole period.
     init(
         _ directory: String,
         _ name: String,
@@ -153,8 +153,8 @@ final class OutputFollower {
             offset += Int64(count)
         }
         guard offset >= size else { return true }
-        // If a process writes between these two calls, its line is lost. All later lines come to the start of the empty
-        // file, because every write goes to its end.
+        // If a process writes between these two calls, its line is lost. All later lines go to the start of the empty
+        // file, because every write is appended.
         var status = stat()
         if fstat(descriptor, &status) == 0, Int64(status.st_size) <= offset, offset > limits.fileBytes,
             ftruncate(descriptor, 0) == 0

@@ -4,7 +4,7 @@ internal import Glibc
 internal import OpenURLBus
 internal import UserFiles
 
-/// Place of one process's output.
+/// Where one process's output goes.
 enum ProcessOutput: Hashable, Sendable {
     /// The journal, under an identifier.
     case journal(identifier: String)
@@ -42,11 +42,11 @@ enum ProcessOutput: Hashable, Sendable {
 
 private typealias Line = Substring.UnicodeScalarView
 
-/// Number of bytes at the end of a file in which a line is looked for. It is enough for a line that quotes the longest
-/// URL, and for the backtrace of a few threads.
+/// Number of bytes at the end of a file that are searched for a line. It is enough for a line that quotes the longest
+/// URL, and for a backtrace of a few threads.
 private let searchedBytes = 1 << 17
 
-/// Returns a line of a file, cut to 300 bytes, with misleading characters escaped; nil if there is none.
+/// Returns a line from a file, cut to 300 bytes, with misleading characters escaped; nil if there is none.
 ///
 /// - Parameter choose: picks one of the lines that are not blank.
 private func line(ofFile path: String, from start: Int64, chosenBy choose: ([Line]) -> Line?) -> String? {

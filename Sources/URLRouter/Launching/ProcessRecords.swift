@@ -7,21 +7,21 @@ internal import UserFiles
 ///
 /// Each record is a file named after the handler's identifier. It holds the number and the start time of one process,
 /// so that another process with the same number is not mistaken for it, and then the open background tasks, with the
-/// process that began them. The records are in `$XDG_RUNTIME_DIR`, which is in memory, or else in the directory of the user's state.
-/// Because the latter outlives the system's processes, each record also says during which boot of the system it was made.
+/// process that began them. The records are in `$XDG_RUNTIME_DIR`, which is in memory, or else in the user's state
+/// directory. Because that directory survives a reboot, each record also identifies the boot during which it was made.
 ///
-/// If a record is missing or damaged, the handler only loses its identity when the router is started again. If the
-/// directory is a link, or if other users may write to it, it is not used.
+/// If a record is missing or damaged, the only consequence is that the handler loses its identity when the router is
+/// started again. If the directory is a link, or if other users may write to it, it is not used.
 struct ProcessRecords: Sendable {
     private let directory: String
     private let bootID: String
     private let log: Logger
 
-    /// Maximum size of a record: four numbers, the system's start, the characters between them, and the tasks that the
-    /// limits of a router allow.
+    /// Maximum size of a record: four numbers, the boot ID, the characters between them, and the tasks that a router's
+    /// limits allow.
     private static let limit = 192 + 1024 * (256 + 16)
 
-    /// Creates the records of the user to whom an environment belongs; nil if the environment gives no directory.
+    /// Creates the records for the user to whom an environment belongs; nil if the environment gives no directory.
     init?(environment: [String: String], log: Logger) {
         let directories = BaseDirectories(environment: environment)
         guard let parent = directories.runtimeDirectory ?? directories.stateHome else { return nil }
@@ -45,7 +45,7 @@ struct ProcessRecords: Sendable {
         write(Record(process: process, bootID: bootID), of: id)
     }
 
-    /// Records the open background tasks of a handler, instead of its earlier ones.
+    /// Records a handler's open background tasks in place of its earlier ones.
     ///
     /// - Parameter owner: the process that has begun the tasks. It may differ from the started process, which then stays on
     ///   record: the child of a script, or a process inside a sandbox.
@@ -65,7 +65,7 @@ struct ProcessRecords: Sendable {
         }
     }
 
-    /// The open background tasks that a process has begun; none if they are another process's.
+    /// The open background tasks that a process has begun; none if another process began them.
     func tasks(of id: BundleIdentifier, _ process: ProcessIdentity) -> [UInt32: String] {
         reading { (directory) throws(FileError) in
             guard let record = record(of: id, in: directory), record.isCurrent(bootID),
@@ -77,7 +77,7 @@ struct ProcessRecords: Sendable {
         } ?? [:]
     }
 
-    /// Returns whether a router has started a process for a handler, and it is still running.
+    /// Returns whether this process was started by a router for a handler and is still running.
     func contain(_ pid: UInt32, of id: BundleIdentifier) -> Bool {
         reading { (directory) throws(FileError) in
             record(of: id, in: directory)?.running(bootID)?.pid == pid
@@ -89,7 +89,7 @@ struct ProcessRecords: Sendable {
         _ = reading { (directory) throws(FileError) in try isRunning(id, removingFrom: directory) }
     }
 
-    /// Removes all records whose process has exited. Any other file stays.
+    /// Removes all records whose process has exited. Other files are left alone.
     ///
     /// - Returns: the identifiers of the handlers whose recorded process is running.
     func removeEnded() -> [String] {

@@ -8,9 +8,9 @@ internal import Reactor
 
 /// Puts each process that the router starts into its own systemd scope, if the session has systemd's manager.
 ///
-/// A handler's resources can then be counted, limited and freed apart from those of the router and of other handlers,
-/// as for the applications that the desktop starts. No launch waits for this: a process runs in the router's own unit
-/// until the manager has moved it, and stays there if there is no manager.
+/// A handler's resources can then be counted, limited and freed separately from those of the router and of other
+/// handlers, as for the applications that the desktop starts. No launch waits for this: a process runs in the router's
+/// own unit until the manager has moved it, and stays there if there is no manager.
 actor ProcessScopes {
     nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
 
@@ -26,7 +26,7 @@ actor ProcessScopes {
         self.timeout = timeout
     }
 
-    /// Asks for a scope for a process, and logs the first failure.
+    /// Requests a scope for a process, and logs the first failure.
     func add(_ pid: CInt, id: String) async {
         let scope = TransientScope(of: pid, id: id, number: .random(in: .min ... .max))
         do throws(CallError) {
@@ -52,14 +52,14 @@ extension SystemdManager {
 
 /// Arguments of `StartTransientUnit`: a scope and its processes.
 struct TransientScope: MessageBody {
-    /// Name of the unit, mode of its start job, its properties, and auxiliary units.
+    /// The unit's name, the mode of its start job, its properties, and auxiliary units.
     static let signature: Signature = "ssa(sv)a(sa(sv))"
 
     let name: String
     let mode: String
     let properties: [(name: String, value: Value)]
 
-    /// Creates a scope for a running process (systemd.scope(5)), in the slice of the user's applications
+    /// Creates a scope for a running process (systemd.scope(5)), in the slice for the user's applications
     /// (systemd.special(7)).
     ///
     /// - Parameter number: makes the name unique among the scopes of the same application.
@@ -72,8 +72,8 @@ struct TransientScope: MessageBody {
             ("PIDs", .array([.uint32(UInt32(bitPattern: pid))], of: "u")),
             // Forget a failed scope as well, or its name would stay in use.
             ("CollectMode", "inactive-or-failed"),
-            // When the session ends, units stop in the reverse order: first the router, with the answers of its
-            // handlers, then the handlers, and finally the bus.
+            // When the session ends, units stop in the reverse order: first the router, with its handlers' answers,
+            // then the handlers, and finally the bus.
             ("After", .array(["dbus.service", "dbus.socket"], of: "s")),
             ("Before", .array(["openurld.service"], of: "s")),
         ]
@@ -93,7 +93,8 @@ struct TransientScope: MessageBody {
         return "app-openurl-\(escaped)-\(number).scope"
     }
 
-    /// Returns a byte for a unit's name (systemd.unit(5), "String Escaping for Inclusion in Unit Names").
+    /// Returns a byte as it is written in a unit's name (systemd.unit(5), "String Escaping for Inclusion in Unit
+    /// Names").
     private static func escape(_ byte: UInt8, isFirst: Bool) -> String {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

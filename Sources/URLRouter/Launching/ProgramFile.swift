@@ -6,8 +6,8 @@ internal import SchemeRegistry
 internal import SystemPackage
 internal import UserFiles
 
-/// The file of a program. Don't call these functions on the event loop, because each of them may wait for a file system
-/// for any length of time.
+/// A program's file. Don't call these functions on the event loop, because any of them may wait indefinitely for a file
+/// system.
 enum ProgramFile {
     /// Returns the path of a handler's program.
     static func path(of program: Handler.Program, _ environment: [String: String]) throws(Errno) -> String {
@@ -19,7 +19,7 @@ enum ProgramFile {
         }
     }
 
-    /// Returns the path of a program with a name on `PATH`.
+    /// Returns the path of the program with this name on `PATH`.
     static func path(ofName name: String, _ environment: [String: String]) throws(Errno) -> String {
         guard let path = programPath(named: name, in: environment["PATH"]) else { throw .noSuchFileOrDirectory }
         return path

@@ -27,9 +27,9 @@ struct ProgramStart: Sendable {
     /// A program that was started and is not watched yet.
     struct Started: Sendable {
         let pid: CInt
-        /// State of the program's file before the start.
+        /// The state of the program's file before the start.
         let version: FileVersion?
-        /// A fault of the file that did not keep the kernel from starting it, such as an interpreter that `env` does
+        /// A fault in the file that did not prevent the kernel from starting it, such as an interpreter that `env` does
         /// not find.
         let fault: ProgramFault?
     }
@@ -42,7 +42,7 @@ struct ProgramStart: Sendable {
         /// The file cannot be started, and the manifest that names it no longer exists: the project was moved or removed.
         case abandoned(ProgramFault)
         case noTerminal
-        /// Another user can change the program. The text has the path, the reason, and the command that corrects it.
+        /// Another user can change the program. The text gives the path, the reason, and the command that fixes it.
         case untrusted(String)
         /// The file system did not provide the program's file within this time limit.
         case tooSlow(Duration)
@@ -70,7 +70,7 @@ struct ProgramStart: Sendable {
         }
     }
 
-    /// Starts the program. This may wait for a file system for any length of time.
+    /// Starts the program. This may wait indefinitely for a file system.
     func start() -> Result<Started, Failure> {
         do throws(Failure) {
             let terminal = runsInTerminal ? try terminal : []

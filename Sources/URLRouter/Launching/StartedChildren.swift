@@ -4,8 +4,8 @@ internal import Reactor
 
 /// Processes that the router has started and watches.
 ///
-/// When the thread of a start reports the new process, the process has already begun to run. If it calls the router
-/// before that, the call waits until the router knows the process.
+/// By the time that a start's thread reports the new process, the process has already begun to run. If it calls the
+/// router before it is reported, the call waits until the router knows the process.
 final class StartedChildren: Sendable {
     private struct State {
         /// Number of starts whose process is not watched yet.
@@ -21,9 +21,9 @@ final class StartedChildren: Sendable {
         state.withLock { $0.starts += 1 }
     }
 
-    /// Notes that a start is over. Calls of the process continue in later jobs of the loop.
+    /// Notes that a start is over. The process's calls continue in later jobs of the loop.
     ///
-    /// - Parameter pid: the process, which is watched from now on; nil without one.
+    /// - Parameter pid: the process, which is watched from now on; nil if there is none.
     func startEnds(_ pid: pid_t?) {
         let waiters = state.withLock { state in
             state.starts -= 1
@@ -55,7 +55,7 @@ final class StartedChildren: Sendable {
         }
     }
 
-    /// Returns whether the session of a process was begun by a child of the router that is not watched yet.
+    /// Returns whether a process's session was begun by one of the router's children that is not watched yet.
     private func isBeingStarted(_ pid: UInt32) -> Bool {
         guard areStarting, let pid = pid_t(exactly: pid) else { return false }
         let leader = getsid(pid)

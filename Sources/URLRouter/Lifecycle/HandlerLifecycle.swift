@@ -16,10 +16,10 @@ final class HandlerLifecycle {
     private let deliveries: DeliveryScheduler?
     private let callers: Callers
     private let monitor: Monitor
-    /// When a caller last asked to relieve memory.
+    /// When a caller last asked to relieve memory pressure.
     private var lastRelief: ContinuousClock.Instant?
 
-    /// - Parameter deliveries: the URLs to deliver later; nil if there is no place to store them.
+    /// - Parameter deliveries: the URLs to deliver later; nil if there is nowhere to store them.
     init(
         _ handlers: KnownHandlers,
         _ sessions: HandlerSessions,
@@ -67,7 +67,7 @@ final class HandlerLifecycle {
         return "process \(pid) is still running the earlier program; 'openurl restart \(handler.id)' replaces it"
     }
 
-    /// Ends a handler, removes its saved state, and returns when its process is gone.
+    /// Ends a handler, removes its saved state, and returns when its process has exited.
     func terminate(_ id: BundleIdentifier) async throws(OpenURLError) {
         if let session = try await endableSession(id) {
             let source = session.isInForeground ? session.process.returnPaths.take("") : nil
@@ -87,7 +87,7 @@ final class HandlerLifecycle {
     /// Brings the handler that has sent a URL back to the foreground.
     ///
     /// - Parameters:
-    ///   - request: the name of the URL's request; empty for the latest one.
+    ///   - request: the ID of the URL's request; empty for the latest one.
     ///   - tokens: options with the focus tokens.
     /// - Throws: `notAllowed` if the caller is not the handler in the foreground, or if no handler has sent the URL.
     func returnToSource(of request: String, _ tokens: OpenOptions, caller: BusName?) throws(OpenURLError) {
@@ -101,7 +101,8 @@ final class HandlerLifecycle {
         bringBack(source, tokens)
     }
 
-    /// Brings a handler to the foreground, in a task, because it may be waiting for the handler that returns to it.
+    /// Brings a handler to the foreground. This runs in a task, because the handler may be waiting for the one that
+    /// returns to it.
     private func bringBack(_ handler: Handler, _ tokens: OpenOptions = OpenOptions()) {
         guard handler.kind == .native else { return }
         let session = sessions.obtain(for: handler)
@@ -158,9 +159,9 @@ final class HandlerLifecycle {
 
     // MARK: Background tasks
 
-    /// Begins a background task of the handler that calls.
+    /// Begins a background task for the handler that calls.
     ///
-    /// - Returns: the number of the task, and the time that is left, in milliseconds.
+    /// - Returns: the task's number, and the time that is left, in milliseconds.
     func beginBackgroundTask(_ name: String, caller: BusName?) async throws(OpenURLError) -> (UInt32, UInt32) {
         // As soon as this router has the name, the handlers of an earlier router begin their open tasks again.
         await callers.waitForRelease()
@@ -185,7 +186,7 @@ final class HandlerLifecycle {
 
     // MARK: State
 
-    /// Returns the state of each handler that a caller may know of.
+    /// Returns the state of each handler that a caller may know about.
     func status(for caller: BusName?) async -> [HandlerStatus] {
         guard let own = await callers.ownIdentifier(of: caller) else { return await status() }
         return await status().filter { $0.id == own }
@@ -193,7 +194,7 @@ final class HandlerLifecycle {
 
     /// Returns the state of each handler.
     func status() async -> [HandlerStatus] {
-        // Since the router last looked, the user may have started handlers by hand.
+        // The user may have started handlers by hand since the router last looked.
         await sessions.findRunning(handlers.registry)
         await sessions.askForStates()
         var statuses: [HandlerStatus] = []
@@ -246,8 +247,8 @@ final class HandlerLifecycle {
         )
     }
 
-    /// Relieves memory for a caller. Because this ends a handler each time, nothing happens if the last time was a
-    /// moment ago.
+    /// Relieves memory pressure at a caller's request. Because this ends a handler each time, it does nothing if the
+    /// last time was a moment ago.
     func relieveMemory() {
         if let lastRelief, lastRelief + sessions.host.limits.reliefPeriod > .now { return }
         lastRelief = .now

@@ -1,6 +1,6 @@
 internal import OpenURLBus
 
-/// Decision about a URL whose sender and destination are known.
+/// A decision about a URL whose sender and destination are known.
 enum Decision {
     /// It may go to its destination.
     case go

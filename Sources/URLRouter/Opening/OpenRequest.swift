@@ -6,14 +6,14 @@ internal import SchemeRegistry
 
 /// One URL on its way through the router, or a request to show or start a handler.
 ///
-/// The stages of `Opener.open` fill it in. It belongs to the router's actor.
+/// The stages in `Opener.open` fill it in. It belongs to the router's actor.
 final class OpenRequest {
     let purpose: Purpose
     let start: Start
     /// The URL to try: either the one that the sender wants, or one of its fallbacks.
     private(set) var url: String
     var options: OpenOptions
-    /// Name under which the handler knows the request; nil without a URL.
+    /// The ID by which the handler knows the request; nil if there is no URL.
     var id: String?
     /// Lets the caller cancel the request; nil if it cannot.
     let stop: Stop?
@@ -35,17 +35,17 @@ final class OpenRequest {
 
     /// The parsed URL and its claimant; nil until *resolve* has found them.
     var destination: Destination?
-    /// The place it waits in; nil while it moves from one place to the next.
+    /// The place where it waits; nil while it moves from one place to the next.
     var place: Place?
     /// The sender; nil until *identify* has found it.
     var sender: Caller?
-    /// Identifier of the handler or application that a person has allowed the URL to go to.
+    /// Identifier of the handler or application to which the user has allowed the URL to go.
     var allowed: String?
     /// Number of fallbacks tried so far.
     private var fallbacks = 0
     /// Why the URL that the sender wants was not opened.
     private var noHandler: OpenURLError?
-    /// Context that goes to the handler with the URL.
+    /// The context that goes to the handler with the URL.
     var context = OpenContext()
     /// The request that the sending handler was working on, and so the likely reason for this one. It is nil for other
     /// senders, and becomes nil when this request is answered.
@@ -59,9 +59,9 @@ final class OpenRequest {
 
     /// The request's place in the order of arrival at its handler.
     private(set) var number: UInt64 = 0
-    /// When the request got its place, in microseconds of `TracePhase.now`.
+    /// When the request got its place, in microseconds on the clock of `TracePhase.now`.
     private(set) var accepted: UInt64 = 0
-    /// When the sender must have its answer.
+    /// The time by which the sender must have its answer.
     private(set) var deadline = ContinuousClock.now
     /// The time between ``accepted`` and ``deadline``.
     private(set) var timeout = Duration.zero
@@ -78,7 +78,7 @@ final class OpenRequest {
     /// Whether the handler's queue counts the request.
     var isCounted = false
     var turn = Turn.waiting
-    /// Whether the request was granted as one of many from its application, and is not answered yet.
+    /// Whether the request was let through as one of many from its application, and has not been answered yet.
     var isOneOfMany = false
     /// Whether a process has got the URL and may have acted on it, or the URL is stored for later.
     var wasHandedOver = false
@@ -96,7 +96,7 @@ final class OpenRequest {
         case wake
     }
 
-    /// Origin of a request.
+    /// A request's origin.
     enum Start {
         /// A caller's connection; nil without a bus.
         case caller(BusName?)
@@ -107,7 +107,7 @@ final class OpenRequest {
         case router
     }
 
-    /// A place in which a request waits, and can be cancelled.
+    /// A place where a request waits, and can be cancelled.
     enum Place {
         case queue(of: HandlerSession)
         case arrivals(ArrivalOrder.Place)
@@ -128,7 +128,7 @@ final class OpenRequest {
 
     /// Creates a request for a URL.
     ///
-    /// - Parameter bytes: the size of the call's arguments, which the caller's application is charged for; nil for the
+    /// - Parameter bytes: the size of the call's arguments, for which the caller's application is charged; nil for the
     ///   size of the URL.
     init(
         _ url: String,
@@ -192,11 +192,11 @@ final class OpenRequest {
         allowed = nil
     }
 
-    /// Starts the request's clock in a new place.
+    /// Starts the request's clock when it gets a new place.
     ///
     /// - Parameters:
     ///   - number: its place in the order of arrival.
-    ///   - usual: the time limit if the sender gives none.
+    ///   - usual: the time limit if the sender sets none.
     func begin(_ number: UInt64 = 0, usual: Duration) {
         self.number = number
         accepted = TracePhase.now
@@ -230,7 +230,7 @@ final class OpenRequest {
         return false
     }
 
-    /// Settles, once, what becomes of the request in its handler's queue.
+    /// Decides once what becomes of the request in its handler's queue.
     func resolve(_ result: Result<BusName, OpenURLError>) {
         if case .suspended(let continuation) = turn { continuation.resume(returning: result) }
         switch result {
@@ -239,7 +239,7 @@ final class OpenRequest {
         }
     }
 
-    /// Adds a step that every open goes through, if the caller wants to see such steps.
+    /// Adds a step that every request goes through, if the caller wants to see such steps.
     func addRouterPhase(_ name: String) {
         if options.includesRouterSteps { addPhase(name) }
     }

@@ -1,9 +1,9 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The errors that a sender gets for URLs that a program declined. They show which words are the program's.
+/// The errors that a sender gets when a program declines a URL. They make clear which words are the program's own.
 extension OpenURLError {
-    /// Creates the error for a program's own words.
+    /// Creates the error from a program's own words.
     ///
     /// - Parameter reason: The words; empty if there are none.
     static func declined(by program: QuotingText, _ reason: QuotingText) -> OpenURLError {
@@ -13,10 +13,10 @@ extension OpenURLError {
         return OpenURLError(.declined, "\(words): \(reason)")
     }
 
-    /// Creates the error for an error that a program answered with. Programs in other languages do this by raising an
-    /// exception.
+    /// Creates the error from one with which a program answered. Programs in other languages answer with an error by
+    /// raising an exception.
     ///
-    /// - Parameter limit: The largest size of the program's words, in bytes.
+    /// - Parameter limit: The maximum size of the program's words, in bytes.
     static func declined(by program: QuotingText, _ error: RemoteError, cutTo limit: Int) -> OpenURLError {
         if let exception = PythonException(error) {
             let summary = QuotingText(quoting: exception.summary).cut(toBytes: limit)

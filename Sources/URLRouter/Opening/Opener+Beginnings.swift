@@ -8,7 +8,7 @@ extension Opener {
     /// Makes a request out of a caller's URL.
     ///
     /// - Parameters:
-    ///   - bytes: the size of the call's arguments, which the caller's application is charged for; nil for the size of
+    ///   - bytes: the size of the call's arguments, for which the caller's application is charged; nil for the size of
     ///     the URL.
     ///   - stop: lets the caller cancel; nil if it cannot.
     ///   - inbox: the handler whose inbox holds the file, if the router has put it there; otherwise nil.
@@ -79,8 +79,8 @@ extension Opener {
             do throws(OpenURLError) {
                 _ = try await self.open(request)
             } catch {
-                // The caller already has its answer, so only log this. Redact the URL, which may hold a secret of the
-                // caller.
+                // The caller already has its answer, so only log this. Redact the URL, which may contain one of the
+                // caller's secrets.
                 let reason = RedactedURL(callback).redacting(error.text)
                 self.parts.sessions.host.log.notice(
                     "a callback was not opened: \(reason)",

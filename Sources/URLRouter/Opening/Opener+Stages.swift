@@ -3,7 +3,7 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// Does the work within the stages.
+/// The work done in the stages.
 extension Opener {
     /// Returns the call or the program that waits for a URL; nil if the URL goes its usual way.
     func waiting(for url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Receiver? {
@@ -28,8 +28,8 @@ extension Opener {
             return try claim(for: url, request, from: sender, among: claims)
         } catch {
             parts.callbacks.tellRefusal(of: url, error)
-            // A confined program must not learn that another is waiting, so its URL goes where it would go without the
-            // claim.
+            // A confined program must not learn that another is waiting, so its URL goes wherever it would have gone
+            // without the claim.
             guard !sender.callerClass.isConfined else { return nil }
             throw error
         }
@@ -119,7 +119,7 @@ extension Opener {
 
     /// Returns the context that goes to the handler with the URL.
     ///
-    /// - Throws: `notAllowed` if the handler takes nothing from this sender, `loopDetected` if too many handlers have
+    /// - Throws: `notAllowed` if the handler accepts nothing from this sender, `loopDetected` if too many handlers have
     ///   opened URLs in a row.
     private func context(
         of request: OpenRequest,
@@ -182,7 +182,7 @@ extension Opener {
             context: request.context
         )
         await deliveries.arrivals.turn(of: place)
-        // Leaving lets the next request continue, but only after this one has reached its next suspension.
+        // Leaving lets the next request continue, but only once this one is next suspended.
         leave(request)
         let id = try await deliveries.accept(delivery)
         request.wasHandedOver = true

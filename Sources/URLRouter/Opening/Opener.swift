@@ -11,7 +11,7 @@ internal import SchemeRegistry
 /// It belongs to the router's actor.
 final class Opener {
     let parts: Parts
-    /// Names requests whose callers give them no name.
+    /// Gives IDs to requests whose callers give them none.
     var names = RequestNames()
 
     /// The parts of the router that hand URLs over, or decide about them.
@@ -19,7 +19,7 @@ final class Opener {
         let handlers: KnownHandlers
         let sessions: HandlerSessions
         let applications: ApplicationOpener
-        /// Later deliveries; nil if there is no place to store them.
+        /// Later deliveries; nil if there is nowhere to store them.
         let deliveries: DeliveryScheduler?
         let callbacks: Callbacks
         let calls: WaitingCalls
@@ -37,12 +37,12 @@ final class Opener {
         self.parts = parts
     }
 
-    /// Takes a URL through all stages, and returns the answer. It makes no difference whether the URL comes from a
-    /// caller, from the queue or as a callback: only the beginning and the end differ.
+    /// Takes a URL through all stages, and returns the answer. Whether the URL comes from a caller, from the queue or
+    /// as a callback, only the beginning and the end differ.
     ///
-    /// The request keeps its place in the order of arrival until it is delivered. Only if a person has to be asked does
-    /// it give up its place, and start again after the answer. If there is no handler for the URL, its fallbacks take
-    /// the same stages, one after the other.
+    /// The request keeps its place in the order of arrival until it is delivered. Only if the user has to be asked does
+    /// it give up its place, and start again after the answer. If there is no handler for the URL, its fallbacks go
+    /// through the same stages, one after the other.
     func open(_ request: OpenRequest) async throws(OpenURLError) -> OpenResult {
         do throws(OpenURLError) {
             try begin(request)
@@ -83,8 +83,8 @@ final class Opener {
         parts.callers.discount(request.load)
     }
 
-    /// Finds the receiver of a URL. To keep the order of arrival, it does not switch tasks on the way, except for the
-    /// URL of a file, and for one that a program is waiting for.
+    /// Finds the receiver of a URL. To keep the order of arrival, it does not switch tasks on the way, except for a
+    /// file's URL, and for a URL that a program is waiting for.
     private func resolve(_ request: OpenRequest) async throws(OpenURLError) -> Receiver {
         if request.isCancelled { throw .withdrawn }
         request.destination = nil
@@ -199,7 +199,7 @@ final class Opener {
         return told
     }
 
-    /// Withdraws a request that its caller has cancelled. Between two places there is nothing to do: the next stage
+    /// Withdraws a request that its caller has cancelled. Between two places, this has nothing to do: the next stage
     /// notices the cancellation.
     private func withdraw(_ request: OpenRequest) {
         switch request.place {

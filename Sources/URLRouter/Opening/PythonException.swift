@@ -4,15 +4,15 @@ internal import DBus
 struct PythonException {
     /// The type and the text, such as `KeyError: 'name'`.
     let summary: String
-    /// The place in the program, in several lines that end with the exception; nil if there is none.
+    /// Where it was raised, as several lines that end with the exception; nil if this is unknown.
     let traceback: String?
 
     private static let prefix = "org.freedesktop.DBus.Python."
 
-    /// Reads an error; nil if it is anything else.
+    /// Reads an error; nil if it is not a Python exception.
     ///
-    /// dbus-python puts the type into the name, and the traceback into the message. The exception is the last line there
-    /// that begins with the type, after the names of its modules; further lines belong to its text.
+    /// dbus-python puts the type into the name, and the traceback into the message. There, the exception is on the last
+    /// line that begins with the type, which follows the names of its modules; further lines belong to its text.
     init?(_ error: RemoteError) {
         guard error.name.rawValue.hasPrefix(Self.prefix), let type = error.name.rawValue.split(separator: ".").last
         else { return nil }

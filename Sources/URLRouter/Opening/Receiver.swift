@@ -4,7 +4,7 @@ internal import RFC1808
 enum Receiver {
     /// The queue of a handler with a name on the bus.
     case handler(HandlerSession)
-    /// An application of the desktop, or a handler's command.
+    /// One of the desktop's applications, or a handler's command.
     case application
     /// Storage for a later delivery.
     case store(DeliveryScheduler)

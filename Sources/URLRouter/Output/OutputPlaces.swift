@@ -1,10 +1,10 @@
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// The places of the handlers' output, for programs of the user.
+/// Tells the user's programs where the handlers' output goes.
 ///
-/// The router reads nothing for them: what a handler writes may be secret, and only the user may read the places.
-/// The object belongs to the router's actor.
+/// The router reads none of it for them: a handler's output may be secret, and only the user may read it. The object
+/// belongs to the router's actor.
 final class OutputPlaces {
     private let handlers: KnownHandlers
     private let sessions: HandlerSessions
@@ -16,7 +16,8 @@ final class OutputPlaces {
         self.output = output
     }
 
-    /// Returns the place of a handler's output. A handler that is no longer registered has one as long as its process runs.
+    /// Returns where a handler's output goes. This works even for a handler that is no longer registered, as long as
+    /// its process runs.
     ///
     /// - Throws: `noHandler` if the handler is not known or has no process of its own, and `notAllowed` if `openurl run` runs it.
     func place(of id: BundleIdentifier) async throws(OpenURLError) -> OutputPlace {

@@ -3,8 +3,8 @@ internal import Logging
 internal import OpenURLBus
 internal import Reactor
 
-/// Asks the user at the desktop of the session: with the desktop's own dialog, with a program that shows a dialog, or
-/// with a notification.
+/// Asks the user at the session's desktop: with the desktop's own dialog, with a program that shows a dialog, or with a
+/// notification.
 ///
 /// This uses the first way that works. If there is no display, it uses only a notification service that is already
 /// running.

@@ -1,4 +1,4 @@
-/// Reply of the person who uses the computer.
+/// The user's reply.
 enum PersonReply: String, Sendable, Hashable, CaseIterable {
     /// Open the URL.
     case once
@@ -19,7 +19,7 @@ enum PersonReply: String, Sendable, Hashable, CaseIterable {
         isMemorable ? [.once, .always, .no, .never] : [.once, .no]
     }
 
-    /// Text of the button.
+    /// The button's text.
     var label: String {
         switch self {
         case .once: "Open"
@@ -30,7 +30,7 @@ enum PersonReply: String, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// A way to ask the person who uses the computer.
+/// A way to ask the user.
 protocol PersonAsking: Sendable {
     /// Asks a question, and returns the reply if it comes in time. If the task is cancelled, the dialog is closed.
     ///

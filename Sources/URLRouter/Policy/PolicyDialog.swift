@@ -5,19 +5,19 @@ internal import RFC1808
 internal import SchemeRegistry
 internal import UserFiles
 
-/// A question to the person who uses the computer: may this sender open this URL with this handler?
+/// A question to the user: may this sender open this URL with this handler?
 struct PolicyDialog: Sendable {
     /// The URL in full.
     let url: String
     /// The URL for display: in printable ASCII, and shortened if it is long.
     let shownURL: String
-    /// Callers and URLs that the answer can be remembered for, and the handler.
+    /// The callers and URLs for which the answer can be remembered, and the handler.
     let key: RememberedAnswer.Key
-    /// Application that the question counts towards.
+    /// The application that the question counts towards.
     let account: String
     /// Whether the answer can be remembered for later URLs.
     let isMemorable: Bool
-    /// Verified sender, in printable ASCII.
+    /// The verified sender, in printable ASCII.
     let sender: String
     /// Name and identifier of the handler, in printable ASCII.
     let handler: String
@@ -41,17 +41,17 @@ struct PolicyDialog: Sendable {
     }
 
     /// Returns whether one answer serves both questions: the same program asks to open the same URL with the same
-    /// handler. Thus an answer never covers a URL that the person has not seen.
+    /// handler. An answer therefore never covers a URL that the user has not seen.
     func isSame(as other: PolicyDialog) -> Bool {
         key == other.key && account == other.account && url == other.url
     }
 
-    /// Title of the question.
+    /// The question's title.
     var title: String { "Open this address?" }
 
     /// The question in words, without the URL.
     ///
-    /// Programs of the user cannot be told apart safely, so if an answer is remembered, it applies to all of them.
+    /// The user's programs cannot be told apart safely, so if an answer is remembered, it applies to all of them.
     var text: String {
         let question = "\(sender) wants to open this address with \(handler):"
         let isForAll = isMemorable && key.pattern.source == .callers(.user)
@@ -59,7 +59,7 @@ struct PolicyDialog: Sendable {
         return "If the answer is remembered, it applies to all your programs outside sandboxes. \(question)"
     }
 
-    /// Returns the error for a URL that was not opened, with the command that allows it.
+    /// Returns the error for a URL that was not opened, including the command that allows it.
     func refusal(_ reason: String) -> OpenURLError {
         OpenURLError(.notAllowed, "\(reason); \(key.pattern.adviceToAllow)")
     }
@@ -72,7 +72,7 @@ private func shown(_ text: String) -> String {
 }
 
 extension OpenContext.Source {
-    /// Describes the program that a URL comes from, for a person.
+    /// Describes the program that a URL comes from, for the user.
     fileprivate var words: String {
         let name = application.map(shown)
         switch callerClass.known {
@@ -86,7 +86,7 @@ extension OpenContext.Source {
 }
 
 extension Claimant {
-    /// Describes the handler or application, for a person.
+    /// Describes the handler or application, for the user.
     fileprivate var words: String {
         let name =
             switch self {
@@ -98,11 +98,11 @@ extension Claimant {
 }
 
 extension GenericURL {
-    /// Longest text of a URL that is shown in full.
+    /// Maximum length of a URL that is shown in full.
     private static let shownLength = 400
 
     /// The URL in printable ASCII. If it is long, it is shortened in the middle; its scheme and host stay, but not the
-    /// user in front of the host, because this could be taken for the host.
+    /// user name in front of the host, because it could be mistaken for the host.
     fileprivate var shownText: String {
         let text = printable(String(description.prefix(8 * Self.shownLength)))
         guard description.utf8.count > Self.shownLength else { return text }

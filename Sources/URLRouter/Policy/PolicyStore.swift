@@ -6,21 +6,21 @@ internal import UserFiles
 
 /// The rules as they were read.
 struct PolicySnapshot: Sendable {
-    /// Number of this reading. If another snapshot has a greater one, this is stale.
+    /// The number of this snapshot. If another one has a greater number, this one is stale.
     let number: Int
     let rules: PolicyRules
-    /// Problems in the files, a line of text each.
+    /// Problems in the files, one line of text for each.
     let problems: [String]
 }
 
-/// Reads and writes the files of the policy and of the remembered answers.
+/// Reads and writes the files of rules and remembered answers.
 ///
 /// Because this blocks, the store has its own thread.
 public actor PolicyStore {
     private static let answersName = "answers"
 
     private let files: PolicyFiles
-    /// Directory of the file of answers; nil if the environment gives none.
+    /// The directory for the answers' file; nil if the environment gives none.
     private let answersDirectory: String?
     private let loop: EventLoop
     private let log: Logger
@@ -30,8 +30,8 @@ public actor PolicyStore {
     /// This store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// Finds the files of this user: the rules in `/etc/openurl/policy.d` and `$XDG_CONFIG_HOME/openurl/policy.conf`,
-    /// and the answers in `$XDG_STATE_HOME/openurl/answers`.
+    /// Finds this user's files: the rules in `/etc/openurl/policy.d` and `$XDG_CONFIG_HOME/openurl/policy.conf`, and
+    /// the answers in `$XDG_STATE_HOME/openurl/answers`.
     ///
     /// - Parameter loop: A loop whose thread may block.
     public init(environment: [String: String], on loop: EventLoop, log: Logger) {
@@ -52,7 +52,7 @@ public actor PolicyStore {
 
     // MARK: Rules
 
-    /// Paths that the rules come from. When they change, the rules may change.
+    /// The paths of the files with rules. When these files change, the rules may change.
     nonisolated var paths: Set<String> { files.paths }
 
     /// Reads the rules.

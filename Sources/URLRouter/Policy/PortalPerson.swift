@@ -1,6 +1,6 @@
 internal import DBus
 
-/// Asks the user with the dialog of the desktop's portal: `org.freedesktop.impl.portal.Access`.
+/// Asks the user with the desktop portal's dialog: `org.freedesktop.impl.portal.Access`.
 struct PortalPerson: PersonAsking {
     let connection: Connection
     let environment: [String: String]
@@ -14,7 +14,7 @@ struct PortalPerson: PersonAsking {
     private static let close = Method<Empty, Empty>("org.freedesktop.impl.portal.Request", "Close")
     private static let choice = "remember"
 
-    /// Names of the desktop's own portal and of the one that most desktops have.
+    /// The names of the desktop's own portal and of the one that most desktops have.
     private var names: [BusName] {
         let desktops = (environment["XDG_CURRENT_DESKTOP"] ?? "").split(separator: ":").prefix(4).map {
             $0.lowercased()

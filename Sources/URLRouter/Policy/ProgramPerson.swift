@@ -26,7 +26,7 @@ struct ProgramPerson: PersonAsking {
         return nil
     }
 
-    /// Time within which the file systems of `PATH` have to say where a program is.
+    /// How long the file systems on `PATH` may take to say where a program is.
     private static let lookupTime = Duration.seconds(1)
 
     private func path(ofName name: String) async throws(Errno) -> String? {
@@ -41,7 +41,7 @@ struct ProgramPerson: PersonAsking {
         return try found?.get()
     }
 
-    /// Runs a program. Returns how it ended and the lines of its output, or nil if the time ran out.
+    /// Runs a program. Returns how it ended and its lines of output, or nil if the time ran out.
     private func run(
         _ path: String,
         _ arguments: [String],
@@ -104,7 +104,7 @@ struct ProgramPerson: PersonAsking {
     }
 }
 
-/// The end of a program, for one waiting task. This belongs to the loop.
+/// A program's end, for one waiting task. This belongs to the loop.
 private final class Ending {
     private var exit: ProcessExit??
     private var continuation: CheckedContinuation<ProcessExit?, Never>?
@@ -125,7 +125,7 @@ private final class Ending {
 struct DialogProgram: Sendable {
     let name: String
     let arguments: @Sendable (PolicyDialog, Duration) -> [String]
-    /// Returns the reply for an exit and the lines of the output; nil if the program could not ask.
+    /// Returns the reply for a program's exit and its lines of output; nil if the program could not ask.
     let reply: @Sendable (ProcessExit, [String]) -> PersonReply?
 
     static let all = [zenity, kdialog]
@@ -171,8 +171,8 @@ struct DialogProgram: Sendable {
         }
     )
 
-    /// Returns no, or nil if the program could not reach the display. It then exits with the same status as if its
-    /// window had been closed, but says why.
+    /// Returns no, or nil if the program could not reach the display. In that case, it exits with the same status as if
+    /// its window had been closed, but prints why.
     private static func refusal(_ lines: [String]) -> PersonReply? {
         lines.contains { $0.lowercased().contains("display") } ? nil : .no
     }

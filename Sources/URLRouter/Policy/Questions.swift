@@ -3,7 +3,7 @@ internal import OpenURLBus
 internal import Policy
 internal import Reactor
 
-/// Questions to the person who uses the computer, one at a time.
+/// Questions to the user, one at a time.
 ///
 /// If several requests have the same question, they wait for one reply. This belongs to the router's actor.
 final class Questions {
@@ -26,7 +26,7 @@ final class Questions {
         case withdrawn
     }
 
-    /// A request that asks.
+    /// A request that asks a question.
     final class Place {
         fileprivate var continuation: CheckedContinuation<Outcome, Never>?
         fileprivate var isWithdrawn = false
@@ -55,11 +55,11 @@ final class Questions {
     /// Number of requests that wait for a reply.
     var waitingRequests: Int { waiting.reduce(current?.places.count ?? 0) { $0 + $1.places.count } }
 
-    /// Asks a question, and returns if the answer is yes.
+    /// Asks a question, and returns only if the answer is yes.
     ///
     /// - Parameter place: The request that asks, for ``giveUp(_:)``.
-    /// - Throws: `notAllowed` if the answer is no, or if there is none; `limitsExceeded` if too many questions wait;
-    ///   `cancelled` after ``giveUp(_:)``.
+    /// - Throws: `notAllowed` if the answer is no, or if there is none; `limitsExceeded` if too many questions are
+    ///   waiting; `cancelled` after ``giveUp(_:)``.
     func ask(_ dialog: PolicyDialog, _ place: Place) async throws(OpenURLError) {
         let same = try question(dialog)
         let outcome: Outcome = await withCheckedContinuation { continuation in
@@ -88,7 +88,7 @@ final class Questions {
         }
     }
 
-    /// Returns a waiting question with the same answer, or else a new one.
+    /// Returns a waiting question that the same answer settles, or else a new one.
     private func question(_ dialog: PolicyDialog) throws(OpenURLError) -> Waiting {
         let all = (current.map { [$0] } ?? []) + waiting
         // URLs that wait for one answer count towards their callers, as all requests do.

@@ -3,14 +3,14 @@ internal import Logging
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// A handler's session as the replacement of its process sees it.
+/// A handler's session, as the replacement of its process sees it.
 protocol ReplacementView: SessionView {
     var requests: RequestQueue { get }
     var processes: HandlerProcesses { get }
 }
 
-/// Ends a handler's process before a URL if the process has nothing to do and runs an earlier program, so that the URL goes to
-/// the program that a launch would start now.
+/// Before a URL is delivered, ends the handler's process if it has nothing to do and runs an earlier program, so that
+/// the URL goes to the program that a launch would start now.
 ///
 /// The program's file is looked at before a URL that finds the handler in the background. A handler in the foreground is in use, and
 /// keeps its process; after its answer, the file is looked at for the sender, but not for each of many URLs. The object belongs to
@@ -19,7 +19,8 @@ final class ProcessReplacement {
     private let id: BusName
     private let host: SessionHost
     private unowned let session: any ReplacementView
-    /// Closed while the file is looked at. Later URLs wait for the same look, so that none of them overtakes the first one.
+    /// Closed while the file is examined. Later URLs wait for the same examination, so that none of them overtakes the
+    /// first one.
     private let gate = TaskGate()
 
     init(_ id: BusName, _ host: SessionHost, _ session: any ReplacementView) {
@@ -28,7 +29,7 @@ final class ProcessReplacement {
         self.session = session
     }
 
-    /// Whether the process may be replaced, as far as the router knows without a look at the file.
+    /// Whether the process may be replaced, as far as the router knows without examining the file.
     var mayReplace: Bool {
         switch session.machine.state {
         case .running(_, .background) where session.machine.woken == nil, .suspended: break
@@ -36,13 +37,13 @@ final class ProcessReplacement {
             return false
         }
         let process = session.process
-        // A person may be debugging a process that was started by hand.
+        // The user may be debugging a process that was started by hand.
         return process.claim == .wasStarted && process.running != nil && process.tasks.isEmpty
             && session.requests.inHand.isEmpty && !session.handler.keepsOldProgram
             && !session.handler.manifest.backgroundModes.contains(where: \.preventsSuspension)
     }
 
-    /// Ends the process if it runs an earlier program. The requests that wait are for the next process.
+    /// Ends the process if it runs an earlier program. The requests that are waiting go to the next process.
     func replaceEarlierProgram() async {
         let session = session
         if gate.isClosed { return await gate.wait() }

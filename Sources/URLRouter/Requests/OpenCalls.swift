@@ -19,7 +19,7 @@ final class OpenCalls {
     ///
     /// - Parameters:
     ///   - bytes: The size of the call's arguments; nil if only the URL counts.
-    ///   - abandon: Fails the calls that the request waits for, once a cancelled request need not wait any longer.
+    ///   - abandon: Makes the request's pending calls fail, once a cancelled request need not wait any longer.
     /// - Throws: `OpenURLError`, and `InvalidArgs` if the token is in use.
     func openURL(
         _ url: String,
@@ -35,9 +35,10 @@ final class OpenCalls {
         return try await opener.open(opener.request(url, options, of: caller, bytes: bytes, stop: stop))
     }
 
-    /// Performs `OpenURLs`: opens the URLs in order. If one fails, the rest are still opened, but a cancel stops them.
+    /// Performs `OpenURLs`: opens the URLs in order. If one fails, the rest are still opened, but a cancellation stops
+    /// them.
     ///
-    /// - Throws: `InvalidArgs` if the token is in use, or if several URLs would share one name; `limitsExceeded` if the
+    /// - Throws: `InvalidArgs` if the token is in use, or if several URLs would share one ID; `limitsExceeded` if the
     ///   caller's application has too many URLs in such calls.
     func openURLs(
         _ urls: [String],
@@ -56,7 +57,7 @@ final class OpenCalls {
         return try await callers.batching(urls.count * (1 + options.fallback.count), caller) {
             var outcomes: [OpenOutcome] = []
             for url in urls {
-                // Since each URL may be long and have long fallbacks, let others have their turn in between.
+                // Since each URL may be long and have long fallbacks, let others take their turn in between.
                 await Task.yield()
                 do throws(OpenURLError) {
                     let request = opener.request(url, options, of: caller, bytes: bytes, stop: stop)

@@ -2,10 +2,9 @@ internal import DBus
 internal import OpenURLBus
 
 extension OpenOptions {
-    /// Takes the descriptors out of the options of a call.
+    /// Takes the descriptors out of a call's options.
     ///
-    /// This is because a request continues after its caller has left the bus, but the descriptors of the call are
-    /// closed then.
+    /// A request continues after its caller has left the bus, but the call's descriptors are closed then.
     ///
     /// - Throws: `cancelled` if they are already closed.
     func takingDescriptors() throws(OpenURLError) -> OpenOptions {

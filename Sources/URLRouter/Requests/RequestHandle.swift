@@ -1,7 +1,8 @@
 internal import DBus
 internal import OpenURLBus
 
-/// An object through which a caller follows and cancels something that it has asked for: the handle at one path.
+/// An object through which a caller follows and cancels something that it has asked for. This is the handle at one
+/// path.
 ///
 /// It belongs to the router's actor.
 final class RequestHandle {
@@ -11,7 +12,7 @@ final class RequestHandle {
     /// Whether the owner has cancelled. This stays true.
     private(set) var isCancelled = false
     /// Withdraws what the owner has asked for, at the stage that it has reached. Each stage sets this closure and
-    /// removes it; when it begins, it looks at ``isCancelled`` first.
+    /// removes it, and looks at ``isCancelled`` first when it begins.
     var withdraw: (() -> Void)?
 
     init(_ path: ObjectPath, of owner: BusName) {
@@ -19,7 +20,7 @@ final class RequestHandle {
         self.owner = owner
     }
 
-    /// Cancels on behalf of the owner. A second call does nothing.
+    /// Cancels the request on behalf of the owner. A second call does nothing.
     func cancel() {
         guard !isCancelled else { return }
         isCancelled = true

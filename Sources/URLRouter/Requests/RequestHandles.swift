@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// Current handles of callers, by path.
+/// Callers' current handles, by path.
 ///
 /// A handle is part of a request, and counts together with it. The code that makes a handle removes it at the end. This
 /// belongs to the router's actor.
@@ -34,7 +34,7 @@ final class RequestHandles {
         handles[handle.path] = nil
     }
 
-    /// Returns the handle that a call names.
+    /// Returns the handle that a call refers to.
     ///
     /// - Throws: `notAllowed` if the path belongs to another caller, whether there is a handle or not; `UnknownObject`
     ///   if it belongs to this caller but has no handle.

@@ -5,7 +5,7 @@ internal import OpenURLBus
 /// Each stage of the request says how the request is withdrawn there. This belongs to the router's actor.
 final class Stop {
     let handle: RequestHandle
-    /// Fails the calls that the request waits for.
+    /// Makes the request's pending calls fail.
     let abandon: @Sendable () -> Void
 
     init(_ handle: RequestHandle, _ abandon: @escaping @Sendable () -> Void) {
@@ -18,7 +18,7 @@ final class Stop {
 }
 
 extension OpenURLError {
-    /// Error of a request that was cancelled before any handler or application had the URL.
+    /// The error for a request that was cancelled before any handler or application had the URL.
     static var withdrawn: OpenURLError {
         OpenURLError(.cancelled, "the request was cancelled before a handler got the URL")
     }

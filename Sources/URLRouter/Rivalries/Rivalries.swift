@@ -1,15 +1,15 @@
 internal import Desktop
 internal import SchemeRegistry
 
-/// Other claimants of a handler's schemes and files, in sentences for the person who registers, checks or lists the
+/// Describes the other claimants of a handler's schemes and files to the person who registers, checks or lists the
 /// handler.
 struct Rivalries {
     private let handler: Handler
     private let registry: Registry
 
-    /// Number of schemes, or of claimants of one scheme, that the sentences name.
+    /// Number of schemes, or of claimants of one scheme, that the sentences list.
     private static let namedRivals = 16
-    /// Number of types that a sentence about files names.
+    /// Number of types that a sentence about files lists.
     private static let namedTypes = 3
 
     init(of handler: Handler, in registry: Registry) {
@@ -32,8 +32,8 @@ struct Rivalries {
             }
     }
 
-    /// One sentence for each scheme of the handler that others claim too, with a last one if there are too many
-    /// schemes, and the sentences about files.
+    /// One sentence for each of the handler's schemes that others claim too, one more if there are too many schemes to
+    /// list, and the sentences about files.
     var all: [String] {
         let sentences = handler.schemes.compactMap(sentence(about:))
         let rest = sentences.count - Self.namedRivals
@@ -41,7 +41,7 @@ struct Rivalries {
             + (rest > 0 ? ["others claim \(rest) more schemes of this handler"] : []) + files
     }
 
-    /// One sentence for each scheme of a temporarily registered handler that goes to another claimant.
+    /// One sentence for each of a temporarily registered handler's schemes that goes to another claimant.
     var lost: [String] {
         handler.schemes.compactMap { scheme in
             winner(insteadOfHandlerFor: scheme).map {
@@ -50,7 +50,7 @@ struct Rivalries {
         }
     }
 
-    /// Returns the claimant that gets the URLs of a scheme; nil if this is the handler, or if there is none.
+    /// Returns the claimant that gets the URLs with a scheme; nil if this is the handler, or if there is none.
     private func winner(insteadOfHandlerFor scheme: Scheme) -> String? {
         registry.claimants(of: scheme).first.flatMap { $0 == handler.id.rawValue ? nil : $0 }
     }
@@ -69,7 +69,7 @@ struct Rivalries {
         return "\(sentence); 'openurl default \(scheme) \(handler.id)' chooses this handler"
     }
 
-    /// One sentence for each claimant that gets files of the handler's types instead of the handler.
+    /// One sentence for each claimant that gets files of the handler's types in its place.
     private var files: [String] {
         var types: [String: [MimeType]] = [:]
         for type in handler.fileTypes {

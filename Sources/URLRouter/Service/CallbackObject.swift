@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// `org.openurl.Callbacks1`, and `org.openurl.Callback1` of the handles.
+/// `org.openurl.Callbacks1`, and the handles' `org.openurl.Callback1`.
 enum CallbackObject {
     static func interface(_ router: URLRouter) -> ExportedInterface {
         ExportedInterface(

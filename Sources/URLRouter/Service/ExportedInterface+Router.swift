@@ -1,7 +1,7 @@
 internal import DBus
 
 extension ExportedInterface.Member {
-    /// Makes a method of an object of the router.
+    /// Makes a method of one of the router's objects.
     ///
     /// - Parameter body: Runs in the router's isolation, so it can use the router's parts.
     static func method<Input: MessageBody, Output: MessageBody>(

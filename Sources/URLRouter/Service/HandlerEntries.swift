@@ -3,7 +3,7 @@ internal import OpenURLBus
 internal import SchemeRegistry
 internal import UserFiles
 
-/// Describes handlers as the registry's interface does.
+/// Describes handlers in the form that the registry's interface uses.
 ///
 /// It belongs to the router's actor.
 final class HandlerEntries {
@@ -15,7 +15,7 @@ final class HandlerEntries {
         self.lifecycle = lifecycle
     }
 
-    /// Returns the list of the registry's interface: every handler with its state, and every application that opens
+    /// Returns the list for the registry's interface: every handler with its state, and every application that opens
     /// URLs.
     func all(_ resources: [BundleIdentifier: BundleResources]) -> [HandlerEntry] {
         let diagnostics = handlers.registry.diagnosticsByEntry

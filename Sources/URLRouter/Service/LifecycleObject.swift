@@ -80,7 +80,7 @@ enum LifecycleObject {
         )
     }
 
-    /// Returns the handler that a call names, if the caller may act on it.
+    /// Returns the handler that a call specifies, if the caller may act on it.
     private static func subject(
         _ text: String,
         _ call: IncomingCall,

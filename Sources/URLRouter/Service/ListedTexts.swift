@@ -1,4 +1,4 @@
-/// A dictionary for one message, which has room for a certain number of bytes.
+/// A dictionary for one message, with room for a limited number of bytes.
 ///
 /// A registry may be larger than a message. Elements that do not fit are left out and counted, so that the list as a
 /// whole does not fail.
@@ -8,9 +8,9 @@ struct ListedTexts<Value> {
     private(set) var omitted = 0
     private var room: Int
 
-    /// Size of a list in a message. A connection sends at most 16 MiB.
+    /// Maximum size of a list in a message. A connection sends at most 16 MiB.
     static var messageBytes: Int { 15 << 20 }
-    /// Length of a string, with its end and its alignment.
+    /// Number of bytes that a string takes besides its text: its length, its end and its alignment.
     private static var bytesAroundText: Int { 16 }
 
     init(bytes: Int = messageBytes) {

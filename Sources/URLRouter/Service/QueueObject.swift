@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// `org.openurl.Queue1`: the URLs that wait to be delivered.
+/// `org.openurl.Queue1`: the URLs that are waiting to be delivered.
 enum QueueObject {
     static func interface(_ router: URLRouter) -> ExportedInterface {
         ExportedInterface(

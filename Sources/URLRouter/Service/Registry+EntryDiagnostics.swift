@@ -2,7 +2,7 @@ internal import SchemeRegistry
 internal import UserFiles
 
 extension Registry {
-    /// Problems with handlers, by their entries. An entry stands for the manifest, or for the files of the bundle.
+    /// Problems with handlers, by their entries. An entry stands for the manifest, or for the bundle's files.
     var diagnosticsByEntry: [String: [Diagnostic]] {
         let entries = Set(handlers.map(\.entry))
         var problems: [String: [Diagnostic]] = [:]

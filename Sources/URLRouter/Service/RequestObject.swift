@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// `org.openurl.Request1`: the handles of the requests, at all paths below one.
+/// `org.openurl.Request1`: the requests' handles, at all paths below one path.
 enum RequestObject {
     static func interface(_ router: URLRouter) -> ExportedInterface {
         ExportedInterface(

@@ -37,7 +37,7 @@ public struct RouterObject: Sendable {
         await router.publishCallbacks { [store] schemes, number in await store.publishCallbacks(schemes, number) }
     }
 
-    /// Interfaces of the router, which check the caller's rights before each method.
+    /// The router's interfaces, which check the caller's rights before each method.
     var interfaces: [ExportedInterface] {
         checked([
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
@@ -52,7 +52,7 @@ public struct RouterObject: Sendable {
         }
     }
 
-    /// Largest number of URLs in one call.
+    /// Maximum number of URLs in one call.
     private static let urlsPerCall = 4096
 
     private var opening: ExportedInterface {
@@ -122,7 +122,7 @@ public struct RouterObject: Sendable {
         )
     }
 
-    /// Interface that the desktop calls if a desktop entry names the router.
+    /// The interface that the desktop calls if a desktop entry refers to the router.
     private var desktop: ExportedInterface {
         ExportedInterface(
             FreedesktopApplication.name,
@@ -315,7 +315,7 @@ public struct RouterObject: Sendable {
         return router.entries.entry(router.registry[handler.id] ?? handler)
     }
 
-    /// Largest size of a program's path, in bytes (`PATH_MAX`).
+    /// Maximum size of a program's path, in bytes (`PATH_MAX`).
     private static let programBytes = 4096
 
     /// Describes the handler whose program is now running.
@@ -394,8 +394,8 @@ func identifier(_ text: String) throws(RemoteError) -> BundleIdentifier {
 }
 
 extension RemoteError {
-    /// Creates the error of a registration. By its name, you can distinguish a missing file, a manifest with faults,
-    /// and anything else.
+    /// Creates the error for a failed registration. Its name distinguishes a missing file, a manifest with faults, and
+    /// anything else.
     fileprivate init(_ error: RegistrationError) {
         let name: ErrorName =
             switch error {

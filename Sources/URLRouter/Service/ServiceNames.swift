@@ -3,7 +3,7 @@ internal import Logging
 internal import Processes
 internal import SchemeRegistry
 
-/// Names of handlers as services that the bus can start.
+/// Handlers' names as services that the bus can start.
 ///
 /// This belongs to the router's actor.
 final class ServiceNames {
@@ -21,14 +21,14 @@ final class ServiceNames {
         log = host.log
     }
 
-    /// Time within which the bus has to read its service files.
+    /// How long the bus has to read its service files.
     private static let reloadTimeout = Duration.seconds(10)
 
-    /// Checks that no other program has, or can get, the bus name of a handler that is about to be registered.
+    /// Checks that no other program has or can get the bus name of a handler that is about to be registered.
     ///
     /// - Parameter hasService: Whether a service file declares the name for the handler.
     func checkName(of handler: Handler, hasService: Bool) async throws(RegistrationError) {
-        // If the handler is already registered, the owner of its name is looked at before each delivery anyway.
+        // If the handler is already registered, the owner of its name is examined before each delivery anyway.
         guard handlers.registry[handler.id] == nil, let name = BusName(handler.id.rawValue) else { return }
         let problem: String?
         do throws(CallError) {
@@ -44,7 +44,7 @@ final class ServiceNames {
     }
 
     /// Returns whether the bus has a service for a name. If it has, asks again after the bus has read its files,
-    /// because it may still know a file that was removed.
+    /// because it may still remember a file that was removed.
     private func isActivatable(_ name: BusName) async throws(CallError) -> Bool {
         guard try await bus.activatableNames().contains(name) else { return false }
         try await bus.reloadConfiguration(timeout: Self.reloadTimeout)
@@ -62,7 +62,7 @@ final class ServiceNames {
         return "\(ProcessProgram.path(pid: pid) ?? "a program") has it, as process \(pid)"
     }
 
-    /// Makes the bus read its service files again if it does not know about the service of a new handler.
+    /// Makes the bus read its service files again if it does not know about a new handler's service.
     ///
     /// A bus notices changes by itself, but only in directories that existed when it read its configuration. When a
     /// program calls an unknown name, dbus-daemon looks again, but dbus-broker does not.

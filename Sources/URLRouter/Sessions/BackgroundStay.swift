@@ -1,15 +1,15 @@
-/// One stay of a handler in the background, and the time that its tasks have.
+/// A handler's stay in the background, and the time that its tasks have.
 ///
 /// It ends when the handler comes to the foreground or is suspended. A URL that arrives in the background brings new
-/// work, and so begins a new stay. A handler cannot bring new work to itself: if it opens its own URL, the stay
-/// continues, even through the foreground.
+/// work, and so begins a new stay. A handler cannot give itself new work: if it opens its own URL, the stay continues,
+/// even if the handler comes to the foreground in between.
 struct BackgroundStay {
     private var time = BackgroundTime()
-    /// Whether the handler was asked in this stay to end its tasks.
+    /// Whether the handler has been asked to end its tasks during this stay.
     var isExpiring = false
-    /// When the suspend delay of this stay ends.
+    /// When this stay's suspend delay ends.
     var suspensionTime: SuspendingClock.Instant?
-    /// Whether the handler has brought itself to the foreground out of this stay.
+    /// Whether the handler has brought itself to the foreground during this stay.
     private var goesOn = false
 
     /// Whether the tasks are using up their time.
@@ -44,7 +44,7 @@ struct BackgroundStay {
 
     /// Returns the time that tasks have left; nil without a limit.
     ///
-    /// In the foreground nothing limits them. Before the stay begins, they have its whole time. If the handler has
+    /// In the foreground nothing limits them. Before the stay begins, they have all of its time. Once the handler has
     /// begun to exit, it waits for no task.
     ///
     /// - Parameter limit: the stay's time limit; nil for a handler without a limit.

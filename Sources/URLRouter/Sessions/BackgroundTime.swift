@@ -1,4 +1,4 @@
-/// Time that background tasks have taken during one stay in the background.
+/// The time that background tasks have taken during one stay in the background.
 ///
 /// It runs only while a task is open and the handler is in the background, and stops while the machine sleeps.
 struct BackgroundTime {
@@ -7,13 +7,13 @@ struct BackgroundTime {
 
     var isRunning: Bool { start != nil }
 
-    /// Lets the time run, or stops it.
+    /// Starts or stops counting the time.
     mutating func setRunning(_ runs: Bool, at now: SuspendingClock.Instant) {
         used = used(at: now)
         start = runs ? now : nil
     }
 
-    /// Returns the rest of a time limit; zero when it has run out.
+    /// Returns how much of a time limit is left; zero when it has run out.
     func left(of limit: Duration, at now: SuspendingClock.Instant) -> Duration {
         max(limit - used(at: now), .zero)
     }

@@ -1,8 +1,8 @@
 internal import UserFiles
 
-/// Recent crashes of a handler.
+/// A handler's recent crashes.
 struct CrashHistory {
-    /// The program file of the last launch; nil before the first launch, and if the file was missing.
+    /// The program file at the last launch; nil before the first launch, or if the file was missing.
     let program: FileVersion?
     private var times: [ContinuousClock.Instant] = []
     /// When the handler may be started again.
@@ -21,7 +21,7 @@ struct CrashHistory {
         return old.hasContents(of: program)
     }
 
-    /// Adds a crash. If there are several within the period, they start a quarantine.
+    /// Adds a crash. Too many within the period start a quarantine.
     mutating func add(_ time: ContinuousClock.Instant, _ limits: RouterLimits) {
         times.append(time)
         times.removeAll { time - $0 > limits.crashPeriod }

@@ -5,9 +5,9 @@ internal import Reactor
 internal import SchemeRegistry
 internal import SystemPackage
 
-/// The part of a handler's session that its background uses.
+/// The part of a handler's session that ``HandlerBackground`` uses.
 protocol BackgroundView: SessionView {
-    /// Notes that the owner of the name has launched.
+    /// Notes that the name's owner has launched.
     func finishLaunch(_ owner: BusName)
 }
 
@@ -40,7 +40,7 @@ final class HandlerBackground {
     /// Makes a handler enter the background once it is on its way there.
     func enter(_ owner: BusName) async {
         let session = session
-        // Before the handler was told about the background, a URL may have taken it back to the foreground.
+        // Before the handler was told about the background, a URL may have brought it back to the foreground.
         guard session.machine.state == .running(owner: owner, .leaving) else { return }
         let start = SuspendingClock.now
         process.leavingSince = start
@@ -49,7 +49,7 @@ final class HandlerBackground {
             try await host.bus.enterBackground(id, at: owner, timeout: host.limits.eventTimeout)
             session.finishLaunch(owner)
         } catch .remote(let error) where error.isFromMissingMethod {
-            // The handler makes no distinction between foreground and background, so it continues as it is.
+            // The handler makes no distinction between foreground and background, so it simply continues.
             if session.machine.connection == owner { process.isSuspendable = false }
         } catch {
             let reason = host.withoutSecrets("\(error)", of: id)
@@ -73,7 +73,7 @@ final class HandlerBackground {
         timers.start(timers.state, in: max(SuspendingClock.now.duration(to: end), .zero), .timeOver)
     }
 
-    /// Why the handler is not suspended, in words that follow its name; nil if it may be suspended.
+    /// Why the handler is not suspended, worded to follow its name; nil if it may be suspended.
     var reasonNotToSuspend: String? {
         if let mode = backgroundMode { return "its manifest has '\(mode.rawValue)' in UIBackgroundModes" }
         return process.reasonNotToSuspend
@@ -143,9 +143,9 @@ final class HandlerBackground {
 
     // MARK: Tasks
 
-    /// Begins a background task of the handler.
+    /// Begins a background task for the handler.
     ///
-    /// - Returns: the number of the task, and the time that is left, in milliseconds.
+    /// - Returns: the task's number, and the time that is left, in milliseconds.
     func beginTask(_ name: String) throws(OpenURLError) -> (UInt32, UInt32) {
         guard name.utf8.count <= host.limits.taskNameBytes else {
             throw OpenURLError(
@@ -166,7 +166,7 @@ final class HandlerBackground {
         return (task, timeRemaining)
     }
 
-    /// Ends a background task, or with `LifecycleInterface.earlierTasks` all those from an earlier router.
+    /// Ends a background task or, for `LifecycleInterface.earlierTasks`, all those from an earlier router.
     func endTask(_ task: UInt32) {
         let ended = task == LifecycleInterface.earlierTasks ? process.recordedTasks : [task]
         let count = process.tasks.count
@@ -184,7 +184,7 @@ final class HandlerBackground {
         host.launcher.records?.put(process.tasks, of: session.handler.id, identity)
     }
 
-    /// Continues the background tasks that the process has begun under an earlier router.
+    /// Continues the background tasks that the process began under an earlier router.
     func takeRecordedTasks() {
         guard process.isStartedByRouter, let identity = process.identity else { return process.tasks = [:] }
         process.tasks = host.launcher.records?.tasks(of: session.handler.id, identity) ?? [:]
@@ -192,27 +192,27 @@ final class HandlerBackground {
         countTime()
     }
 
-    // MARK: The time of the tasks
+    // MARK: The tasks' time
 
-    /// Time limit of background tasks; nil for a handler that is never suspended.
+    /// Time limit for background tasks; nil for a handler that is never suspended.
     ///
-    /// It depends only on what is known before the first stay. Even a handler that lacks methods of the contract has
-    /// this limit, because it begins a task with a promise to end it.
+    /// It depends only on what is known before the first stay. Even a handler that lacks some of the contract's methods
+    /// has this limit, because a handler that begins a task promises to end it.
     private var timeLimit: Duration? {
         guard process.isStartedByRouter, backgroundMode == nil else { return nil }
         let limit = host.limits.backgroundTime
         return session.handler.manifest.backgroundTime.map { min($0, limit) } ?? limit
     }
 
-    /// Time that background tasks have left; nil without a limit.
+    /// How much time background tasks have left; nil without a limit.
     private var timeLeft: Duration? { process.stay.timeLeft(of: timeLimit, in: session.machine.state, at: .now) }
 
-    /// Time that background tasks have left, in milliseconds; `LifecycleInterface.unlimited` without a limit.
+    /// How much time background tasks have left, in milliseconds; `LifecycleInterface.unlimited` without a limit.
     var timeRemaining: UInt32 {
         timeLeft.map { UInt32(clamping: Int64($0 / .milliseconds(1))) } ?? LifecycleInterface.unlimited
     }
 
-    /// Lets the background time run while a task is open in the background, and no longer.
+    /// Counts the background time only while a task is open in the background.
     func countTime() {
         let ran = process.stay.isCounting
         process.stay.update(in: session.machine.state, hasTasks: !process.tasks.isEmpty, at: .now)
@@ -228,7 +228,7 @@ final class HandlerBackground {
         scheduleSuspension()
     }
 
-    /// Stops the timer of the stay, because the process is gone or has another connection.
+    /// Stops the stay's timer, because the process is gone or has another connection.
     func stopTimer() {
         timers.background.cancel()
     }

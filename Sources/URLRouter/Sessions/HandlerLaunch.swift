@@ -9,15 +9,14 @@ internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
 
-/// A handler's session as the launch of its process sees it.
+/// A handler's session, as the launch of its process sees it.
 protocol LaunchView: SessionView {
     var requests: RequestQueue { get }
-    /// Handles the events that have waited while the process was being started.
+    /// Handles the events that were held back while the process was being started.
     func handleEvents()
 }
 
-/// Launches a handler's process: starts it, waits until it has the handler's name, and explains in words why this
-/// failed.
+/// Launches a handler's process: starts it, waits until it has the handler's name, and puts a failure into words.
 ///
 /// It belongs to the router's actor.
 final class HandlerLaunch {
@@ -74,7 +73,7 @@ final class HandlerLaunch {
     private func startProcess() async throws(OpenURLError) -> (process: StartedProcess, handler: Handler) {
         let session = session
         try await quarantine.check(session.handler)
-        // During the start, a registration may change the handler.
+        // A registration may change the handler during the start.
         let handler = session.handler
         // Toolkits take the tokens from the environment of their process, before it gets the first message.
         let waiting = session.requests.waiting
@@ -126,7 +125,7 @@ final class HandlerLaunch {
 
     // MARK: The time limit
 
-    /// Starts the time limit of the launch.
+    /// Starts the timer for the launch.
     func startTimer() {
         processes.current.launchDeadline = .now + timeLimit
         timers.launch.start(in: timeLimit) { [self, session] in
@@ -134,7 +133,7 @@ final class HandlerLaunch {
         }
     }
 
-    /// Ends the launch, because its time is up. If the handler's name has no owner, the bus is first asked which other
+    /// Ends the launch, because its time is up. If the handler's name has no owner, this first asks the bus which other
     /// names the process has taken.
     private func timeIsOver() {
         guard session.machine.state == .starting, let running = processes.current.running else {
@@ -146,8 +145,8 @@ final class HandlerLaunch {
 
     // MARK: Other names
 
-    /// Asks the bus which names some processes have taken. This takes at most ``RouterLimits/otherNamesTime``, and only
-    /// continues while the handler's name has no owner.
+    /// Asks the bus which names some processes have taken. This takes at most ``RouterLimits/otherNamesTime``, and
+    /// stops if the handler's name gets an owner.
     ///
     /// - Parameter finish: called once, with the names in ``HandlerProcess/otherNames``; not called if the launch ends
     ///   in the meantime.
@@ -167,7 +166,7 @@ final class HandlerLaunch {
         session.machine.state == .starting && processes.current === launched && timers.launch.isRunning
     }
 
-    /// Finds the names that some processes own. If the time runs out, the names found so far stay.
+    /// Finds the names that some processes own. If the time runs out, the names found so far are kept.
     private func findOtherNames(of isMeant: (pid_t) -> Bool, for launched: HandlerProcess) async {
         launched.otherNames = []
         do throws(CallError) {

@@ -7,7 +7,7 @@ internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
 
-/// One process of a handler: what the router knows about it, and does to it. A new process gets a new object, so
+/// One of a handler's processes: what the router knows about it, and does to it. A new process gets a new object, so
 /// nothing outlives its process.
 ///
 /// The object exists before the process is known, because the bus has to be asked which process owns a name.
@@ -18,15 +18,15 @@ final class HandlerProcess {
     /// Identifies the process among all processes since the system started; nil if it had exited before the router
     /// looked.
     var identity: ProcessIdentity?
-    /// The newest connection of the bus before this router started the process. All connections of the process are
-    /// newer. If one is older, it belongs to an earlier process whose number the kernel has used again for this one.
+    /// The newest connection to the bus before this router started the process. All the process's connections are
+    /// newer. A connection that is older belongs to an earlier process whose number the kernel has reused for this one.
     private let newestEarlierConnection: ConnectionNumber?
-    /// Place of its output, if this router started the process.
+    /// Where its output goes, if this router started the process.
     var output = ProcessOutput.nowhere
     /// When the router first saw the process, in seconds since 1970.
     var since: UInt64?
-    /// The handler and its program's file as they were at the start, with a fault of the file that did not keep the
-    /// kernel from starting it; nil if another program or an earlier router started the process.
+    /// The handler and its program's file as they were at the start, with any fault in the file that did not prevent
+    /// the kernel from starting it; nil if another program or an earlier router started the process.
     var launched: (handler: Handler, version: FileVersion?, fault: ProgramFault?)?
     /// Whether the process leads its process session, as far as the kernel was asked.
     private var isSessionLeader = false
@@ -48,7 +48,7 @@ final class HandlerProcess {
     private(set) var suspendedSince: ContinuousClock.Instant?
     /// Whether the handler can be asked to release its name. This is assumed until it says otherwise.
     var isSuspendable = true
-    /// Why the bus did not carry the last question about the suspension to the process.
+    /// Why the bus did not pass the last question about suspending to the process.
     var suspensionProblem: String?
     /// The end of the launch's time limit, if the router started the process.
     var launchDeadline: SuspendingClock.Instant?
@@ -64,14 +64,14 @@ final class HandlerProcess {
     var isWarned = false
     /// The current stay in the background.
     var stay = BackgroundStay()
-    /// The end of a pipe that the router holds while the process is stopped. If the router exits, this end closes, and
-    /// the kernel continues the process.
+    /// The end of a pipe that the router holds while the process is stopped. If the router exits, this end is closed,
+    /// and the kernel continues the process.
     var lifeline: UnixFD?
     /// Names of the open background tasks, by their numbers.
     var tasks: [UInt32: String] = [:]
     /// Numbers of those tasks in ``tasks`` that an earlier router has recorded.
     var recordedTasks: Set<UInt32> = []
-    /// Number of the latest background task. It starts at random, because the handler may still use numbers from an
+    /// The latest background task's number. It starts at random, because the handler may still use numbers from an
     /// earlier router to end tasks.
     private var lastTask = UInt32.random(in: 0 ... .max)
     /// Senders of the URLs that have brought the process to the foreground.
@@ -125,7 +125,7 @@ final class HandlerProcess {
     /// started it.
     var isStartedByRouter: Bool { claim?.isStrong == true }
 
-    /// Whether the router may end the process. It may not end the proxy of a sandbox.
+    /// Whether the router may end the process. It may not end a sandbox's proxy.
     var isRoutersToEnd: Bool { claim == .wasStarted || claim == .runsProgram }
 
     // MARK: Suspension
@@ -140,10 +140,10 @@ final class HandlerProcess {
         lifeline = nil
     }
 
-    /// Why the process is not suspended, in words that follow the handler's name; nil if it may be suspended.
+    /// Why the process is not suspended, worded to follow the handler's name; nil if it may be suspended.
     var reasonNotToSuspend: String? {
         if let task = tasks.values.first { return "its background task '\(task)' is open" }
-        // If a person starts a handler by hand, they do not expect it to stop.
+        // If users start a handler by hand, they do not expect it to be stopped.
         if !isStartedByRouter { return "the router did not start it" }
         if !isSuspendable { return suspensionProblem ?? "it does not implement \(HandlerInterface.name).Suspend" }
         return nil
@@ -188,9 +188,9 @@ final class HandlerProcess {
     /// Returns whether the process runs a program other than the one that a launch of the handler would start now, or
     /// the same program with other arguments.
     ///
-    /// Only for its own processes does the router know how they were started. For any other it knows the program, which
-    /// a script may have started. So the answer for these is yes only if the file of the program is gone, or if a
-    /// person has started another program by hand.
+    /// The router knows only about its own processes how they were started. About any other, it knows the program,
+    /// which a script may have started. So for these the answer is yes only if the program's file is gone, or if the
+    /// user has started another program by hand.
     func runsEarlierProgram(than handler: Handler, _ pid: UInt32, _ launcher: HandlerLauncher) async -> Bool {
         if ProcessProgram.isReplaced(pid: pid) { return true }
         if let launched {
@@ -231,7 +231,7 @@ final class HandlerProcess {
         answeredAt = .now
     }
 
-    /// The same process with another connection, which keeps only facts about the process itself.
+    /// The same process with another connection. Only the facts about the process itself are kept.
     var withNewConnection: HandlerProcess {
         let process = HandlerProcess(
             handle: handle,

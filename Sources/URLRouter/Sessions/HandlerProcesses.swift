@@ -9,13 +9,13 @@ internal import SchemeRegistry
 internal import SystemPackage
 internal import UserFiles
 
-/// A handler's session as its processes see it.
+/// A handler's session, as its processes see it.
 protocol ProcessesView: SessionView {
     var requests: RequestQueue { get }
     func wait(for time: Duration, until isReached: @escaping (HandlerStateMachine.State) -> Bool) async -> Bool
 }
 
-/// Finds the process of one handler by the owner of the handler's name, adopts it, ends it, and remembers it after its
+/// Finds one handler's process through the owner of the handler's name, adopts it, ends it, and remembers it after its
 /// exit.
 ///
 /// A handler never has two processes. This object belongs to the router's actor.
@@ -36,15 +36,15 @@ final class HandlerProcesses {
     let stateGate = TaskGate()
     /// The last owner of the name that was examined and that may be reported to the machine.
     private var candidate: OwnerCandidate?
-    /// The last owner of the name whose process the bus has reported. Behind the proxy of a sandbox, the process of the
-    /// connection and that of the handler differ.
+    /// The last owner of the name whose process the bus has reported. Behind a sandbox's proxy, the connection's
+    /// process and the handler's process differ.
     private(set) var owner: (connection: BusName, pid: UInt32, handler: UInt32)?
-    /// Whether a process has offered the lane for the handler, and the router has not looked at the offer yet.
+    /// Whether a process has offered the lane for the handler, and the router has not considered the offer yet.
     private(set) var isLaneOffered = false
     /// The last process that exited. The bus may report the end of its requests after the kernel has reported the exit.
     private var ended: (pid: CInt, exit: ProcessExit, output: ProcessOutput)?
     /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives
-    /// the process, because the bus reports the end of the process before that of its requests.
+    /// the process, because the bus reports the end of the process before the end of its requests.
     var verdict: OpenURLError?
 
     init(
@@ -76,7 +76,7 @@ final class HandlerProcesses {
         // If this leads to a launch, it needs the session's variables, so ask for them at the same time.
         let update = session.machine.state == .lookingForOwner ? host.launcher.session.startUpdate() : nil
         do throws(CallError) {
-            // The machine learns of every change of owner, so it does no harm if this answer is late.
+            // The machine is told about every change of owner, so a late answer does no harm.
             while let owner = try await currentOwner() {
                 if try await examine(owner, { .found(owner: owner) }) { return }
             }
@@ -124,7 +124,7 @@ final class HandlerProcesses {
     ///
     /// - Parameter event: the machine's event if the owner is the handler.
     /// - Returns: false if the owner has changed in the meantime. The new one is examined separately.
-    /// - Throws: the error of a bus that does not answer, which says nothing about the owner.
+    /// - Throws: the error if the bus does not answer, which says nothing about the owner.
     @discardableResult
     private func examine(
         _ owner: BusName,
@@ -192,7 +192,7 @@ final class HandlerProcesses {
         )
     }
 
-    // MARK: The process of the owner
+    // MARK: The owner's process
 
     /// Watches the process that owns the name, which is not always the one that was started.
     func identify(_ owner: BusName) {
@@ -246,22 +246,22 @@ final class HandlerProcesses {
         }
     }
 
-    /// Asks for the state of a handler that another program started, because only the handler knows it.
+    /// Asks a handler that another program started for its state, because only the handler knows it.
     func askForState(_ owner: BusName) async {
         let session = session
-        // Handlers in other languages need not report it. If a person has started one by hand, assume that they are
-        // looking at it.
+        // Handlers in other languages need not report it. If the user has started one by hand, assume that it is on the
+        // screen.
         var state = current.isStartedByRouter ? HandlerState.background : .active
         do throws(CallError) {
-            // If a person starts a handler, it has its name before it launches. It answers an empty notification only
-            // afterwards.
+            // If the user starts a handler, it has its name before it launches. It answers an empty notification only
+            // after the launch.
             if !current.isStartedByRouter { try await host.bus.notify([:], id, at: owner, timeout: .seconds(1)) }
             let answer = try await host.bus.state(of: id, at: owner, timeout: .seconds(1))
             state = HandlerState(rawValue: answer) ?? state
         } catch {
             host.log.debug("\(id) did not report its state: \(error)")
         }
-        // If a process was started for its first message, it has not got this message yet.
+        // A process that was started for its first message has not got this message yet.
         if state != .notRunning { session.handle(.tellsState(owner: owner, state)) }
     }
 
@@ -276,8 +276,8 @@ final class HandlerProcesses {
 
     // MARK: The lane
 
-    /// Reaches the handler over the lane from now on, if its process has offered this. URLs that went over the bus have
-    /// been answered by then, so the order stays the same.
+    /// Reaches the handler over the lane from now on, if its process has offered this. By then, URLs that went over the
+    /// bus have been answered, so the order stays the same.
     func useLane() {
         guard let owner, owner.connection == session.machine.owner, session.requests.inHand.isEmpty else { return }
         guard let process = ProcessIdentity(pid: owner.pid) else { return }
@@ -300,7 +300,7 @@ final class HandlerProcesses {
         session.startTask { await self.askToEnd(owner) }
     }
 
-    /// Asks a process to exit if the router may not end it, as with one behind the proxy of a sandbox.
+    /// Asks a process to exit if the router may not end it, such as one behind a sandbox's proxy.
     private func askToEnd(_ owner: BusName) async {
         do throws(CallError) {
             try await host.bus.terminate(id, at: owner, timeout: host.limits.endTimeout)
@@ -309,7 +309,7 @@ final class HandlerProcesses {
         }
     }
 
-    /// Kills the handler's own process. If it is any other process, the router lets go of it.
+    /// Kills the process if it is the handler's own; otherwise, the router lets go of it.
     func kill() {
         if current.isRoutersToEnd, let pid = current.running?.pid {
             host.log.notice("killed", metadata: ["handler": "\(id)", "pid": "\(pid)"])
@@ -320,23 +320,23 @@ final class HandlerProcesses {
     /// Ends the processes that the handler's process has left behind. If one of them holds its connection to the bus,
     /// the name has an owner that takes no URLs.
     func endDescendants() {
-        // Only processes that the router starts have their own process session. That of any other process belongs to a
-        // person.
+        // Only processes that the router starts have their own process session. Any other process's session belongs to
+        // the user.
         guard current.claim == .wasStarted, let leader = current.handle?.pid else { return session.handle(.released) }
         let ended = ProcessSession.end(leader)
         host.log.notice("killed what it left behind", metadata: ["handler": "\(id)", "processes": "\(ended)"])
         if ended == 0 { session.handle(.released) }
     }
 
-    /// Handles the exit of a process, and holds the session until then.
+    /// Handles a process's exit, and holds the session until then.
     var exitHandler: (ProcessExit) -> Void {
         { [self, session] exit in if isEnd(exit) { session.handle(.exited(exit)) } }
     }
 
-    /// Returns whether the exit of a process is the end of the handler's.
+    /// Returns whether the exit means that the handler's process has ended.
     private func isEnd(_ exit: ProcessExit) -> Bool {
         host.log.info("\(id) \(exit)", metadata: ["handler": "\(id)"])
-        // If a process lost the race for the name, it exits too, which says nothing about the process that won.
+        // A process that lost the race for the name exits too, which says nothing about the process that won.
         guard let handle = current.handle, handle.exit != nil else { return false }
         if let owner, owner.handler == UInt32(exactly: handle.pid) { host.bus.detach(owner.connection) }
         if !current.isEnded { quarantine.count(exit, isReady: session.machine.state != .starting) }
@@ -345,8 +345,8 @@ final class HandlerProcesses {
 
     /// Returns the error for a request that a process had in hand when its connection ended.
     ///
-    /// The bus can report the end of the connection before the kernel reports the exit of the process, so this waits
-    /// for the exit.
+    /// The bus can report the end of the connection before the kernel reports the process's exit, so this waits for the
+    /// exit.
     func crashError(behind connection: BusName) async -> OpenURLError {
         let (exit, output) = await end(behind: connection)
         let words: QuotingText = exit.map { "\($0)" } ?? "left the bus"
@@ -357,8 +357,8 @@ final class HandlerProcesses {
         )
     }
 
-    /// Finds out how the process of an ended connection exited, and where its output is. The exit is nil if the process
-    /// is still running after a second.
+    /// Finds out how the process behind an ended connection exited, and where its output is. The exit is nil if the
+    /// process is still running after a second.
     private func end(behind connection: BusName) async -> (exit: ProcessExit?, output: ProcessOutput) {
         guard let owner, owner.connection == connection else { return (.unknown, .nowhere) }
         let pid = CInt(truncatingIfNeeded: owner.handler)

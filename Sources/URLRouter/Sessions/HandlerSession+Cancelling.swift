@@ -8,7 +8,7 @@ extension HandlerSession {
     /// Withdraws a request that its caller has cancelled.
     ///
     /// If the request is still waiting, it leaves the queue, and the handler never sees it. If the handler already has
-    /// it, the handler is asked to stop, and gets ``RouterLimits/cancelTime`` to answer.
+    /// it, the handler is asked to stop, and has ``RouterLimits/cancelTime`` to answer.
     func cancel(_ request: OpenRequest) {
         switch request.turn {
         case .waiting, .suspended:
@@ -31,7 +31,7 @@ extension HandlerSession {
 
     /// Asks a handler to stop its work on a URL.
     ///
-    /// - Returns: false if the handler does not take such requests.
+    /// - Returns: false if the handler does not accept such requests.
     @discardableResult
     func askToCancel(_ request: OpenRequest, _ owner: BusName) async -> Bool {
         guard let name = request.id else { return false }
@@ -53,7 +53,7 @@ extension HandlerSession {
         reports.add(report)
     }
 
-    /// Returns the outcome of a cancelled request that the handler has not answered.
+    /// Returns the error for a cancelled request that the handler has not answered.
     func cancelled(_ request: OpenRequest, _ owner: BusName) -> OpenURLError {
         guard request.wasHandedOver else { return .withdrawn }
         watchdog.becomesBusy(owner)

@@ -4,10 +4,10 @@ internal import RFC1808
 internal import Reactor
 internal import SchemeRegistry
 
-/// Takes a request from the handler's queue to its outcome.
+/// Takes requests from the handler's queue to their outcome.
 extension HandlerSession {
-    /// Puts a new request into the queue in the order of arrival. It keeps this place while the bus is asked for the
-    /// sender.
+    /// Puts a new request into the queue in the order of arrival. The request keeps its place while the bus is asked
+    /// for the sender.
     ///
     /// - Throws: `limitsExceeded` if too many requests are waiting for the handler.
     func accept(_ request: OpenRequest) throws(OpenURLError) {
@@ -24,8 +24,8 @@ extension HandlerSession {
         throw OpenURLError(.limitsExceeded, "\(id): \(refusal)")
     }
 
-    /// Takes a request out of the queue, because it will not be delivered or has its outcome. If other requests follow
-    /// from this one, they may have waited for that.
+    /// Takes a request out of the queue, because it will not be delivered or has its outcome. Other requests that
+    /// follow from it may have been waiting for that.
     func leave(_ request: OpenRequest) {
         if case .waiting = request.turn { requests.remove(request) }
         request.cause = nil
@@ -90,7 +90,7 @@ extension HandlerSession {
         }
         if let timer = request.timer { host.loop.cancelTimer(timer) }
         let owner = try result.get()
-        // Requests that have come in the meantime follow as jobs of the loop, so this one goes before them.
+        // Requests that have arrived in the meantime follow as jobs on the loop, so this one goes before them.
         if isSuspended, requests.resumed() { deliverWaiting() }
         return owner
     }
@@ -127,8 +127,8 @@ extension HandlerSession {
         // stop it.
         if processes.stateGate.isClosed { await processes.stateGate.wait() }
         guard !request.isCancelled else { return .failure(.cancelled) }
-        // Since the request was granted, the handler may have released its name. If so, it relies on getting nothing
-        // more.
+        // Since the request was granted, the handler may have released its name. If so, it relies on getting no more
+        // requests.
         guard self.owner == owner else {
             return .failure(.remote(RemoteError(HandlerInterface.ending, "\(id) is exiting")))
         }
@@ -231,8 +231,8 @@ extension HandlerSession {
         case .remote(let error) where error.isFromBus && error.name == .noReply:
             // Read the verdict now, because the handler's next process clears it.
             let verdict = processes.verdict
-            // Wait for the exit, because the connection ends before the process does, and a sender who reads that a
-            // process was killed should not find it still running.
+            // Wait for the exit: the connection ends before the process does, and a sender that is told that a process
+            // was killed should not find it still running.
             let crash = await processes.crashError(behind: owner)
             return verdict ?? crash
         case .remote(let error) where error.isFromMissingMethod && !hadAnswered:
@@ -241,7 +241,7 @@ extension HandlerSession {
                 "the process that owns \(id) is not a handler: it lacks \(HandlerInterface.name).Open at \(ObjectPath(for: id))"
             )
         case .remote(let error) where error.isFromBus:
-            // The error comes from a quota or a policy of the bus, so the handler has not seen the URL.
+            // The error comes from one of the bus's quotas or policies, so the handler has not seen the URL.
             return OpenURLError(
                 error.name == .limitsExceeded ? .limitsExceeded : .launchFailed,
                 "the bus refused to pass the URL to \(id): \(error)"
@@ -266,7 +266,7 @@ extension HandlerSession {
         }
     }
 
-    /// Returns the sender's error for an error of the handler. A traceback is too long for it, and belongs to the
+    /// Turns a handler's error into the error for the sender. A traceback is too long for that, and belongs in the
     /// handler's output.
     private func refusal(_ error: RemoteError) -> OpenURLError {
         let limit = host.limits.errorBytes
@@ -276,7 +276,7 @@ extension HandlerSession {
         }
         let refusal = OpenURLError.declined(by: "\(id)", error, cutTo: limit)
         guard let traceback = PythonException(error)?.traceback else { return refusal }
-        // The end of a long traceback is the exception.
+        // A long traceback ends with the exception.
         host.launcher.output.add(String(decoding: traceback.utf8.suffix(limit), as: UTF8.self), to: id.rawValue)
         return OpenURLError(refusal.code, "\(refusal); 'openurl output \(id)' shows the traceback")
     }
@@ -291,7 +291,7 @@ extension CallError {
 }
 
 extension OpenURLError {
-    /// Reads an error that a handler may answer with; nil for the errors that only the router may report.
+    /// Reads an error with which a handler may answer; nil for the errors that only the router may report.
     fileprivate init?(byHandler error: RemoteError) {
         guard let error = OpenURLError(error) else { return nil }
         switch error.code {

@@ -41,7 +41,7 @@ extension HandlerSession {
         await sendNotifications(owner)
     }
 
-    /// Launches a process that has heard nothing from the router yet into the background, unless another program's
+    /// Launches a process into the background if it has had no message from the router yet, unless another program's
     /// message came first: if a call made the bus start the handler, the bus delivers that call ("Figure 3-3").
     private func launchInBackground(_ owner: BusName) async throws(OpenURLError) {
         do throws(CallError) {
@@ -57,7 +57,7 @@ extension HandlerSession {
         try await leaveForeground()
     }
 
-    /// Takes the handler to the background. Returns when it is there, or has exited because its manifest says so.
+    /// Moves the handler to the background. Returns when it is there, or has exited because its manifest says so.
     func leaveForeground() async throws(OpenURLError) {
         handle(.losesForeground)
         let isThere = await wait(for: openTimeout) { state in
@@ -76,7 +76,7 @@ extension HandlerSession {
         }
     }
 
-    /// Takes the handler to the background, suspends it, and returns when its process is stopped.
+    /// Moves the handler to the background, suspends it, and returns when its process is stopped.
     func suspend() async throws(OpenURLError) {
         try await leaveForeground()
         await waitForName()
@@ -84,7 +84,7 @@ extension HandlerSession {
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
         }
         if case .running(_, .background) = machine.state { handle(.timeOver) }
-        // This is longer than the state's own watchdog, except if a person or a debugger holds the process.
+        // This limit is longer than that of the state's own watchdog, unless the user or a debugger holds the process.
         guard await wait(for: openTimeout, until: { if case .suspending = $0 { false } else { true } }) else {
             throw OpenURLError(.timedOut, "\(id) did not say whether it can be suspended")
         }
@@ -140,7 +140,7 @@ extension HandlerSession {
 
     // MARK: Notifications
 
-    /// Delivers a notification. While the handler is suspended, only the latest of each kind is kept.
+    /// Delivers a notification. While the handler is suspended, only the latest one of each kind is kept.
     func notify(_ kind: String, _ value: Value) async throws(OpenURLError) {
         let bytes = try KeptNotifications.bytes(kind, value, host.limits)
         switch machine.state {
@@ -153,7 +153,7 @@ extension HandlerSession {
         }
     }
 
-    /// Sends the notifications that were kept. Otherwise, a later value would arrive before an earlier one.
+    /// Sends the notifications that were kept, or a later value would arrive before an earlier one.
     func sendNotifications(_ owner: BusName) async {
         let notifications = process.notifications.take()
         guard !notifications.isEmpty else { return }
@@ -166,7 +166,7 @@ extension HandlerSession {
 
     /// Warns a running handler that memory is short ("Observe Low-Memory Warnings").
     func warnOfMemory(_ owner: BusName) async {
-        // If the handler has not got to the last warning yet, it does not need another.
+        // If the handler has not handled the last warning yet, it does not need another.
         guard !process.isWarned else { return }
         process.isWarned = true
         defer { if machine.connection == owner { process.isWarned = false } }

@@ -8,10 +8,10 @@ internal import SchemeRegistry
 /// One handler in the router: its machine, its requests, and the parts that act on its process.
 ///
 /// It reports events to the machine, performs the effects, and sees each request through to its outcome. Its parts do
-/// the rest, and see only those members of the session that belong to their view of it.
+/// the rest, and see only those members of the session that are in their view protocols.
 ///
 /// Sessions belong to the router's actor, whose executor is the event loop. Because their asynchronous methods stay on
-/// their caller's actor, there is neither a lock nor a change of threads between an event and its effects. If each
+/// their caller's actor, there is neither a lock nor a switch of threads between an event and its effects. If each
 /// session were an actor, the order of arrival would be lost.
 final class HandlerSession {
     let id: BusName
@@ -23,7 +23,7 @@ final class HandlerSession {
 
     /// Counts the handler's crashes.
     let quarantine: Quarantine
-    /// Time limits that cause an event when they expire.
+    /// Timers that cause an event when they expire.
     private(set) lazy var timers = HandlerTimers(on: host.loop, self)
     /// Watches whether the delegate's methods return.
     private(set) lazy var watchdog = ProgressWatchdog(id, host, self)
@@ -55,7 +55,7 @@ final class HandlerSession {
         use(handler)
     }
 
-    /// Uses a manifest from now on, while a running process continues as it was started.
+    /// Uses a manifest from now on. A running process continues as it was started.
     ///
     /// If the manifest has changed, the handler's crashes are forgotten.
     func use(_ handler: Handler) {
@@ -97,7 +97,7 @@ final class HandlerSession {
     /// Reports to the machine what has happened, and performs the effects.
     ///
     /// If an effect causes another event, the new event waits until all effects of the current one are done. So no
-    /// effect acts on a state that is already over.
+    /// effect acts on a state that has already ended.
     func handle(_ event: HandlerStateMachine.Event) {
         events.append(event)
         handleEvents()
@@ -110,7 +110,7 @@ final class HandlerSession {
         defer { isHandlingEvents = false }
         while !processes.startGate.isClosed, let event = events.popFirst() {
             let (before, wasWoken) = (machine.state, machine.woken)
-            // If a stranger has the name, the router must not end that process.
+            // If a stranger owns the name, the router must not end that process.
             machine.exitsOnSuspend = handler.exitsOnSuspend && process.isRoutersToEnd
             if case .suspended(let owner) = before { machine.getsURLsBeforeName = host.bus.isAttached(owner) }
             let effects = machine.on(event, hasProcess: process.running != nil)
@@ -134,7 +134,7 @@ final class HandlerSession {
         }
     }
 
-    /// Notes that the owner of the name has launched.
+    /// Notes that the name's owner has launched.
     func finishLaunch(_ owner: BusName) {
         guard self.owner == owner else { return }
         process.hasAnswered = true
@@ -161,7 +161,7 @@ final class HandlerSession {
         for waiter in reached { waiter.end(true) }
     }
 
-    /// Waits until the machine reaches a state that fits, and returns false if it takes longer than `time`.
+    /// Waits until the machine reaches a matching state; returns false if that takes longer than `time`.
     func wait(
         for time: Duration,
         until isReached: @escaping (HandlerStateMachine.State) -> Bool

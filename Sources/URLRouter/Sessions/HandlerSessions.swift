@@ -10,7 +10,7 @@ internal import SchemeRegistry
 /// The sessions of all handlers that the router deals with.
 ///
 /// This table belongs to the router's actor. A handler gets a session with its first request, or when the router finds
-/// a process that another program has started. Looking at a handler's state does not make a session.
+/// a process that another program has started. Looking at a handler's state does not create a session.
 final class HandlerSessions {
     let host: SessionHost
     private var sessions: [BusName: HandlerSession] = [:]
@@ -31,7 +31,7 @@ final class HandlerSessions {
     /// Returns a handler's state as callers see it.
     func state(of id: BundleIdentifier) -> HandlerState { self[id]?.state ?? .notRunning }
 
-    /// Returns the session for a request to a handler, which is created if it is missing, and uses this manifest from
+    /// Returns the session for a request to a handler, and creates it if necessary. The session uses this manifest from
     /// now on.
     func obtain(for handler: Handler) -> HandlerSession {
         let id = handler.id.busName
@@ -58,7 +58,7 @@ final class HandlerSessions {
         let unregistered = sessions.values.filter { !isRegistered($0.handler.id) && $0.machine.state == .notRunning }
             .map(\.id)
         for id in unregistered {
-            // If a task uses the session, or a timer or process of it, this one holds another reference.
+            // A task, timer or process that uses the session holds another reference to it.
             guard isKnownUniquelyReferenced(&sessions[id]) else { continue }
             sessions.removeValue(forKey: id)?.processes.name.unwatch()
         }
@@ -83,7 +83,7 @@ final class HandlerSessions {
                 return nil
             }
         }
-        // In the meantime, a request may have made the session from a newer manifest.
+        // In the meantime, a request may have created the session from a newer manifest.
         let session = self[handler.id] ?? obtain(for: handler)
         await session.processes.find()
         return session
@@ -101,10 +101,10 @@ final class HandlerSessions {
         }
     }
 
-    /// Notes that a name on the bus now has an owner. A person may have started a handler that nothing has asked for
+    /// Notes that a name on the bus now has an owner. The user may have started a handler that nothing has asked for
     /// yet.
     func nameAppeared(_ name: BusName, in registry: Registry) {
-        // If a session watches its name, it learns this by itself.
+        // A session that watches its name notices this by itself.
         guard self[name]?.processes.name.isWatched != true, let handler = registry.handler(named: name.rawValue),
             handler.kind == .native, handler.program != nil
         else { return }
@@ -112,8 +112,8 @@ final class HandlerSessions {
         host.tasks.start { await session.processes.find() }
     }
 
-    /// Asks all handlers that have not reported their state yet. Returns when each of them has answered or has used up
-    /// its time.
+    /// Asks all handlers that have not reported their state yet. Returns when each of them has answered or run out of
+    /// time.
     func askForStates() async {
         var left = 0
         var waiter: CheckedContinuation<Void, Never>?
@@ -136,15 +136,15 @@ final class HandlerSessions {
 
     // MARK: Which session
 
-    /// Returns the session of the handler that a process is, or descends from, while the handler's process is running.
-    /// Only a process that a router has started for the handler counts as the handler, and a descendant only as long as
-    /// it stays in the same process session.
+    /// Returns the session of the handler that a process is or descends from, if the handler's process is running. Only
+    /// a process that a router has started for the handler counts as the handler, and a descendant only as long as it
+    /// stays in the same process session.
     func session(ofProcess process: ProcessIdentity, _ connection: BusName) -> HandlerSession? {
-        // The kernel's answer, once it is needed.
+        // The kernel's answer, which is fetched only when needed.
         var leader: pid_t?
         let session = sessions.values.first { session in
             // A child of the router is the handler even before the bus says whether it owns the name, because it may
-            // send at once.
+            // send something at once.
             guard let running = session.process.running, session.process.claim?.isStrong == true,
                 session.process.canHave(connection)
             else { return false }
@@ -159,7 +159,7 @@ final class HandlerSessions {
         return session
     }
 
-    /// Returns the session of the handler that a connection belongs to.
+    /// Returns the session of the handler to which a connection belongs.
     func session(ofConnection connection: BusName) -> HandlerSession? {
         let name = host.bus.busName(of: connection)
         return sessions.values.first { $0.machine.connection == name }

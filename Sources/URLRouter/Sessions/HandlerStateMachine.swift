@@ -2,16 +2,17 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The life of one handler's process as a pure value: an event goes in, and the effects to perform come out.
+/// The life of a handler's process as a pure value: an event goes in, and the effects to perform come out.
 ///
-/// A handler never has two processes. The router starts one only if the handler's name has no owner and no process of
-/// the handler is left. If the name has an owner, this is the handler, even if another program started the process: the
-/// session does not report any other owners.
+/// A handler never has two processes. The router starts one only if the handler's name has no owner and none of the
+/// handler's processes is left. If the name has an owner, that owner is the handler, even if another program started
+/// the process: the session does not report any other owners.
 ///
-/// Both tables are exhaustive: a new state or a new event does not compile until every pair is decided.
+/// Both tables are exhaustive: after a new state or event is added, the code does not compile until every pair is
+/// decided.
 struct HandlerStateMachine {
     enum State: Hashable {
-        /// The router knows of no process.
+        /// The router does not know about any process.
         case notRunning
         /// The router is asking the bus who owns the name.
         case lookingForOwner
@@ -31,9 +32,9 @@ struct HandlerStateMachine {
         case ending(owner: BusName?)
     }
 
-    /// The activity of a running handler, as far as the handler knows from the router.
+    /// A running handler's activity, as far as the router has told the handler about it.
     enum Activity: Hashable {
-        /// The handler has heard nothing from the router yet.
+        /// The handler has had no message from the router yet.
         case inactive
         case foreground
         /// It is on its way to the background.
@@ -44,7 +45,7 @@ struct HandlerStateMachine {
     enum Event {
         /// A request is waiting for the handler.
         case requested
-        /// A request is about to be delivered, which takes the handler to the foreground or leaves it in the
+        /// A request is about to be delivered, which brings the handler to the foreground or leaves it in the
         /// background.
         case delivers(inBackground: Bool)
         /// The bus has said who owns the name.
@@ -83,7 +84,7 @@ struct HandlerStateMachine {
         case refusesMore
         /// A caller wants the handler to exit.
         case terminated
-        /// The system needs the memory of suspended handlers.
+        /// The system needs the memory that suspended handlers use.
         case purged
         /// The handler is in the background, and its process runs an earlier program.
         case replaced
@@ -105,7 +106,7 @@ struct HandlerStateMachine {
         case lookForOwner
         /// Start the process, and with it the launch watchdog.
         case launch
-        /// Find out which process the owner is.
+        /// Find out which process owns the name.
         case identify(owner: BusName)
         /// Deliver the waiting requests, in order.
         case deliver
@@ -129,7 +130,7 @@ struct HandlerStateMachine {
         case startTimer
         /// Make ``Event/nameTimeOver`` happen at the end of the time limit for waking.
         case startNameTimer
-        /// The process is stopped, so wake it again if a request is waiting.
+        /// The process has been stopped, so wake it again if a request is waiting.
         case wakeIfWaiting
         /// Ask the process to exit.
         case terminate
@@ -144,11 +145,11 @@ struct HandlerStateMachine {
     }
 
     let id: String
-    /// Time limit of the next launch.
+    /// Time limit for the next launch.
     var launchTimeout: Duration
-    /// Time limit of the preparation for a stop, and of waking. Error messages name it.
+    /// Time limit for preparing to be stopped, and for waking. Error messages mention it.
     var transitionTimeout: Duration
-    /// Whether the handler exits where others go to the background (`UIApplicationExitsOnSuspend`).
+    /// Whether the handler exits instead of going to the background (`UIApplicationExitsOnSuspend`).
     var exitsOnSuspend = false
     /// Whether a woken handler gets URLs before it owns its name again.
     var getsURLsBeforeName = false
@@ -286,7 +287,7 @@ extension HandlerStateMachine {
         // Another process took the name. When the stopped process continues, it notices this and exits.
         case .suspended:
             return [.resume] + run(owner)
-        // If a name gets an owner, this is a running handler, in every state.
+        // In every state, a new owner of the name is a running handler.
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .waking, .ending:
             return run(owner)
         }
@@ -294,8 +295,8 @@ extension HandlerStateMachine {
 
     private mutating func nameReleased(_ hasProcess: Bool) -> [Effect] {
         switch state {
-        // Only now does the bus report the release from before the suspension, because the handler's answer came over
-        // the lane.
+        // Only now does the bus report that the name was released before the suspension, because the handler's answer
+        // came over the lane.
         case .running where woken != nil:
             return []
         case .running:
@@ -320,7 +321,7 @@ extension HandlerStateMachine {
         // The process has lost its name, so no URL can reach it.
         case .running:
             return end(nil, .terminate)
-        // If the handler continues and cannot take its name back, it exits by itself.
+        // If the handler continues but cannot take its name back, it exits by itself.
         case .notRunning, .suspending, .suspended, .waking, .ending:
             return []
         }
@@ -404,7 +405,7 @@ extension HandlerStateMachine {
     private mutating func endTimedOut(_ hasProcess: Bool) -> [Effect] {
         switch state {
         case .ending(let owner):
-            // If the name has an owner by then, this is the handler.
+            // If the name has an owner by then, that owner is the handler.
             if hasProcess { return [.kill, .startEndWatchdog] }
             return owner == nil ? gone() : [.endDescendants, .startEndWatchdog]
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:
@@ -445,7 +446,7 @@ extension HandlerStateMachine {
         end(owner, .blame(OpenURLError(.timedOut, "\(reason); its process was killed")), .kill)
     }
 
-    /// Makes sure that every end has a watchdog.
+    /// Makes sure that there is a watchdog whenever a process is to end.
     private mutating func end(_ owner: BusName?, _ effects: Effect...) -> [Effect] {
         // If the process has not taken the name, the bus will not report its end.
         state = .ending(owner: woken == nil ? owner : nil)
@@ -478,7 +479,7 @@ extension HandlerStateMachine {
                 state = .running(owner: teller, .background)
                 return [.scheduleSuspension]
             }
-            // A handler that is started by hand starts into the foreground.
+            // A handler that is started by hand starts in the foreground.
             state = .running(owner: teller, .foreground)
             return [.takeForeground]
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
@@ -590,7 +591,7 @@ extension HandlerStateMachine {
 
     private mutating func replaced() -> [Effect] {
         switch state {
-        // It works on the request that has woken it.
+        // It is working on the request that woke it.
         case .running where woken != nil:
             return []
         case .running(let owner, .background):

@@ -1,16 +1,16 @@
 internal import Reactor
 
-/// The time limits of one handler, each of which ends in an event for the machine.
+/// One handler's timers, each of which ends in an event for the machine.
 ///
 /// They belong to the router's actor.
 final class HandlerTimers {
-    /// Watchdog of a launch.
+    /// Watchdog for a launch.
     let launch: RestartableTimer
-    /// Watchdog of the process's exit.
+    /// Watchdog for the process's exit.
     let end: RestartableTimer
     /// Ends the machine's current state, if it has a time limit.
     let state: RestartableTimer
-    /// Watchdog of a woken handler, until it has its name.
+    /// Watchdog for a woken handler, until it has its name.
     let name: RestartableTimer
     /// Ends the time in the background while a task is open.
     let background: RestartableTimer
@@ -25,8 +25,8 @@ final class HandlerTimers {
         self.session = session
     }
 
-    /// Starts a timer. If a debugger or a person holds the process, it gets the time again, unless the user wants it to
-    /// exit.
+    /// Starts a timer. If a debugger or the user holds the process, it gets the same time again, unless the user wants
+    /// it to exit.
     func start(_ timer: RestartableTimer, in time: Duration, _ event: HandlerStateMachine.Event) {
         timer.start(in: time) { [self, session] in
             if session.process.isHeld, !session.process.isUnwanted { return start(timer, in: time, event) }
@@ -34,7 +34,7 @@ final class HandlerTimers {
         }
     }
 
-    /// Stops the watchdogs of launch and exit, because one of the two has happened, or there is no process.
+    /// Stops the watchdogs for launch and exit, because one of the two has happened, or there is no process.
     func cancelProcessTimers() {
         launch.cancel()
         end.cancel()

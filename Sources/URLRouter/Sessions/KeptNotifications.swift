@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// Notifications that wait for a stopped handler: the latest value of each kind.
+/// Notifications that are waiting for a stopped handler: the latest value of each kind.
 struct KeptNotifications {
     private var values: [String: Value] = [:]
     /// Sizes of the values in bytes, by their kinds.

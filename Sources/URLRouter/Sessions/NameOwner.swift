@@ -8,13 +8,13 @@ final class NameOwner {
     private let bus: any BusNames
     /// Reports a change of owner to the handler's session.
     private let changed: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
-    /// The watch of the name; nil until the owner is asked for.
+    /// The watch on the name; nil until the owner is asked for.
     private var watch: NameWatchID?
     /// The last owner that the bus has reported since it began to watch the name.
     private var reported: BusName?
     /// Whether the bus has reported the owner, and reports every change, so that a launch need not ask.
     private var isKnown = false
-    /// Number of changes. A task that has asked the bus about an owner can tell from it whether the answer may be
+    /// Number of changes. From it, a task that has asked the bus about an owner can tell whether the answer may be
     /// stale.
     private(set) var changes = 0
 
@@ -27,12 +27,12 @@ final class NameOwner {
     /// Whether the bus reports changes.
     var isWatched: Bool { watch != nil }
 
-    /// Finds the owner. From then on, the session learns of every change.
+    /// Finds the owner. From then on, the session is told about every change.
     ///
     /// - Parameter isForLaunch: whether the owner is looked for in order to launch the handler; called once the bus
     ///   watches the name. For a launch, it is enough to know the changes that the bus has reported: its answer would
     ///   come after all calls that have arrived in the meantime, and would be no newer. But if a process has exited, it
-    ///   may have just lost the name to another one, and only an answer says this for certain.
+    ///   may have just lost the name to another one, and only an answer makes this certain.
     func current(isForLaunch: () -> Bool) async throws(CallError) -> BusName? {
         if watch == nil {
             let (id, changed) = (id, changed)
@@ -44,8 +44,8 @@ final class NameOwner {
         while true {
             let changes = changes
             let owner = try await bus.owner(of: id)
-            // Changes are reported at once, but the answer only when this task continues. So the answer may be the
-            // older of the two.
+            // Changes are reported at once, but the answer arrives only when this task continues. So the answer may be
+            // the older of the two.
             guard changes == self.changes else { continue }
             (reported, isKnown) = (owner, true)
             return owner
@@ -58,7 +58,8 @@ final class NameOwner {
         reported = owner
     }
 
-    /// Makes the next launch ask the bus, because another process may have waited for the name, and have it by now.
+    /// Makes the next launch ask the bus, because another process may have been waiting for the name and may own it by
+    /// now.
     func askNextTime() {
         isKnown = false
     }

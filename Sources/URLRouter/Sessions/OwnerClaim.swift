@@ -12,8 +12,8 @@ enum OwnerClaim: Hashable, Sendable {
     /// It is in the sandbox of the handler's application.
     case isInSandbox
 
-    /// Whether the process speaks for the handler. The other claims are weak, because any program of the user can start
-    /// the handler's program with other arguments, or change it while it runs.
+    /// Whether the process may act for the handler. The other claims are weak, because any of the user's programs can
+    /// start the handler's program with other arguments, or change it while it runs.
     var isStrong: Bool {
         switch self {
         case .wasStarted, .descends: true
@@ -25,7 +25,7 @@ enum OwnerClaim: Hashable, Sendable {
 /// An owner of a handler's name, and its process.
 struct OwnerCandidate {
     let owner: BusName
-    /// The process of the connection; nil if the bus does not report it.
+    /// The connection's process; nil if the bus does not report it.
     let pid: UInt32?
     /// The process that uses the connection; nil if a proxy hides it.
     var handler: UInt32?

@@ -4,7 +4,7 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 
-/// A handler's session as the watchdog sees it.
+/// A handler's session, as the watchdog sees it.
 protocol WatchdogView: SessionView {
     var requests: RequestQueue { get }
     /// Time limit for the answer to one URL, if the sender sets none.
@@ -14,9 +14,9 @@ protocol WatchdogView: SessionView {
 
 /// Notices if a delegate method of a running handler does not return.
 ///
-/// Each method on the way to the foreground or to the background may take the transition time limit, and those of the
-/// launch have their own limit. `open` may use its whole time limit. After that, the handler still counts as healthy if
-/// its main actor answers, because a method that waits for something is slow but does not hang.
+/// Each method on the way to the foreground or to the background may take as long as the transition time limit, and the
+/// methods of the launch have their own limit. `open` may use its whole time limit. After that, the handler still
+/// counts as healthy if its main actor answers, because a method that waits for something is slow but does not hang.
 ///
 /// This watchdog belongs to the router's actor.
 final class ProgressWatchdog {
@@ -44,27 +44,27 @@ final class ProgressWatchdog {
         return hasURLs
     }
 
-    /// Whether the handler has more to do than to go to the background.
+    /// Whether the handler has anything to do other than go to the background.
     private var hasURLs: Bool { !session.requests.inHand.isEmpty || process.isBusy }
 
-    /// Time that `open` may take now. A sender may give the handler more time than usual, but not if other senders wait
-    /// behind it.
+    /// How long `open` may take now. A sender may give the handler more time than usual, but not if other senders are
+    /// waiting behind it.
     private var openLimit: Duration {
         let usual = session.openTimeout
         guard !process.isBusy, let first = session.requests.firstInHand else { return usual }
         return min(max(usual, first.timeout), limits.eventTimeout)
     }
 
-    /// Returns the time before the first question about the progress, which is also the time limit of each answer. If a
-    /// handler has only one thread, it answers nothing while a method works, and both times together are the method's
-    /// time limit.
+    /// Returns the time before the first question about progress, which is also the time limit for each answer. A
+    /// handler with only one thread answers nothing while a method works, so both times together are the method's time
+    /// limit.
     private static func questionTime(_ transitionTimeout: Duration) -> Duration { transitionTimeout / 2 }
 
     // MARK: The timer
 
     /// Starts the watchdog if it is not running, because the handler has just got something to answer.
     ///
-    /// - Parameter transitionTimeout: the time limit of each method on the way to the foreground or to the background.
+    /// - Parameter transitionTimeout: the time limit for each method on the way to the foreground or to the background.
     func start(_ transitionTimeout: Duration) {
         if !timer.isRunning { start(in: Self.questionTime(transitionTimeout)) }
     }
@@ -78,7 +78,7 @@ final class ProgressWatchdog {
     }
 
     private func start(in time: Duration) {
-        // When a limit has just been reached, don't let the watchdog ask without a pause.
+        // When a limit has just been reached, don't let the watchdog ask again and again without a pause.
         timer.start(in: max(time, .milliseconds(1))) { [weak self] in self?.checkProgress() }
     }
 
@@ -117,7 +117,7 @@ final class ProgressWatchdog {
         case .failure(.timedOut) where !hasURLs:
             judgeTransition(of: owner)
         case .failure(.timedOut):
-            // If a handler has only one thread, it cannot answer while its `open` works.
+            // A handler with only one thread cannot answer while its `open` works.
             let start = process.silentSince ?? max(asked, process.answeredAt ?? asked)
             process.silentSince = start
             let silence = start.duration(to: .now)
@@ -143,7 +143,7 @@ final class ProgressWatchdog {
         hangs(owner, "EnterBackground of \(id) did not return within \(limit.inWords)")
     }
 
-    /// Decides about a delegate method that has been running for a time.
+    /// Decides about a delegate method that has been running for some time.
     private func judge(_ phase: String, _ time: Duration, of owner: BusName) async {
         let session = session
         let limit: Duration
@@ -180,7 +180,7 @@ final class ProgressWatchdog {
             && process.launchDeadline.map { $0 <= .now } ?? false
     }
 
-    /// Ends a handler that hangs, unless the router may not kill its process, or a debugger or a person holds it.
+    /// Ends a handler that hangs, unless the router may not kill its process, or a debugger or the user holds it.
     private func hangs(_ owner: BusName, _ reason: QuotingText) {
         guard session.machine.owner == owner, isExpectedToAnswer else { return }
         process.silentSince = nil
@@ -189,13 +189,13 @@ final class ProgressWatchdog {
             return session.handle(.reachedBackground(owner: owner))
         }
         // Handlers take one event after the other, so a new process may get the URLs behind the one that hangs. The
-        // first of them may have begun, even if an earlier URL has used up its time.
+        // first of these URLs may have been begun, even if an earlier one has used up its time.
         session.requests.redeliverAllButFirst()
         session.handle(.hangs(owner: owner, reason))
     }
 
-    /// Returns the method that keeps a sender waiting after its time limit: the one that the handler reports, or else
-    /// the one that the sender waits for.
+    /// Returns the method that keeps a sender waiting beyond its time limit: the one that the handler reports, or else
+    /// the one for which the sender is waiting.
     func unfinishedMethod(for purpose: OpenRequest.Purpose, at owner: BusName) async -> QuotingText {
         let method: QuotingText = purpose == .open ? "open" : "the activation"
         do throws(CallError) {

@@ -7,7 +7,7 @@ internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
 
-/// Keeps a handler that crashes again and again from being started for some time.
+/// Prevents a handler that crashes again and again from being started for some time.
 ///
 /// It belongs to the router's actor.
 final class Quarantine {
@@ -27,7 +27,7 @@ final class Quarantine {
     /// Whether there are no crashes to forget.
     var isEmpty: Bool { crashes.isEmpty }
 
-    /// Time until the handler may be started; nil if it may be started now.
+    /// How long until the handler may be started; nil if it may be started now.
     var timeLeft: Duration? { crashes.quarantine(at: .now) }
 
     /// When the handler may be started again, in seconds since 1970, rounded up; nil if it may be started now.
@@ -37,7 +37,7 @@ final class Quarantine {
         return UInt64(clamping: (end + 999_999_999) / 1_000_000_000)
     }
 
-    /// Counts the exit of a process if it is a crash.
+    /// Counts a process's exit if it is a crash.
     ///
     /// - Parameter isReady: whether the process had become ready. If it exits before that, it has failed, even with
     ///   status 0.
@@ -68,7 +68,7 @@ final class Quarantine {
         noteProgram(await launcher.programVersion(of: handler))
     }
 
-    /// Notes the program file of a launch. If the file has been replaced, earlier crashes do not count.
+    /// Notes the program file used for a launch. If the file has been replaced, earlier crashes do not count.
     func noteProgram(_ program: FileVersion?) {
         if !crashes.concerns(program) { crashes = CrashHistory(of: program) }
     }

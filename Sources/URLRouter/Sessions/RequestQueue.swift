@@ -2,18 +2,18 @@ internal import DBus
 internal import DequeModule
 internal import OpenURLBus
 
-/// Requests for one handler: those that wait, and those that the process has in hand.
+/// Requests for one handler: those that are waiting, and those that the process has in hand.
 ///
-/// They go in the order of arrival, with one exception: an application with more than ``many`` requests lets those of
-/// others pass, and together with others like it has at most ``manyInHand`` in hand. A queue belongs to the router's
-/// actor.
+/// They go in the order of arrival, with one exception: an application with more than ``many`` requests lets other
+/// applications' requests pass, and all such applications together have at most ``manyInHand`` requests in hand. A
+/// queue belongs to the router's actor.
 struct RequestQueue {
     private(set) var waiting: Deque<OpenRequest> = []
     /// Requests that the process has in hand, by their numbers.
     private(set) var inHand: [UInt64: OpenRequest] = [:]
     /// Number of requests that were granted while their task was suspended, and whose task has not continued yet.
     private var resuming = 0
-    /// Requests that wait or are in hand, by the applications that they come from.
+    /// Requests that are waiting or in hand, by the applications from which they come.
     private var shares: Shares<String>
     /// The last request's number in the order of arrival.
     private var lastNumber: UInt64 = 0
@@ -32,7 +32,7 @@ struct RequestQueue {
 
     /// Charges an application for a request, until ``uncount(_:)``.
     ///
-    /// - Returns: why there is no room, in words that continue a sentence about the handler.
+    /// - Returns: why there is no room, worded to continue a sentence about the handler.
     mutating func count(_ request: OpenRequest, to account: String) -> String? {
         if request.isCounted, request.account == account { return nil }
         uncount(request)
@@ -68,7 +68,7 @@ struct RequestQueue {
     mutating func insert(_ request: OpenRequest) {
         endTurn(request)
         request.turn = .waiting
-        // Thousands may wait, and nearly every request belongs at the end.
+        // Thousands may be waiting, and nearly every request belongs at the end.
         let later = waiting.reversed().prefix { $0.number > request.number }.count
         waiting.insert(request, at: waiting.endIndex - later)
     }
@@ -82,8 +82,8 @@ struct RequestQueue {
     /// Grants waiting requests to the owner of the handler's name, in order, as far as they may go now.
     mutating func grant(to owner: BusName) {
         while let index = next, case let request = waiting[index], request.isComplete, !closesCircle(request) {
-            // If a request has just arrived, its task continues at once, but a suspended one only in a later job of the
-            // loop. So make the new one wait, or it would overtake the suspended ones.
+            // If a request has just arrived, its task continues at once, but a suspended task continues only in a later
+            // job of the loop. So make the new one wait, or it would overtake the suspended ones.
             if case .suspended = request.turn { resuming += 1 } else if resuming > 0 { return }
             waiting.remove(at: index)
             if isOneOfMany(request.account) {
@@ -111,7 +111,7 @@ struct RequestQueue {
         request.isOneOfMany = false
     }
 
-    /// Notes that the task of a granted request continues.
+    /// Notes that a granted request's task continues.
     ///
     /// - Returns: whether the next requests may be granted now.
     mutating func resumed() -> Bool {
@@ -121,8 +121,7 @@ struct RequestQueue {
 
     /// Fails all waiting requests.
     mutating func fail(_ error: OpenURLError) {
-        // This includes requests whose sender is still being looked up. When they get to their turn, they find it
-        // refused.
+        // This includes requests whose sender is still being looked up. When their turn comes, they find it refused.
         let failed = waiting
         waiting = []
         for request in failed { request.resolve(.failure(error)) }
@@ -138,7 +137,7 @@ struct RequestQueue {
     }
 
     /// Returns whether a request follows from one that the handler has in hand. Because a handler opens one URL after
-    /// the other, the two would wait for each other.
+    /// another, the two would wait for each other.
     func closesCircle(_ request: OpenRequest) -> Bool {
         var cause = request.cause
         while let link = cause {

@@ -4,7 +4,7 @@ internal import OpenURLBus
 internal import Processes
 internal import Reactor
 
-/// The part of the router that the sessions use.
+/// The part of the router that sessions use.
 ///
 /// Like the sessions, it belongs to the router's actor.
 final class SessionHost {
@@ -16,13 +16,13 @@ final class SessionHost {
     let tasks: RouterTasks
     /// Reports to a handler's session, on the event loop, that the owner of its name has changed.
     let ownerChanged: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
-    /// Handlers in the foreground: at most one, except while another takes its place.
+    /// The handlers in the foreground: at most one, except while another takes its place.
     var foreground: Set<BusName> = []
     /// Processes that have started handlers' programs and have claimed schemes for them, by handler.
     var runners: [BusName: ProcessIdentity] = [:]
     /// Whether the router is exiting, so that it no longer stops any process.
     var isEnding = false
-    /// The sessions of all handlers. They hold the host, so a strong reference would make a cycle.
+    /// The sessions of all handlers. They hold the host, so a strong reference would create a cycle.
     private weak var sessions: HandlerSessions?
 
     init(
@@ -54,7 +54,7 @@ final class SessionHost {
         launcher.output.withoutSecrets(text, of: id.rawValue)
     }
 
-    /// Takes all handlers but one from the foreground to the background.
+    /// Moves all handlers but one from the foreground to the background.
     func clearForeground(except staying: BusName? = nil) {
         for id in foreground where id != staying { sessions?[id]?.handle(.losesForeground) }
     }

@@ -3,12 +3,12 @@ internal import SchemeRegistry
 /// A handler's session as each of its parts sees it.
 ///
 /// The session owns its parts, and they share its isolation. A part's tasks and timers hold the session, so that it is
-/// not removed while it is in use. For the same reason, an asynchronous method holds the session if it needs it after a
-/// suspension.
+/// not removed while it is in use. For the same reason, an asynchronous method holds the session if it needs the
+/// session after a suspension.
 protocol SessionView: AnyObject {
     /// The handler as it is registered now.
     var handler: Handler { get }
-    /// State of the handler. Only events change it.
+    /// The handler's state. Only events change it.
     var machine: HandlerStateMachine { get }
     /// Everything that the router knows about the handler's process.
     var process: HandlerProcess { get }

@@ -1,14 +1,14 @@
 internal import DBus
 
-/// The memory that one suspended handler would give back by exiting.
+/// The memory that one suspended handler would free by exiting.
 struct SuspendedMemory: Hashable {
     let id: BusName
-    /// Resident memory of the process.
+    /// The process's resident memory.
     let bytes: UInt64
     /// When the process was stopped.
     let since: ContinuousClock.Instant
 
-    /// Returns the handlers that have at least half as much memory as the largest, in the order in which they were
+    /// Returns the handlers that use at least half as much memory as the largest, in the order in which they were
     /// suspended.
     ///
     /// A smaller difference counts as none: if a handler was used a moment ago, ending it would cost its user more than
@@ -20,8 +20,8 @@ struct SuspendedMemory: Hashable {
         }
     }
 
-    /// Returns the handler to end when memory is short: the largest, or among several of similar size the one that has
-    /// been suspended for longest.
+    /// Returns the handler to end when memory is short: the largest, or, among several of similar size, the one that
+    /// has been suspended the longest.
     ///
     /// - Returns: nil if no handler is suspended.
     static func nextToEnd(of suspended: [SuspendedMemory]) -> SuspendedMemory? { largest(of: suspended).first }

@@ -2,7 +2,7 @@
 ///
 /// A gate belongs to the router's actor.
 final class TaskGate {
-    /// Tasks that wait; nil while the gate is open.
+    /// The tasks that are waiting; nil while the gate is open.
     private var waiting: [CheckedContinuation<Void, Never>]?
 
     /// Whether tasks have to wait.
@@ -11,7 +11,7 @@ final class TaskGate {
     /// Whether any task is waiting.
     var holdsTasks: Bool { waiting?.isEmpty == false }
 
-    /// Closes the gate. Tasks that already wait continue to do so.
+    /// Closes the gate. Tasks that are already waiting continue to wait.
     func close() {
         waiting = waiting ?? []
     }
@@ -27,7 +27,7 @@ final class TaskGate {
 
     /// Opens the gate.
     ///
-    /// - Parameter body: work to do before that of the tasks that have waited.
+    /// - Parameter body: work to do before the tasks that have been waiting continue.
     func open(_ body: () -> Void = {}) {
         let waiting = waiting ?? []
         self.waiting = nil

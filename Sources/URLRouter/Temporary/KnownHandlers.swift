@@ -25,10 +25,11 @@ final class KnownHandlers {
 
     var registry: Registry { snapshot.registry }
 
-    /// Replaces the registry of the files; running handlers continue. If the snapshot is stale, it is ignored.
+    /// Replaces the registry of handlers from files; running handlers continue. If the snapshot is stale, it is
+    /// ignored.
     ///
-    /// - Returns: The schemes to announce, whose URLs now go to another handler. If the snapshot is stale, these are
-    ///   the changes that were recorded when it was read.
+    /// - Returns: The schemes to announce: those whose URLs now go to another handler. If the snapshot is stale, these
+    ///   are the changes that were recorded when it was read.
     func use(_ snapshot: RegistrySnapshot) -> [String] {
         if snapshot.number > declared.number {
             declared = snapshot

@@ -11,9 +11,9 @@ final class TemporaryHandlers {
         let handler: Handler
         let program: Handler.Program
         let schemes: [Scheme]
-        /// Connection that the claim ends with.
+        /// The connection with which the claim ends.
         let owner: BusName
-        /// Application that the claim counts towards.
+        /// The application towards which the claim counts.
         let account: String
         /// Watches the owner's connection.
         let watch: ConnectionWatch
@@ -27,7 +27,7 @@ final class TemporaryHandlers {
         shares = Shares(limit: limit)
     }
 
-    /// Returns these handlers, with their place beside those that files declare.
+    /// Returns these handlers, given those that files declare.
     func handlers(apartFrom declared: Registry) -> [TemporaryHandler] {
         let registered = registrations.filter { claims[$0.key] == nil }
             .map { TemporaryHandler(registering: $0.value.handler) }
@@ -94,7 +94,7 @@ final class TemporaryHandlers {
         claims[id] = claim
     }
 
-    /// Removes the claim of an owner; returns nil if it has already ended.
+    /// Removes an owner's claim; returns nil if it has already ended.
     func removeClaim(of id: BundleIdentifier, _ owner: BusName) -> Claim? {
         guard claims[id]?.owner == owner, let claim = claims.removeValue(forKey: id) else { return nil }
         shares.remove(1, from: claim.account)
@@ -115,6 +115,6 @@ final class TemporaryHandlers {
 }
 
 extension Registry {
-    /// Schemes of the handlers that the router has only in memory.
+    /// The schemes of the handlers that the router has only in memory.
     var temporarySchemes: [Scheme] { handlers.filter(\.isTemporary).flatMap(\.schemes) }
 }

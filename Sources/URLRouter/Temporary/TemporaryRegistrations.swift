@@ -119,7 +119,7 @@ final class TemporaryRegistrations {
             throw OpenURLError(.notAllowed, "no program can claim the scheme \(scheme):")
         }
         // If a running program has the scheme, that is a separate error. The handler's own program already has the
-        // scheme; another one needs the rule, even if it takes the handler's name.
+        // scheme; another program needs the rule, even if it takes the handler's name.
         let isHandler = registry.handler(named: id.rawValue)?.program == program
         let own = [isHandler ? id.rawValue : nil, registry.runningClaimant(of: scheme)?.id.rawValue]
         let other = registry.claimants(of: scheme).first { !own.contains($0) }

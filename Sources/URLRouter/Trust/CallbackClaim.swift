@@ -1,27 +1,27 @@
 internal import DBus
 internal import OpenURLBus
 
-/// A program's claim on the URLs of a pattern.
+/// A program's claim on the URLs that match a pattern.
 struct CallbackClaim: Sendable, Hashable {
     /// The claim's handle.
     let path: ObjectPath
     /// The connection that gets the callback.
     let owner: BusName
-    /// The program that the connection belongs to.
+    /// The program to which the connection belongs.
     let receiver: OpenContext.Source
     let pattern: CallbackPattern
-    /// Value that the callback has to bring as `state`; nil for any value.
+    /// The value that the callback must have as `state`; nil for any value.
     let state: String?
-    /// Programs that may bring the callback; empty for any program.
+    /// The programs that may send the callback; empty for any program.
     let sources: [String]
 
     /// The application that is charged for the claim.
     var account: String { receiver.account }
 
-    /// Returns whether a program may bring the callback.
+    /// Returns whether a program may send the callback.
     ///
-    /// If a program passes URLs on for an unknown program, its path does not identify it. The name of a class never
-    /// stands for an application, because a snap may be called `user`.
+    /// If a program passes URLs on for an unknown program, its path does not identify it. A class's name never stands
+    /// for an application, because a snap may be called `user`.
     func accepts(_ source: OpenContext.Source) -> Bool {
         sources.isEmpty
             || sources.contains { name in

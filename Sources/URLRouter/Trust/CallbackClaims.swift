@@ -2,8 +2,8 @@ internal import DBus
 internal import OpenURLBus
 internal import RFC1808
 
-/// The current claims, and the rules between them: one claim for a pattern, a limited number for an application, and
-/// the narrowest claim for a URL.
+/// The current claims, and the rules between them: one claim for each pattern, a limited number for each application,
+/// and the narrowest claim for each URL.
 struct CallbackClaims {
     private var claims: [ObjectPath: CallbackClaim] = [:]
     private var shares: Shares<String>
@@ -51,7 +51,7 @@ struct CallbackClaims {
         return claim
     }
 
-    /// Returns the claims whose pattern fits the URL.
+    /// Returns the claims whose pattern matches the URL.
     func claims(on url: GenericURL) -> [CallbackClaim] {
         guard !isEmpty, let scheme = url.lowercasedScheme else { return [] }
         let ofScheme = claims.values.filter { $0.pattern.scheme == scheme }
@@ -63,8 +63,8 @@ struct CallbackClaims {
     /// Returns the claim that a URL belongs to; nil if every claim on it has ended.
     ///
     /// - Parameter matching: the claims on the URL whose receivers may get it.
-    /// - Throws: `notAllowed` if a URL fits a pattern, but does not bring the state, or comes from a program that the
-    ///   claim does not accept.
+    /// - Throws: `notAllowed` if a URL matches a pattern but lacks the state, or comes from a program that the claim
+    ///   does not accept.
     func claim(
         for url: GenericURL,
         from source: OpenContext.Source,

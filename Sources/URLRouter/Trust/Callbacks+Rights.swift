@@ -5,7 +5,7 @@ internal import SchemeRegistry
 
 /// Decides which programs may wait for a URL.
 extension Callbacks {
-    /// Returns whether a program can wait for URLs of a scheme, or get them as callbacks.
+    /// Returns whether a program can wait for URLs with a scheme, or get them as callbacks.
     ///
     /// - Parameter candidates: the handlers and applications that claim the URLs.
     static func isClaimable(_ scheme: Scheme, _ candidates: [Candidate]) -> Bool {
@@ -24,7 +24,7 @@ extension Callbacks {
         }
     }
 
-    /// Returns whether the receiver of a claim may get a URL of its pattern. The registry and the policy may have
+    /// Returns whether a claim's receiver may get a URL that matches its pattern. The registry and the policy may have
     /// changed since the claim was made, and the URL may have a host that belongs to another program.
     func mayGet(_ url: GenericURL, _ claim: CallbackClaim) -> Bool {
         guard let scheme = Scheme(of: url) else { return false }
@@ -37,7 +37,7 @@ extension Callbacks {
         }
     }
 
-    /// Checks that a program may claim the URLs of a pattern.
+    /// Checks that a program may claim the URLs that match a pattern.
     ///
     /// - Throws: `notAllowed`; for a confined program, with one message for every pattern.
     func check(

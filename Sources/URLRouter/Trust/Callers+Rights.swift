@@ -6,7 +6,7 @@ internal import SchemeRegistry
 extension Callers {
     /// Checks that a caller may use a method.
     ///
-    /// - Throws: `notAllowed`, with the same message whatever the argument.
+    /// - Throws: `notAllowed`, with the same message for every argument.
     func check(_ caller: BusName?, of method: MemberName, _ interface: InterfaceName) async throws(OpenURLError) {
         guard let rights = Rights.table[interface]?[method] else {
             throw OpenURLError(.notAllowed, "\(interface).\(method) may not be called")
@@ -28,8 +28,8 @@ extension Callers {
         }
     }
 
-    /// Returns the identifier that a caller's rights are limited to; nil for a program of the user, whose rights have
-    /// no such limit. It is empty for a program without an identifier, which owns nothing.
+    /// Returns the identifier to which a caller's rights are limited; nil for one of the user's programs, whose rights
+    /// have no such limit. It is empty for a program without an identifier, which owns nothing.
     func ownIdentifier(of caller: BusName?) async -> String? {
         let caller = await self.caller(caller)
         return caller.callerClass == .user ? nil : caller.source.application ?? ""

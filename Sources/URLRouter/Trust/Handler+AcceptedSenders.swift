@@ -1,11 +1,11 @@
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// Decides by the manifest which senders a handler accepts.
+/// Decides from the manifest which senders a handler accepts.
 ///
-/// Only a handler has an identity that a manifest can name. All other programs count as one sender without a name.
+/// Only a handler has an identity that a manifest can refer to. All other programs count as one sender without a name.
 extension Handler {
-    /// Checks that the handler takes URLs from a sender (`OUReach`, `OUAllowedSources`).
+    /// Checks that the handler accepts URLs from a sender (`OUReach`, `OUAllowedSources`).
     ///
     /// - Parameters:
     ///   - sender: the handler that sends; nil for every other program.
@@ -21,7 +21,7 @@ extension Handler {
         throw OpenURLError(.notAllowed, "\(id) takes no URLs from \(sender?.rawValue ?? "this program")")
     }
 
-    /// Returns whether this handler, as a sender, may ask for the handler of a scheme (`LSApplicationQueriesSchemes`).
+    /// Returns whether this handler, as a sender, may ask who handles a scheme (`LSApplicationQueriesSchemes`).
     func mayQuery(_ scheme: String?) -> Bool {
         manifest.queriesSchemes.contains { $0.rawValue == scheme }
     }

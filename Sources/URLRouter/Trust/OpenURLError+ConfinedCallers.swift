@@ -26,7 +26,7 @@ extension OpenURLError {
         }
     }
 
-    /// A single error for confined callers, whether no handler claims a URL or the handler takes nothing from them.
+    /// A single error for confined callers, whether no handler claims a URL or its handler accepts nothing from them.
     static var noReachableHandler: OpenURLError {
         OpenURLError(.noHandler, "no handler that this program can reach claims the URL")
     }

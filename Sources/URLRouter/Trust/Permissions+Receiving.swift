@@ -3,17 +3,17 @@ internal import OpenURLBus
 internal import Policy
 internal import SchemeRegistry
 
-/// Decides, by one rule for callbacks and for claims of schemes, whether a program may get URLs that would otherwise go
-/// elsewhere.
+/// Decides, by one rule for both callbacks and claims on schemes, whether a program may get URLs that would otherwise
+/// go elsewhere.
 extension Permissions {
-    /// Checks that a program may get URLs. It may if they would go to the program itself, or to nobody.
+    /// Checks that a program may get URLs. It may if they would otherwise go to the program itself, or to nobody.
     ///
     /// A rule that allows URLs says who may open them, but not who may get them. A rule for the class and the scheme is
     /// enough only for the user's programs, which could choose themselves with `openurl default`.
     ///
     /// - Parameters:
     ///   - url: the scheme and the host of the URLs.
-    ///   - winner: the identifier of the handler or application that gets the URLs otherwise; nil if nothing gets them.
+    ///   - winner: the identifier of the handler or application that otherwise gets the URLs; nil if nothing gets them.
     /// - Throws: `notAllowed`.
     func check(
         _ url: PolicyURL,

@@ -4,7 +4,7 @@ internal import Policy
 internal import SchemeRegistry
 internal import UserFiles
 
-/// Lets a person read and change the rules and the remembered answers.
+/// Lets the user read and change the rules and the remembered answers.
 extension Permissions {
     /// Reads the rules and the remembered answers. Call this before you request the name.
     func load() async {
@@ -20,12 +20,12 @@ extension Permissions {
     /// Paths to watch: if one of them changes, the rules change.
     var paths: Set<String> { store?.paths ?? [] }
 
-    /// Returns the rules, and the problems of their files.
+    /// Returns the rules, and the problems in their files.
     func listedRules() -> ([PolicyRule], [String]) {
         (snapshot.rules.lines.map(PolicyRule.init), snapshot.problems)
     }
 
-    /// Writes a rule of the user.
+    /// Writes one of the user's rules.
     func setRule(_ pattern: PolicyPattern, _ decision: PolicyDecision) async throws {
         if let rule = snapshot.rules.administratorsRule(covering: pattern) {
             throw OpenURLError(
@@ -43,7 +43,7 @@ extension Permissions {
         }
     }
 
-    /// Removes a rule of the user.
+    /// Removes one of the user's rules.
     func removeRule(_ pattern: PolicyPattern) async throws {
         guard snapshot.rules.lines.contains(where: { $0.isUsers && $0.pattern == pattern }) else {
             throw RemoteError(.failed, "you have no rule for \(pattern); 'openurl policy' shows the rules")
@@ -51,7 +51,7 @@ extension Permissions {
         try await changeRules { $0.remove(pattern) }
     }
 
-    /// Removes every rule of the user.
+    /// Removes all of the user's rules.
     func resetRules() async throws {
         try await changeRules { $0.removeAll() }
     }
@@ -71,7 +71,7 @@ extension Permissions {
         answers.all.map(PolicyAnswer.init)
     }
 
-    /// Forgets the answers for the URLs and callers of a pattern, and returns how many there were.
+    /// Forgets the answers for a pattern's URLs and callers, and returns how many there were.
     func forget(_ pattern: PolicyPattern) -> UInt32 {
         let count = forget { answer in
             let other = answer.key.pattern

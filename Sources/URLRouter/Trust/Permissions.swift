@@ -13,7 +13,7 @@ internal import UserFiles
 ///
 /// This belongs to the router's actor.
 final class Permissions {
-    /// Time within which the use of an answer is written to the disk.
+    /// How soon the use of an answer is written to the disk.
     private static let savingDelay = Duration.seconds(5)
 
     private(set) var snapshot = PolicySnapshot(number: 0, rules: PolicyRules(), problems: [])
@@ -90,8 +90,8 @@ final class Permissions {
         return rule(for: url, from: PolicyCaller(source), isIntermediary: source.isIntermediary)
     }
 
-    /// Checks a URL before it goes to the program that waits for it. Such a program cannot wait for a person's answer,
-    /// so a URL is refused if a person would have to be asked.
+    /// Checks a URL before it goes to the program that waits for it. Such a program cannot wait for the user's answer,
+    /// so a URL is refused if the user would have to be asked.
     ///
     /// - Throws: `notAllowed`.
     func checkCallback(_ url: GenericURL, from source: OpenContext.Source) throws(OpenURLError) {
@@ -106,7 +106,7 @@ final class Permissions {
     private func rule(for url: PolicyURL, from caller: PolicyCaller, isIntermediary: Bool) -> PolicyLine? {
         switch caller.callerClass {
         case .unknown: snapshot.rules.ruleForUnknownCaller(of: url)
-        // A portal and the openers of the desktop also pass on URLs of sandboxes.
+        // A portal and the desktop's openers also pass on URLs from sandboxes.
         case .user where isIntermediary:
             snapshot.rules.strictestRule(for: url, from: [caller, PolicyCaller(.sandboxed)])
         case .user, .handler, .sandboxed, .remote: snapshot.rules.rule(for: url, from: caller)
@@ -133,7 +133,7 @@ final class Permissions {
         }
     }
 
-    /// Decides about a URL that a person has allowed, because by now a rule may deny it.
+    /// Decides about a URL that the user has allowed, because by now a rule may deny it.
     func decisionAfterQuestion(on destination: Destination, from source: OpenContext.Source) -> Decision {
         let verdict = verdict(on: destination, from: source)
         return verdict.decision == .deny ? .refuse(denial(of: destination, verdict, source)) : .go
@@ -158,8 +158,8 @@ final class Permissions {
 
     /// Decides about a queued URL before each attempt, because the rules may have changed since it was accepted.
     ///
-    /// If a person was asked when the URL was accepted, they are not asked again about the same handler. Nobody is
-    /// there to answer any other question, so in that case the delivery fails.
+    /// If the user was asked when the URL was accepted, they are not asked again about the same handler. Nobody is
+    /// there to answer any other question, so if there is one, the delivery fails.
     func decision(_ verdict: PolicyVerdict, on destination: Destination, of delivery: Delivery) -> Decision {
         if verdict.decision == .allow { return .go }
         let dialog = PolicyDialog(destination, from: delivery.context.source)
@@ -186,7 +186,7 @@ final class Permissions {
 
     // MARK: Permissions
 
-    /// Grants a permission for a URL, if the caller itself asks the user about it.
+    /// Grants a permission for a URL if the caller asks the user about it itself.
     func give(_ dialog: PolicyDialog, to connection: BusName) -> PolicyQuestion {
         PolicyQuestion(
             url: dialog.shownURL,
@@ -207,7 +207,7 @@ final class Permissions {
 
     // MARK: Answers
 
-    /// Remembers an answer if the caller can be recognised again.
+    /// Remembers an answer if the caller can be recognised in future.
     func remember(_ dialog: PolicyDialog, _ isAllowed: Bool) {
         guard dialog.isMemorable else { return }
         answers.add(RememberedAnswer(dialog.key, isAllowed: isAllowed, date: Self.now))

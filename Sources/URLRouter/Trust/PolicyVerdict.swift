@@ -3,7 +3,7 @@ internal import Policy
 internal import SchemeRegistry
 internal import UserFiles
 
-/// Decision about a URL on its way from a caller to a handler, and the reason for it.
+/// A decision about a URL on its way from a caller to a handler, and the reason for the decision.
 struct PolicyVerdict: Sendable {
     /// Why a URL is allowed, denied, or needs an answer.
     enum Reason: Sendable {
@@ -63,7 +63,7 @@ extension OpenContext.Source {
 }
 
 extension PolicyPattern {
-    /// Arguments of `openurl policy` that name the pattern.
+    /// The arguments that give the pattern to `openurl policy`.
     var arguments: String { "--source \(source.shellWord) \(urls.quoted)" }
 
     /// The command that makes a rule for the pattern, in a clause.
@@ -75,6 +75,6 @@ extension PolicySource {
 }
 
 extension String {
-    /// The text as a word for a shell. It needs no escapes, because a pattern contains no quotation marks.
+    /// The text as a word in a shell command. It needs no escapes, because a pattern contains no quotation marks.
     fileprivate var quoted: String { contains("*") ? "\"\(self)\"" : self }
 }

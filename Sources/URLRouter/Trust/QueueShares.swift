@@ -1,6 +1,6 @@
 internal import DBus
 
-/// The room that each caller's deliveries take up in the queue. One caller gets at most half of what is left.
+/// How much room each caller's deliveries take up in the queue. One caller gets at most half of what is left.
 struct QueueShares {
     private var deliveries: Shares<String>
     private var bytes: Shares<String>
@@ -22,7 +22,7 @@ struct QueueShares {
         bytes.remove(size, from: caller)
     }
 
-    /// Returns why there is no room for another delivery of a caller, in words; nil if there is room.
+    /// Returns in words why there is no room for another delivery from a caller; nil if there is room.
     func refusal(of caller: String, bytes size: Int) -> String? {
         let refusals = [deliveries.refusal(of: caller, 1), bytes.refusal(of: caller, size)].compactMap(\.self)
         if refusals.isEmpty { return nil }

@@ -1,13 +1,13 @@
 package import DBus
 package import OpenURLBus
 
-/// Extent to which callers of one class may use a method.
+/// The extent to which callers in one class may use a method.
 package enum Right: String, Sendable, Hashable {
     /// Without a restriction.
     case yes
     /// For the caller itself: its handler, its requests, its URLs in the queue, its background tasks.
     case own
-    /// For the schemes that the manifest of the caller's handler declares (`LSApplicationQueriesSchemes`).
+    /// For the schemes that the calling handler's manifest declares (`LSApplicationQueriesSchemes`).
     case declared
     /// For the handlers that the caller can reach (`OUReach`, `OUAllowedSources`, the user's policy).
     case reachable
@@ -15,17 +15,18 @@ package enum Right: String, Sendable, Hashable {
     case no
 }
 
-/// Rights of each class of callers, by method. If a method has no entry, it may not be called.
+/// The rights of each class of callers to one method. If a method has no entry, it may not be called.
 ///
-/// This table is their only place: the check before each method uses it, and `Documentation/Rights.md` is made from it.
+/// They are recorded only in this table: the check before each method uses it, and `Documentation/Rights.md` is made
+/// from it.
 package struct Rights: Sendable, Hashable {
     package let user: Right
     package let handler: Right
-    /// Right of sandboxed and remote callers.
+    /// The right of sandboxed and remote callers.
     package let confined: Right
     package let unknown: Right
 
-    /// Returns the right of a class.
+    /// Returns a class's right.
     package subscript(callerClass: CallerClass) -> Right {
         switch callerClass {
         case .user: user
@@ -93,11 +94,11 @@ package struct Rights: Sendable, Hashable {
             LifecycleInterface.beginBackgroundTask.name: working,
             LifecycleInterface.endBackgroundTask.name: working,
             LifecycleInterface.backgroundTimeRemaining.name: working,
-            // Either the connection has the request in hand or not. With a look-up, the answer could overtake the
-            // report.
+            // Either the connection has the request in hand, or it does not. If the caller were looked up, the answer
+            // could overtake the report.
             LifecycleInterface.reportProgress.name: connected,
         ],
-        // The bus vouches for the connection that a handle belongs to, no matter which program has it. So a caller can
+        // The bus vouches for the connection to which a handle belongs, no matter which program has it. So a caller can
         // cancel even while it waits for its own look-up.
         RequestInterface.name: [
             RequestInterface.cancel.name: connected
