@@ -195,23 +195,6 @@ import Testing
         #expect(message.contains("; it wrote: SyntaxError: invalid syntax \(place); 'openurl output"), "\(message)")
     }
 
-    @Test func manifestThatIsGoneTooIsNotCorrected() async throws {
-        let router = try await RouterProcess()
-        defer { router.stop() }
-        let id = "com.example.moved"
-        let project = router.bus.directory.appending(path: "project")
-        let program = project.appending(path: "program").path
-        try RouterProcess.write(id, [], in: project, extra: ["CFBundleExecutable": program])
-        try FileManager.default.copyItem(atPath: "/bin/true", toPath: program)
-        let manifest = project.appending(path: "XDG_DATA_HOME/openurl/handlers/\(id).plist").path
-        #expect(try await router.openurl("register", manifest).status == 0)
-        try FileManager.default.moveItem(at: project, to: router.bus.directory.appending(path: "moved"))
-        let run = try await router.openurl("open", "--handler", id, "moved:x")
-        let end = "is gone too; register it where it is now, or run 'openurl unregister \(id)'\n"
-        #expect(run.status == 4 && run.errors.hasSuffix(end), "\(run)")
-        #expect(try await router.openurl("unregister", id).status == 0)
-    }
-
     /// The file with the output of the handler.
     private func outputFile(_ router: RouterProcess) -> String {
         router.bus.directory.appending(path: "XDG_STATE_HOME/openurl/output/\(Self.id).log").path

@@ -3,20 +3,21 @@ internal import Glibc
 
 /// A connection for a program that makes a call and exits. Everything happens on the calling thread.
 ///
-/// It starts neither the event loop nor Swift's concurrency runtime, which take most of the time of a short program. It
-/// cannot export objects.
+/// It starts neither the event loop nor Swift's concurrency runtime, which account for most of a short program's run
+/// time. It cannot export objects.
 public final class BlockingConnection {
     /// The socket; nil once another object has taken it over.
     private var socket: CInt?
     private var passesDescriptors: Bool
     private var input: InputBuffer
-    /// Whether the bus still has to accept this program, which it does before the first message; nil once it has.
+    /// The authentication, as long as the bus still has to accept this program, which it does before the first message;
+    /// nil once it has.
     private var authentication: AuthenticationRequest?
     private var output = OutputBuffer()
     /// Whether the connection is open, as far as the messages handled so far show.
     public private(set) var isOpen = true
     private let isOnBus: Bool
-    /// The largest call.
+    /// The maximum size of a call.
     private var callBytes = ConnectionLimits().callSize
     /// This connection's name, given by the bus or by the other end of a connection without a bus; nil if there is
     /// none.
@@ -24,12 +25,12 @@ public final class BlockingConnection {
     private var serials = Serials()
     private var calls: [UnfinishedCall] = []
     private var calledNames = CalledNames()
-    /// Names whose owner the bus was asked for, by the serial of the question.
+    /// The names whose owners the bus was asked for, by the question's serial.
     private var questions: [UInt32: BusName] = [:]
     /// Handlers of ``receive(_:from:_:)``, one for each signal, by the signal's name.
     private var signalHandlers: [MemberName: (Message) -> Void] = [:]
 
-    /// Connects to a bus and blocks the thread meanwhile.
+    /// Connects to a bus. The thread is blocked until then.
     ///
     /// - Parameters:
     ///   - address: The bus.
@@ -88,7 +89,7 @@ public final class BlockingConnection {
         }
     }
 
-    /// Connects to a program of this user that listens without a bus and gives this program a name.
+    /// Connects to one of this user's programs that listens without a bus and gives this program a name.
     ///
     /// The authentication and the first call go out together, so the thread waits for the other program only once.
     ///
@@ -96,7 +97,7 @@ public final class BlockingConnection {
     ///   - path: The path of the socket.
     ///   - hello: The method that returns the name.
     ///   - object: The object that has the method.
-    ///   - limits: The limits, of which only ``ConnectionLimits/messageBytes`` and ``ConnectionLimits/callBytes`` are
+    ///   - limits: The limits. Of these, only ``ConnectionLimits/messageBytes`` and ``ConnectionLimits/callBytes`` are
     ///     used.
     ///   - timeout: The time limit for the other program to make room for the connection, and again for it to answer
     ///     the first call.
@@ -156,7 +157,7 @@ public final class BlockingConnection {
         }
     }
 
-    /// Gives the socket to another owner.
+    /// Hands the socket over to another owner.
     consuming func handOver() throws(ConnectionError) -> EstablishedConnection? {
         guard output.isEmpty else { throw ConnectionError(reason: "the other end does not read") }
         guard let socket = socket.take() else { return nil }
@@ -182,7 +183,7 @@ public final class BlockingConnection {
     ///     - noticeDelay: The time to wait for an answer before calling `notice`.
     ///   - notice: Called at most once, to let the user know that the call is taking a while. It may use this
     ///     connection.
-    /// - Returns: The results of the method.
+    /// - Returns: The method's results.
     @discardableResult
     public func call<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
@@ -203,7 +204,7 @@ public final class BlockingConnection {
     }
 
     /// Sends a call without waiting for its answer. Take the answer with
-    /// ``answer(to:timeout:noticeAfter:notice:watching:)``; until then the connection keeps it.
+    /// ``answer(to:timeout:noticeAfter:notice:watching:)``; until then, the connection keeps the answer.
     public func begin<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         on object: RemoteObject,
@@ -257,10 +258,10 @@ public final class BlockingConnection {
 
     /// Blocks the thread until the answer to a call arrives, and takes it. An answer can be taken once.
     ///
-    /// The parameters are those of ``call(_:on:_:timeout:noticeAfter:notice:)``, and:
+    /// The parameters are the same as for ``call(_:on:_:timeout:noticeAfter:notice:)``, and one more:
     ///
     /// - Parameter watches: Descriptors, each with a closure that is called whenever the descriptor is readable. The
-    ///   closure reads from the descriptor, and may send with this connection.
+    ///   closure reads from the descriptor, and may send over this connection.
     public func answer<Output: MessageBody>(
         to call: BegunCall<Output>,
         timeout: Duration? = .seconds(25),
@@ -292,11 +293,11 @@ public final class BlockingConnection {
     /// - Parameters:
     ///   - name: The name that the signals come from.
     ///   - timeout: The time limit.
-    ///   - watches: As for ``answer(to:timeout:noticeAfter:notice:watching:)``. The closure is asked again before each
-    ///     wait.
-    ///   - isDone: The condition. The watches' closures and the handler of the signal may make it true.
+    ///   - watches: As for ``answer(to:timeout:noticeAfter:notice:watching:)``. This closure is called again before
+    ///     each wait.
+    ///   - isDone: The condition. The watches' closures and the signal's handler may make it true.
     /// - Returns: Whether the condition holds; false at the time limit.
-    /// - Throws: The error `NoReply` if the owner of the name has exited, and ``CallError/disconnected``.
+    /// - Throws: The error `NoReply` if the name's owner has exited, and ``CallError/disconnected``.
     public func wait(
         forSignalsOf name: BusName,
         timeout: Duration,
@@ -333,7 +334,7 @@ public final class BlockingConnection {
 
     /// Sends a call.
     ///
-    /// - Returns: The serial of the call.
+    /// - Returns: The call's serial.
     private func sendCall<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         on object: RemoteObject,
@@ -447,7 +448,7 @@ public final class BlockingConnection {
         }
     }
 
-    /// Takes the answer to the authentication.
+    /// Takes the other end's answer to the authentication.
     ///
     /// - Returns: Whether messages follow.
     private func authenticate() throws(MalformedMessage) -> Bool {
@@ -530,8 +531,8 @@ public final class BlockingConnection {
 
 /// A call whose answer has not been taken yet.
 ///
-/// There are never many at once, so an array holds them: a dictionary would search the conformances of the whole
-/// program for that of its key type.
+/// There are never many at once, so an array holds them: a dictionary would search the whole program's conformances for
+/// that of its key type.
 private struct UnfinishedCall {
     let serial: UInt32
     let destination: BusName?

@@ -2,12 +2,12 @@ extension BusAddress {
     /// The session bus of a user on another machine, as `systemctl --host` reaches it.
     ///
     /// ssh starts `systemd-stdio-bridge` there, which passes the messages on. The other machine needs nothing else,
-    /// because keys, host names and permissions are those of ssh. File descriptors cannot be passed.
+    /// because ssh provides the keys, host names and permissions. File descriptors cannot be passed.
     ///
     /// - Parameters:
-    ///   - host: The machine as ssh takes it: `HOST` or `USER@HOST`.
+    ///   - host: The machine in the form that ssh accepts: `HOST` or `USER@HOST`.
     ///   - asks: Whether ssh may ask the user at the terminal, for a password or about an unknown host.
-    /// - Returns: Nil if the name is empty, or begins with `-` and would be an option of ssh.
+    /// - Returns: Nil if the name is empty, or begins with `-` and would be taken for one of ssh's options.
     public static func host(_ host: String, asks: Bool = false) -> BusAddress? {
         guard !host.isEmpty, !host.hasPrefix("-"), !host.utf8.contains(0) else { return nil }
         let arguments = ["-xT"] + (asks ? [] : ["-oBatchMode=yes"]) + ["--", host, "sh -c '\(bridge)'"]
@@ -17,7 +17,7 @@ extension BusAddress {
 
     /// The command to run on the other machine. It exits with status 127 if there is no bridge.
     ///
-    /// It names the bus itself, because in systemd 252 the bridge takes `--user` to mean the system bus.
+    /// It gives the bus's address itself, because the bridge in systemd 252 takes `--user` to mean the system bus.
     private static let bridge = """
         command -v systemd-stdio-bridge >/dev/null || exit 127; \
         bus=unix:path=${XDG_RUNTIME_DIR:-/run/user/$(id -u)}/bus; \

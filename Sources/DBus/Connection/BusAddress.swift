@@ -52,8 +52,9 @@ extension BusAddress {
         return String(cString: value)
     }
 
-    /// Returns the address of the bus that systemd runs for this user, if the environment leads to another one; nil if
-    /// it leads to this one, or if this one does not exist. A shell that `su` or `cron` started does not know it.
+    /// Returns the address of the bus that systemd runs for this user, if the environment leads to another bus; nil if
+    /// it leads to this bus, or if this bus does not exist. A shell that was started by `su` or `cron` does not know
+    /// this address.
     ///
     /// - Parameter environment: returns the value of a variable.
     package static func missed(by environment: (String) -> String?) -> String? {
@@ -79,8 +80,8 @@ extension BusAddress {
 /// Connects to an address in D-Bus's notation, which may also start a program.
 ///
 /// The connection belongs to the caller, who has to close it and then release it; libdbus calls this a private
-/// connection. `dbus_bus_get` is out of the question, because its connections make libdbus end the process when the bus
-/// goes away. The call blocks the thread while the other end has no room for another connection.
+/// connection. `dbus_bus_get` is out of the question: if the bus goes away, libdbus ends a process that has such a
+/// connection. The call blocks the thread while the other end has no room for another connection.
 func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
     // A new program inherits the thread's blocked signals.
     var (interrupt, before) = (sigset_t(), sigset_t())
@@ -93,7 +94,7 @@ func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
             address.utf8.contains(0) ? nil : dbus_connection_open_private(address, &error)
         }
     } catch {
-        // libdbus's message is about X11, which has nothing to do with most sessions.
+        // libdbus's message is about X11, which is irrelevant to most sessions.
         guard address == BusAddress.launching, getenv("DISPLAY") == nil else { throw error }
         throw ConnectionError(reason: "neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR leads to one")
     }
@@ -102,7 +103,7 @@ func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
 /// A socket whose other end has accepted this program.
 struct AuthenticatedSocket {
     let socket: CInt
-    /// Whether the other end takes descriptors.
+    /// Whether the other end accepts descriptors.
     let passesDescriptors: Bool
 }
 
@@ -133,7 +134,7 @@ func authenticated(
 
 /// Connects to a socket, and stops waiting if the other end has no room for the connection in time.
 ///
-/// - Returns: The socket, which does not block from now on.
+/// - Returns: The socket, which no longer blocks.
 func connectedSocket(_ path: String, within time: Duration) throws(ConnectionError) -> CInt {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)

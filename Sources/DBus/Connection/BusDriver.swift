@@ -1,7 +1,7 @@
 /// The bus itself, as `org.freedesktop.DBus` ("Message Bus Messages" in the D-Bus specification), with only the members
 /// used here.
 package enum BusDriver {
-    /// The bus, as callers name it.
+    /// The bus, as the destination of a call.
     package static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
     /// The name of the interface.
     package static let interface: InterfaceName = "org.freedesktop.DBus"
@@ -13,7 +13,7 @@ package enum BusDriver {
     package static let getNameOwner = Method<String, String>(interface, "GetNameOwner")
     /// Returns all names that have an owner, including unique names.
     package static let listNames = Method<Empty, [String]>(interface, "ListNames")
-    /// Returns the names that the bus can start a program for.
+    /// Returns the names for which the bus can start a program.
     package static let listActivatableNames = Method<Empty, [String]>(interface, "ListActivatableNames")
     /// Makes the bus read its configuration and its service files again.
     package static let reloadConfig = Method<Empty, Empty>(interface, "ReloadConfig")
@@ -27,7 +27,7 @@ package enum BusDriver {
         "UpdateActivationEnvironment"
     )
     static let getCredentials = Method<String, [String: Value]>(interface, "GetConnectionCredentials")
-    /// A method that the D-Bus project's bus has if it was built with statistics, as distributions do.
+    /// A method that the D-Bus project's bus has if it was built with statistics, as it is in distributions.
     static let getStatistics = Method<String, [String: Value]>("org.freedesktop.DBus.Debug.Stats", "GetConnectionStats")
     static let addMatch = Method<String, Empty>(interface, "AddMatch")
     static let removeMatch = Method<String, Empty>(interface, "RemoveMatch")
@@ -52,7 +52,7 @@ package enum BusDriver {
         }
     }
 
-    /// A rule for the beginning and the end of any connection, and also for every other change of a name's owner.
+    /// A rule that matches the beginning and the end of any connection, and also every other change of a name's owner.
     static let connectionRule = MatchRule(sender: .bus).text(nameOwnerChanged.interface, nameOwnerChanged.name)
 
     static func ownerRule(_ name: BusName) -> String {

@@ -3,7 +3,7 @@ internal import HeapModule
 
 /// The calls that have arrived but not started, in the order in which they will start.
 ///
-/// Accounts take turns with one call each, so an account with many calls does not delay another one. Within an account,
+/// Accounts take turns with one call each, so an account with many calls does not delay the others. Within an account,
 /// calls start in the order of their arrival. An account on hold gets no turns.
 struct CallTurns {
     /// Numbers of the calls, which increase in the order of arrival.
@@ -13,14 +13,14 @@ struct CallTurns {
     private var holds: [CallAccounts.Account: Hold] = [:]
     private var paces: [CallAccounts.Account: Pace] = [:]
 
-    /// Number of calls that can start, which excludes those of accounts on hold.
+    /// Number of calls that can start, not counting those from accounts on hold.
     private(set) var count = 0
 
     /// Why an account's calls are waiting.
     struct Hold: OptionSet {
         let rawValue: UInt8
 
-        /// Its programs do not read their answers.
+        /// The account's programs do not read their answers.
         static let unread = Hold(rawValue: 1)
         /// It has started all its calls for this period.
         static let pace = Hold(rawValue: 2)
@@ -49,7 +49,7 @@ struct CallTurns {
         return nil
     }
 
-    /// Moves all calls of an account to another one.
+    /// Moves all of an account's calls to another account.
     mutating func move(from old: CallAccounts.Account, to new: CallAccounts.Account) {
         guard let moved = calls.removeValue(forKey: old) else { return }
         if holds.removeValue(forKey: old) == nil { count -= moved.count }
@@ -58,7 +58,7 @@ struct CallTurns {
 
     func isHeld(_ account: CallAccounts.Account, for reason: Hold) -> Bool { holds[account]?.contains(reason) == true }
 
-    /// Makes the calls of an account wait for ``release(_:from:)``.
+    /// Makes an account's calls wait for ``release(_:from:)``.
     mutating func hold(_ account: CallAccounts.Account, for reason: Hold) {
         guard holds[account] == nil else {
             holds[account]?.insert(reason)
@@ -86,11 +86,12 @@ struct CallTurns {
         var calls = 0
     }
 
-    /// Above this number of paces, those whose period has ended are forgotten, unless their account is still on hold.
+    /// If there are more paces than this, those whose period has ended are forgotten, unless their account is still on
+    /// hold.
     private static let keptPaces = 64
 
-    /// Counts the start of a call towards the pace of its account. If this was the account's last call of the period,
-    /// it is put on hold.
+    /// Counts the start of a call towards its account's pace. If this was the account's last call in the period, the
+    /// account is put on hold.
     ///
     /// - Returns: The end of the period if the account is on hold until then.
     mutating func countStart(
@@ -116,7 +117,7 @@ struct CallTurns {
 
     /// Ends the hold on all accounts whose period has ended.
     ///
-    /// - Returns: The end of the next period that an account is on hold for; nil if there is none.
+    /// - Returns: The end of the next period for which an account is on hold; nil if there is none.
     mutating func endPaces(now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
         var next: ContinuousClock.Instant?
         for (account, pace) in paces where isHeld(account, for: .pace) {

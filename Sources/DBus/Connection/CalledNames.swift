@@ -17,7 +17,7 @@ struct CalledNames {
 
     /// Number of names to remember. Above this, a name without unanswered calls is forgotten.
     private static let limit = 16
-    /// Number of earlier owners that may still answer. A name changes its owner once during a call, if at all.
+    /// Number of earlier owners that may still answer. A name changes owners once during a call, if at all.
     private static let formerOwnersLimit = 4
 
     var count: Int { entries.count }
@@ -47,7 +47,7 @@ struct CalledNames {
         entries[name] = entry
     }
 
-    /// Records the owner of a name, if it is one of those that are called.
+    /// Records a name's owner, if the name is one of those that are called.
     mutating func setOwner(of name: BusName, _ owner: BusName?) {
         guard let former = entries[name]?.owner, former != owner else {
             entries[name]?.owner = owner
@@ -80,6 +80,6 @@ struct CalledNames {
 }
 
 extension BusName {
-    /// Whether connections take this name and give it back, so that its owner changes.
+    /// Whether connections take and release this name, so that its owner changes.
     var changesOwner: Bool { !isUnique && self != .bus }
 }

@@ -29,14 +29,14 @@ public enum NameRequest: Sendable, Hashable {
 /// A closure that is called on the event loop when a name gets, changes or loses its owner.
 public typealias NameOwnerHandler = @Sendable (_ old: BusName?, _ new: BusName?) -> Void
 
-/// The identity of one watch of a bus name.
+/// The identity of a watch on a bus name.
 public struct NameWatchID: Sendable, Hashable {
     /// The watched name.
     public let name: BusName
     let number: UInt64
 }
 
-/// The watches of bus names, each name's in the order in which they were added.
+/// The watches on bus names, each name's in the order in which they were added.
 struct NameWatches {
     private var handlers: [BusName: [(id: NameWatchID, handler: NameOwnerHandler)]] = [:]
     private var lastNumber: UInt64 = 0
@@ -79,7 +79,7 @@ extension Connection {
         return answer == 1 || answer == 4 ? .owned : .taken
     }
 
-    /// Gives a well-known name back, if this connection owns it.
+    /// Releases a well-known name, if this connection owns it.
     public func releaseName(_ name: BusName) async throws(CallError) {
         try await call(BusDriver.releaseName, on: BusDriver.object, name.rawValue)
     }
@@ -98,7 +98,7 @@ extension Connection {
         try await call(BusDriver.listNames, on: BusDriver.object, Empty()).compactMap { BusName($0) }
     }
 
-    /// Returns the names that the bus can start a service for, going by the service files that it has read.
+    /// Returns the names for which the bus can start a service, according to the service files that it has read.
     public func activatableNames() async throws(CallError) -> [BusName] {
         try await call(BusDriver.listActivatableNames, on: BusDriver.object, Empty()).compactMap { BusName($0) }
     }
@@ -119,7 +119,7 @@ extension Connection {
     /// - Parameters:
     ///   - name: The name.
     ///   - timeout: The time limit. You usually want a short one, because the bus itself waits for minutes.
-    /// - Throws: ``CallError``, which is a ``CallError/remote(_:)`` of the bus if no service file has the name, or if
+    /// - Throws: ``CallError``, which is a ``CallError/remote(_:)`` from the bus if no service file has the name, or if
     ///   the service exited before it owned the name.
     public func startService(_ name: BusName, timeout: Duration) async throws(CallError) {
         try await call(BusDriver.startService, on: BusDriver.object, Arguments(name.rawValue, 0), timeout: timeout)
@@ -138,13 +138,13 @@ extension Connection {
         return Credentials(pid: number("ProcessID"), uid: number("UnixUserID"), processDescriptor: process)
     }
 
-    /// Calls `handler` on the event loop each time the owner of a name changes, until ``unwatchName(_:)``.
+    /// Calls `handler` on the event loop each time a name's owner changes, until ``unwatchName(_:)``.
     ///
-    /// Without a bus, the only name that changes is that of the other end (``peerName``), which loses its owner when
+    /// Without a bus, the only name whose owner changes is the other end's (``peerName``), which loses its owner when
     /// the connection ends.
     ///
-    /// Changes and messages arrive in the order in which the bus sent them, so an owner's answers come before the news
-    /// that it has exited. Watch a name before you ask for its owner; otherwise you may miss a change.
+    /// Changes and messages arrive in the order in which the bus sent them, so an owner's answers arrive before the
+    /// news that it has exited. Watch a name before you ask for its owner; otherwise you may miss a change.
     public func watchName(_ name: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
     {
         let id = nameWatches.add(name, handler)
@@ -168,7 +168,7 @@ extension Connection {
         calledNames.setOwner(of: name, new)
         if name.isUnique {
             if new == nil { incomingCalls.leave(name) }
-            // If this connection has not followed the others from the beginning, it does not know the newest one.
+            // A connection that has not followed the others from the beginning does not know the newest one.
             if let newest = newestConnection, let number = ConnectionNumber(name) {
                 newestConnection = max(newest, number)
             }

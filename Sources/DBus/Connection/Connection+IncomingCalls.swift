@@ -4,8 +4,8 @@ extension Connection {
     /// Exports an object with these interfaces. Other programs can call the object at once.
     ///
     /// The interfaces `Introspectable`, `Properties` and `Peer` are added automatically. You can add more interfaces to
-    /// the same path later; one replaces an earlier one of the same name. The connection drops all of them when it
-    /// ends, so their methods may hold the connection.
+    /// the same path later; an interface replaces an earlier one with the same name. The connection drops all of them
+    /// when it ends, so their methods may hold the connection.
     public func export(_ interfaces: [ExportedInterface], at path: ObjectPath) {
         guard state == .open else { return }
         objects.add(interfaces, at: path)
@@ -21,35 +21,34 @@ extension Connection {
         objects = ObjectTree()
     }
 
-    /// Exports one object for all paths below a path. Its methods learn the path from ``IncomingCall/path``.
+    /// Exports one object for all paths below a path. Its methods get the path from ``IncomingCall/path``.
     ///
-    /// Introspecting the path lists no names below it, so a caller cannot find out which of them mean something. If you
-    /// export another subtree at the same path, it replaces this one.
+    /// Introspecting the path lists no names below it, so a caller cannot find out which of them lead to anything. If
+    /// you export another subtree at the same path, it replaces this one.
     public func exportSubtree(_ interfaces: [ExportedInterface], below path: ObjectPath) {
         guard state == .open else { return }
         objects.addSubtree(interfaces, below: path)
     }
 
-    /// Counts the calls of a sender, including its earlier ones, towards an account from now on.
+    /// From now on, counts a sender's calls, including earlier ones, towards an account.
     ///
-    /// Until then, each sender has its own account. One account gets at most half of what is left of each of the
-    /// ``ConnectionLimits``. A sender is ignored if it has not called an object of this connection, or has left the
-    /// bus.
+    /// Until then, each sender has its own account. For each of the ``ConnectionLimits``, one account gets at most half
+    /// of what is left. A sender is ignored if it has not called one of this connection's objects, or has left the bus.
     ///
     /// - Parameters:
     ///   - account: The account, for example the program that the sender belongs to.
-    ///   - isPaced: Whether the calls of the account start at a limited pace, 1,000 per second on this connection. Further calls
-    ///     wait.
-    ///   - sender: The unique name of the sender.
+    ///   - isPaced: Whether the account's calls start at a limited pace, 1,000 per second on this connection. Further
+    ///     calls wait.
+    ///   - sender: The sender's unique name.
     public func setAccount(_ account: String, isPaced: Bool = false, of sender: BusName) {
         incomingCalls.setAccount(account, isPaced: isPaced, of: sender)
     }
 
     /// Makes the bus report when any connection begins or ends, with one rule for all of them.
     ///
-    /// When a sender leaves the bus, its calls then give back what they use, and ``newestConnection`` is known. The
-    /// cost is that each connection of any program wakes this one twice, so only a service with many callers should
-    /// follow them. Does nothing without a bus.
+    /// From then on, when a sender leaves the bus, its calls release what they use; ``newestConnection`` is also known.
+    /// The cost is that each connection that any program opens wakes this one twice, so only a service with many
+    /// callers should follow them. Does nothing without a bus.
     ///
     /// - Parameter ownerChanged: Called on the event loop each time a well-known name gets, changes or loses its owner.
     public func followConnections(
@@ -69,8 +68,8 @@ extension Connection {
         await wait(for: .answered)
     }
 
-    /// Returns the sender of a message. A bus sets it, so it is genuine. Without a bus it could be forged, so the other
-    /// end has the name that this program has given it, or none.
+    /// Returns the sender of a message. A bus sets the sender, so it is genuine. Without a bus, it could be forged, so
+    /// the other end has the name that this program has given it, or none.
     func sender(of message: Message) -> BusName? {
         guard uniqueName != nil else { return peerName }
         return message.sender
@@ -130,8 +129,8 @@ extension Connection {
         if !mayWait, uniqueName == nil { disconnect(.unread) }
     }
 
-    /// Number of waiting bytes above which no call starts. The answers to later calls, possibly from other programs,
-    /// would queue up behind these bytes.
+    /// Number of waiting bytes above which no call starts, because the answers to later calls, possibly from other
+    /// programs, would queue up behind these bytes.
     private static let startingBytes = 64 << 10
 
     /// Number of calls without a task that start in one turn of the loop. Their answers share a system call.
@@ -169,7 +168,7 @@ extension Connection {
         }
     }
 
-    /// Answers a call of ``PeerInterface``.
+    /// Answers a call to ``PeerInterface``.
     private func answer(_ address: ReplyAddress, _ call: PeerInterface.Call) {
         do {
             let answer = try call.answer(at: address, limit: limits.messageBytes)

@@ -1,6 +1,6 @@
 internal import Reactor
 
-/// A call of this connection that waits for its answer.
+/// One of this connection's calls, which is waiting for its answer.
 struct PendingCall {
     let destination: BusName?
     let timer: TimerID?
@@ -8,7 +8,7 @@ struct PendingCall {
     var unsent: WrittenMessage?
     /// The call's serial; nil while it waits in the queue.
     var serial: UInt32?
-    /// Takes the answer, or the error. Whichever code removes the entry calls it, exactly once.
+    /// Takes the answer or the error. The code that removes the entry calls this closure, exactly once.
     let complete: (Result<Message, CallError>) -> Void
 }
 
@@ -22,7 +22,7 @@ extension Connection {
     ///   - object: The object that has the method.
     ///   - input: The arguments.
     ///     - timeout: The time limit, 25 s as is usual for D-Bus. Nil waits until the other end answers or goes away.
-    /// - Returns: The results of the method.
+    /// - Returns: The method's results.
     /// - Throws: ``CallError``. If the task is cancelled, the call fails at once, but the other end may still act on
     ///   it.
     @discardableResult
@@ -37,8 +37,8 @@ extension Connection {
         // otherwise stay open until the answer.
         let message = UnsentMessage(try methodCall(method, on: object, input))
         let destination = object.destination
-        // A resumed task goes to the executor that it prefers first, and from there to its actor. If it preferred
-        // one other than the loop, it would pass through another thread on the way, and tasks could overtake each
+        // A resumed task goes to the executor that it prefers first, and from there to its actor. If it preferred an
+        // executor other than the loop, it would pass through another thread on the way, and tasks could overtake each
         // other.
         let prefersLoop = withUnsafeCurrentTask { $0?.unownedTaskExecutor == loop.asUnownedTaskExecutor() }
         let result: Result<Output, CallError> =
@@ -166,7 +166,7 @@ extension Connection {
         }
     }
 
-    /// Calls a method of the bus ahead of other calls, without suspending the caller.
+    /// Calls one of the bus's methods ahead of other calls, without suspending the caller.
     private func request<Output: MessageBody>(
         _ method: Method<String, Output>,
         _ input: String,
@@ -245,12 +245,12 @@ extension Connection {
         return true
     }
 
-    /// Number of calls that wait for their answer.
+    /// Number of calls that are waiting for their answers.
     var callsInFlight: Int { pendingCalls.count }
 
     // MARK: Receiving
 
-    /// Handles a message that has arrived, and ignores one of an unknown type.
+    /// Handles a message that has arrived. A message of an unknown type is ignored.
     func receive(_ message: Message) {
         switch message.kind {
         case .methodReturn, .error:

@@ -30,7 +30,7 @@ final class EstablishedConnection: @unchecked Sendable {
         self.input = input
     }
 
-    /// Hands over whatever arrived after the first exchange.
+    /// Returns whatever arrived after the first exchange.
     func takeInput() -> InputBuffer {
         var taken = InputBuffer(limit: 0, descriptors: 0)
         swap(&taken, &input)
@@ -49,8 +49,8 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - address: The bus.
-    ///   - loop: The event loop that carries the connection.
-    ///   - limits: The limits of the connection.
+    ///   - loop: The event loop on which the connection runs.
+    ///   - limits: The connection's limits.
     ///   - timeout: The time limit.
     /// - Throws: ``ConnectionError`` with libdbus's message if the bus cannot be reached, ``ConnectionError/timedOut``
     ///   if the bus does not answer, ``ConnectionError/cancelled`` if the task is cancelled before the bus answers.

@@ -1,7 +1,7 @@
 internal import DequeModule
 internal import Reactor
 
-/// The messages that wait until the other end has taken earlier ones, in order.
+/// The messages that are waiting until the other end has taken earlier ones, in order.
 struct OutgoingQueue {
     enum Entry {
         case message(WrittenMessage)
@@ -11,13 +11,13 @@ struct OutgoingQueue {
 
     private var entries: Deque<Entry> = []
     private var abandoned = 0
-    /// Bytes of all messages but calls.
+    /// Number of bytes in all messages except calls.
     private(set) var bytes = 0
 
     var count: Int { entries.count }
     var isEmpty: Bool { entries.isEmpty }
 
-    /// Number of bytes that a descriptor counts as, because a process has few of them.
+    /// How many bytes a descriptor counts as. Descriptors are limited, because a process has few of them.
     private static let descriptorBytes = 64 << 10
 
     private func cost(_ message: WrittenMessage) -> Int {
@@ -39,8 +39,8 @@ struct OutgoingQueue {
         return entry
     }
 
-    /// Records that no task waits for a queued call any longer. Once such calls fill more than half of the queue, they
-    /// are removed.
+    /// Records that no task is waiting for a queued call any longer. Once such calls fill more than half of the queue,
+    /// they are removed.
     mutating func abandonCall(_ isNeeded: (UInt64) -> Bool) {
         abandoned += 1
         guard abandoned > entries.count / 2 + 64 else { return }
@@ -63,7 +63,7 @@ extension Connection {
 
     /// Hands a message over for writing, unless it has to wait for earlier ones.
     ///
-    /// - Returns: The serial of the message; nil if it has to wait.
+    /// - Returns: The message's serial; nil if it has to wait.
     func transmit(_ message: WrittenMessage) throws(CallError) -> UInt32? {
         guard state == .open else { throw .disconnected }
         if !message.descriptors.isEmpty {
@@ -93,13 +93,13 @@ extension Connection {
     /// Number of descriptors on their way to the socket above which messages with descriptors have to wait.
     private static let descriptorsOnTheWay = 64
 
-    /// Sends the answer to a call of another program, unless too many bytes wait for the bus.
+    /// Sends the answer to another program's call, unless too many bytes are waiting for the bus.
     ///
-    /// A caller must not be able to end the connection of a service. So an answer that is too large is replaced by an
-    /// error, and if there is no room for the error, it is left out. The room that stays free is for signals. Without a
-    /// bus, the other end is the only caller, and ``send(_:)`` ends the connection.
+    /// A caller must not be able to end a service's connection. So an answer that is too large is replaced by an error,
+    /// and if there is no room for the error, it is left out. The room that stays free is for signals. Without a bus,
+    /// the other end is the only caller, and ``send(_:)`` ends the connection.
     ///
-    /// - Returns: False if the answer is too large for the room.
+    /// - Returns: False if there is no room for the answer.
     func sendAnswer(_ message: WrittenMessage, to caller: ReplyAddress, isError: Bool) throws(CallError) -> Bool {
         let free = limits.unreadBytes - waitingBytes - message.size
         if uniqueName != nil, free < (isError ? 1 : 2) * limits.queuedBytes { return false }
@@ -108,10 +108,10 @@ extension Connection {
         return true
     }
 
-    /// Number of bytes that wait for the other end.
+    /// Number of bytes that are waiting for the other end.
     var waitingBytes: Int { output.bytes + queue.bytes }
 
-    /// Whether few enough bytes wait for the other end.
+    /// Whether few enough bytes are waiting for the other end.
     private var isReading: Bool { waitingBytes <= limits.unreadBytes }
 
     /// Whether a message would be sent without waiting for earlier ones.
@@ -149,7 +149,7 @@ extension Connection {
 
     // MARK: Writing
 
-    /// Arranges for writing when the loop has no jobs left, so that the messages of many jobs need one system call.
+    /// Schedules writing for when the loop has no jobs left, so that the messages of many jobs need only one system call.
     private func scheduleWriting() {
         guard !writingIsScheduled else { return }
         writingIsScheduled = true
@@ -196,13 +196,13 @@ extension Connection {
     /// It returns when at most ``ConnectionLimits/queuedBytes`` are waiting, when the connection has ended, or when the
     /// task is cancelled.
     ///
-    /// You do not need this for method calls, because waiting for the answer slows the caller down. But if you emit
+    /// You do not need this for method calls, because waiting for the answers slows the caller down. But if you emit
     /// signals or send calls without answers, you may be faster than the other end. Call this method regularly then,
     /// because a connection ends once more than ``ConnectionLimits/unreadBytes`` are waiting.
     public func waitForRoom() async {
         await wait(for: .room)
     }
 
-    /// Number of messages that wait until the other end has taken earlier ones.
+    /// Number of messages that are waiting until the other end has taken earlier ones.
     var queuedMessages: Int { queue.count }
 }

@@ -4,14 +4,14 @@ internal import Reactor
 
 /// The exchange of bytes with the other end.
 ///
-/// libdbus opens and authenticates a connection to an address in D-Bus's notation, and then has no part in it. If the
-/// socket's path is known, libdbus is not needed at all. This module reads messages from the socket, takes each to
+/// libdbus opens and authenticates a connection to an address in D-Bus's notation, and is not involved after that. If
+/// the socket's path is known, libdbus is not needed at all. This module reads messages from the socket, passes each to
 /// ``Connection/receive(_:)``, and writes messages to the socket.
 extension Connection {
     /// Begins to read. From now on the event loop keeps the connection alive, until ``detach()``.
     func attach() {
         inputWatch = loop.watch(socket, for: .readable) { [self] _ in assumeIsolated { $0.read() } }
-        // Messages may already have been read after the answer of the first exchange.
+        // Messages may already have been read after the answer in the first exchange.
         scheduleDispatch()
     }
 
@@ -51,11 +51,11 @@ extension Connection {
 
     /// Reads and handles messages.
     ///
-    /// While calls are waiting for their turn, it keeps reading: behind the calls of a program that floods the
-    /// connection, there may be a call of another program, or an answer that a call awaits.
+    /// While calls are waiting for their turn, this keeps reading: behind the calls from a program that floods the
+    /// connection, there may be a call from another program, or an answer that a call is waiting for.
     private func read() {
         for _ in 0..<Self.readsPerTurn {
-            // Handle messages that are left first, which bounds the memory for them.
+            // First handle messages that are left, which limits the memory that they take.
             guard !messagesAreLeft, readOnce(), handleMessages(), incomingCalls.waiting > 1 else { break }
         }
         endTurn()
@@ -91,7 +91,7 @@ extension Connection {
         startCall()
     }
 
-    /// Handles the messages that have been read, and then the end of the connection if the other end has closed.
+    /// Handles the messages that have been read, and then the end of the connection if the other end has been closed.
     ///
     /// - Returns: Whether none is left.
     private func handleMessages() -> Bool {

@@ -2,11 +2,11 @@ internal import Reactor
 
 /// The messages that callers have not read yet.
 ///
-/// Until its receiver reads a message, dbus-daemon keeps it and counts it against the sender. Above a limit, it stops
-/// reading from the sender, so a caller that never reads could cut a service off from the bus.
+/// Until a message's receiver reads it, dbus-daemon keeps the message and counts it against the sender. Above a limit,
+/// it stops reading from the sender, so a caller that never reads could cut a service off from the bus.
 extension Connection {
-    /// Time to wait before asking the bus again about a caller that has left a lot unread. The bus has no signal for
-    /// this.
+    /// How long to wait before asking the bus again about a caller that has left a lot unread. The bus has no signal
+    /// for this.
     private static let timeToRead = Duration.seconds(1)
 
     /// Counts a message to a caller.
@@ -17,10 +17,10 @@ extension Connection {
         followUnread(of: receiver)
     }
 
-    /// Asks the bus how much a caller has not read, again and again until it is only a little.
+    /// Asks the bus again and again how much a caller has not read, until it is only a little.
     ///
-    /// If the caller has been sent more meanwhile, this asks again without a pause. Otherwise a caller that reads
-    /// nothing would get as much as this program can write within the pause.
+    /// If the caller has been sent more in the meantime, this asks again without a pause. Otherwise, a caller that
+    /// reads nothing would be sent as much as this program can write during the pause.
     private func followUnread(of receiver: BusName) {
         Task(executorPreference: loop) { await self.askUnread(of: receiver) }
     }
@@ -35,8 +35,8 @@ extension Connection {
         }
     }
 
-    /// Returns how many bytes wait in the bus for a connection: 0 if this bus never reports it, nil if it did not
-    /// report it this time.
+    /// Returns how many bytes in the bus are waiting for a connection: 0 if this bus never reports that, nil if it did
+    /// not report it this time.
     private func unread(of receiver: BusName) async -> Int? {
         do throws(CallError) {
             let statistics = try await call(BusDriver.getStatistics, on: BusDriver.object, receiver.rawValue)

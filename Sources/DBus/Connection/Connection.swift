@@ -2,23 +2,23 @@ internal import CLinux
 internal import Glibc
 public import Reactor
 
-/// A connection to a message bus, which calls methods of other programs and exports objects for them to call.
+/// A connection to a message bus, which calls other programs' methods and exports objects for them to call.
 ///
-/// Everything runs on the event loop's thread, which is the actor's executor. So there are no locks, no change of
+/// Everything runs on the event loop's thread, which is the actor's executor. So there are no locks, no switch of
 /// threads between a message and its effects, and only one order of events, the order of arrival. Another actor on the
-/// same loop calls this one without changing threads.
+/// same loop calls this one without switching threads.
 ///
 /// A connection lives until ``close()`` or until the bus goes away, even if nothing refers to it any longer. After
 /// that, every call fails with ``CallError/disconnected``, and the tasks of exported methods are cancelled. It does not
 /// reconnect by itself, because its unique name, its well-known names and its subscriptions went away with the bus.
 public actor Connection {
-    /// The event loop that carries the connection.
+    /// The event loop on which the connection runs.
     public nonisolated let loop: EventLoop
     /// This connection's name on the bus; nil without a bus.
     public nonisolated let uniqueName: BusName?
     /// This program's name, given by the other end of a connection without a bus; nil if it has given none.
     package nonisolated let givenName: BusName?
-    /// The other end's name, given by this program (``namePeer(_:)``); nil on a bus, and if it has given none.
+    /// The other end's name, given by this program (``namePeer(_:)``); nil on a bus, or if it has given none.
     public internal(set) var peerName: BusName?
     /// The event loop as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -29,16 +29,16 @@ public actor Connection {
     private(set) var state = State.open
     private var end: ConnectionEnd?
     private var closeTimer: TimerID?
-    /// Progress of the other end's authentication; nil when it is over, and if libdbus has done it.
+    /// The state of the other end's authentication; nil when it is over, or if libdbus has done it.
     var authentication: PeerAuthentication?
     var authenticationTimer: TimerID?
-    /// Whether the other end takes descriptors.
+    /// Whether the other end accepts descriptors.
     var passesDescriptors: Bool
     var waiters = Waiters()
 
-    /// Bytes that have arrived and have not been handled yet.
+    /// Bytes that have arrived but have not been handled yet.
     var input: InputBuffer
-    /// Whether the other end has closed. Earlier messages may still be in the input.
+    /// Whether the other end has been closed. Earlier messages may still be in the input.
     var hasEnded = false
     /// Whether whole messages may be left in the input.
     var messagesAreLeft = true
@@ -47,7 +47,7 @@ public actor Connection {
 
     private var serials: Serials
     private var lastCall: UInt64 = 0
-    /// Calls that wait for their answers, by number.
+    /// Calls that are waiting for their answers, by number.
     var pendingCalls: [UInt64: PendingCall] = [:]
     /// Calls that have been sent, by serial.
     var sentCalls: [UInt32: UInt64] = [:]
@@ -65,9 +65,9 @@ public actor Connection {
     var paceTimer: TimerID?
     /// Whether the bus reports what its connections have not read; true until it turns out otherwise.
     var tellsUnread = true
-    /// The newest connection on the bus that this one has heard of; nil before ``followConnections(_:)``.
+    /// The newest connection on the bus that this one knows about; nil before ``followConnections(_:)``.
     public internal(set) var newestConnection: ConnectionNumber?
-    /// Called with each change of a well-known name's owner, after ``followConnections(_:)``.
+    /// Called for each change of a well-known name's owner, after ``followConnections(_:)``.
     var followedNames: (@Sendable (_ name: BusName, _ new: BusName?) -> Void)?
     /// Match rules by their bytes, because the bus compares bytes and Swift's `String` compares by canonical
     /// equivalence.
@@ -79,7 +79,7 @@ public actor Connection {
         case open
         /// ``Connection/close()`` was called, and earlier messages are still being written.
         case closing
-        /// Either the other end has closed, or everything has been written. The socket still exists.
+        /// Either the other end has been closed, or everything has been written. The socket still exists.
         case disconnected
         case released
     }
@@ -106,14 +106,14 @@ public actor Connection {
     /// Whether the connection carries messages. If not, every call fails.
     public var isOpen: Bool { state == .open }
 
-    /// How long ``close()`` gives the other end to take the messages.
+    /// How long ``close()`` waits for the other end to take the messages.
     private static let closingTime = Duration.seconds(5)
 
-    /// Ends the connection. Every call in flight fails at once, and the bus takes the names back.
+    /// Ends the connection. Every call in flight fails at once, and the bus releases the names.
     ///
-    /// It returns when earlier messages have been written, the other end has closed, or five seconds have passed. If
-    /// the task is cancelled, it returns at once, and the connection still ends. Calls that arrive from now on get no
-    /// answer from this program; a bus answers them itself when the connection is gone.
+    /// It returns when earlier messages have been written, the other end has been closed, or five seconds have passed.
+    /// If the task is cancelled, it returns at once, and the connection still ends. Calls that arrive from now on get
+    /// no answer from this program; a bus answers them itself when the connection is gone.
     public func close() async {
         if state == .open {
             end = .closed
@@ -139,7 +139,7 @@ public actor Connection {
         return state == .released ? end : nil
     }
 
-    /// Fails the calls of this connection, and cancels those of a nameless other end.
+    /// Makes this connection's calls fail, and cancels the calls from an other end without a name.
     private func endCalls() {
         let calls = pendingCalls
         pendingCalls = [:]
@@ -187,8 +187,8 @@ public actor Connection {
         waiters.resumeAll(.closed)
     }
 
-    /// Returns a serial for a message that is sent now. Taking it this late makes serials increase in the order of the
-    /// messages.
+    /// Returns a serial for a message that is sent now. Because it is chosen this late, serials increase in the order
+    /// of the messages.
     func nextSerial() -> UInt32 {
         while true {
             let serial = serials.next()

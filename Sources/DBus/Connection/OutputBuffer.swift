@@ -5,7 +5,7 @@ internal import Glibc
 /// Messages on their way to the socket, as bytes.
 ///
 /// Messages without descriptors share a piece, which one system call writes. A message with descriptors is a separate
-/// piece, because its descriptors go with the first of the bytes.
+/// piece, because its descriptors go with its first byte.
 struct OutputBuffer {
     private struct Piece {
         var bytes: [UInt8]
@@ -15,15 +15,15 @@ struct OutputBuffer {
     enum Progress {
         /// All of the first piece was written, or part of it.
         case written
-        /// The socket takes nothing for now.
+        /// The socket cannot take anything now.
         case full
-        /// The other end has closed.
+        /// The other end has been closed.
         case ended
         case failed
     }
 
     private var pieces: Deque<Piece> = []
-    /// Number of bytes of the first piece that have been written.
+    /// Number of bytes that have been written from the first piece.
     private var written = 0
     /// Number of bytes that have not been written.
     private(set) var bytes = 0

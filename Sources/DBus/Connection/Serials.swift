@@ -5,7 +5,7 @@
 struct Serials {
     private var last: UInt32 = 0
 
-    /// The greatest serial; those above belong to xdg-dbus-proxy.
+    /// The greatest serial; those above it belong to xdg-dbus-proxy.
     static let maximum = UInt32.max - 65_536
 
     init(after last: UInt32 = 0) {

@@ -1,6 +1,6 @@
 internal import Reactor
 
-/// Tasks that wait for a condition of a connection.
+/// Tasks that are waiting for a condition on a connection.
 struct Waiters {
     enum Condition {
         /// Most of the messages have been written, so another one would be sent immediately.
@@ -33,7 +33,7 @@ struct Waiters {
         waiters.removeValue(forKey: id)?.continuation.resume()
     }
 
-    /// Resumes all tasks that wait for the condition, in the order in which they began to wait.
+    /// Resumes all tasks that are waiting for the condition, in the order in which they began to wait.
     mutating func resumeAll(_ condition: Condition) {
         guard contains(condition) else { return }
         for id in waiters.filter({ $0.value.condition == condition }).keys.sorted() { resume(id) }

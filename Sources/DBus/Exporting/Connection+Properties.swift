@@ -1,13 +1,13 @@
-/// `org.freedesktop.DBus.Properties` of other programs. This module answers the same interface for exported objects.
+/// Other programs' `org.freedesktop.DBus.Properties`. This module answers the same interface for exported objects.
 public enum PropertiesInterface {
     /// The interface's name.
     public static let name = StandardInterfaces.properties
 
-    /// Returns the value of a property of any type, given the name of its interface and its own.
+    /// Returns the value of a property of any type, given its interface's name and its own.
     package static let get = Method<Arguments<String, String>, Value>(name, "Get")
 
-    /// The signal for changed properties of an interface: its name, the new values of some properties, and the names of
-    /// properties that have to be read again.
+    /// The signal that an interface's properties have changed: its name, the new values of some properties, and the
+    /// names of properties that have to be read again.
     ///
     /// To receive the changes of only one interface, use a ``MatchRule`` with its name as argument 0.
     public static let changed = Signal<Arguments<String, [String: Value], [String]>>(

@@ -1,20 +1,20 @@
-/// A call of a method that this program exports.
+/// A call to a method that this program exports.
 public struct IncomingCall: Sendable {
     /// The connection on which the call arrived. Without a bus, its ``Connection/peerCredentials`` show who is at the
     /// other end.
     public let connection: Connection
     /// The caller's unique name, which the bus guarantees; nil on a connection without a bus.
     public let sender: BusName?
-    /// The object that is called.
+    /// The called object.
     public let path: ObjectPath
     /// Size of the values in the arguments, in bytes.
     public let argumentBytes: Int
-    /// The call's number among the unanswered calls of the connection.
+    /// The call's number among the connection's unanswered calls.
     let number: UInt64
 
     /// Cancels the task that runs the method, unless it has answered. Call this on the event loop.
     ///
-    /// If the method is waiting for calls of its own, they fail with ``CallError/cancelled``. It still answers.
+    /// If the method is waiting for calls of its own, they fail with ``CallError/cancelled``. The method still answers.
     public func cancelTask() {
         connection.assumeIsolated { $0.incomingCalls.cancel(number) }
     }
@@ -112,10 +112,10 @@ public struct ExportedInterface: Sendable {
 
         /// A method whose answer may come later, and which has no task. `body` runs on the connection's event loop.
         ///
-        /// Use this for a method that is called often, because a task and the way back from it take several times as
-        /// long. Calls of both forms start in the order in which they arrive. `body` must not block. It may call
-        /// `answer` on any thread, once; further calls do nothing. If it never does, the caller waits until its time
-        /// limit.
+        /// Use this for a method that is called often, because starting a task and returning from it take several times
+        /// as long. Calls of both forms start in the order in which they arrive. `body` must not block. It may call
+        /// `answer` on any thread, once; further calls do nothing. If it never calls `answer`, the caller waits until
+        /// its own time limit.
         public static func method<Input: MessageBody, Output: MessageBody>(
             answering method: Method<Input, Output>,
             _ body: @escaping @Sendable (IncomingCall, Input, _ answer: @escaping Answer<Output>) -> Void
@@ -149,12 +149,12 @@ public struct ExportedInterface: Sendable {
         /// connection's event loop.
         ///
         /// - Parameters:
-        ///   - property: The description of the property.
-        ///   - change: The way in which the introspection promises to announce changes, see
+        ///   - property: The property's description.
+        ///   - change: How changes are announced, according to the introspection; see
         ///     ``Connection/emitChange(of:at:)``.
         ///   - set: Takes a new value. If it throws, the error is the answer. To inform other programs, it should use
         ///     ``Connection/emitChange(of:at:)``.
-        ///   - content: Returns the value, each time the property is read.
+        ///   - content: Returns the value each time the property is read.
         public static func property<Content: DBusType>(
             _ property: Property<Content>,
             emitsChange change: PropertyChange = .never,
@@ -181,7 +181,7 @@ public struct ExportedInterface: Sendable {
 
         private static func named(_ names: [String], _ signature: Signature) -> [Argument] {
             let types = signature.elements
-            // Names only help those who read the introspection, so a description may leave them out.
+            // Names only help people who read the introspection, so a description may leave them out.
             let names = names.isEmpty ? types.indices.map { "arg\($0)" } : names
             precondition(names.count == types.count, "\(types.count) arguments are described with \(names.count) names")
             return zip(names, types).map { Argument(name: $0, type: $1) }
@@ -191,7 +191,7 @@ public struct ExportedInterface: Sendable {
 
 /// The way in which changes to a property are announced.
 ///
-/// Each raw value is that of the annotation `org.freedesktop.DBus.Property.EmitsChangedSignal` in the D-Bus
+/// Each raw value is the value of the annotation `org.freedesktop.DBus.Property.EmitsChangedSignal` in the D-Bus
 /// specification.
 public enum PropertyChange: String, Sendable, Hashable {
     /// Changes are not announced.
@@ -214,8 +214,8 @@ struct ExportedMethod: Sendable {
     let inputs: [Argument]
     let outputs: [Argument]
     let inputSignature: Signature
-    /// Reads the arguments of a call. This happens before the method starts, because the message no longer exists when
-    /// it runs.
+    /// Reads a call's arguments. This happens before the method starts, because the message no longer exists when the
+    /// method runs.
     let begin: @Sendable (inout MessageReader) throws(MessageDecodingError) -> Body
 
     /// The method together with its arguments.

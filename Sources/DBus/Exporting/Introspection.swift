@@ -17,7 +17,7 @@ enum Introspection {
 
         """
 
-    // Nothing needs escaping: names of members and signatures contain no character that means anything in XML.
+    // Nothing needs escaping: members' names and signatures contain no characters with a meaning in XML.
     static func xml(_ interfaces: some Sequence<ExportedInterface>, children: [String]) -> String {
         var xml = header + "<node>\n"
         let sorted = interfaces.sorted { $0.name.rawValue < $1.name.rawValue }
@@ -48,8 +48,8 @@ enum Introspection {
         return xml + "  </interface>\n"
     }
 
-    /// Returns the annotation for a property whose changes are not announced with their values. Without one, D-Bus
-    /// assumes that they are.
+    /// Returns the annotation for a property whose changes are not announced with their values. Without an annotation,
+    /// D-Bus assumes that they are.
     private static func annotation(_ change: PropertyChange) -> String {
         let name = "org.freedesktop.DBus.Property.EmitsChangedSignal"
         return "      <annotation name=\"\(name)\" value=\"\(change.rawValue)\"/>\n"
@@ -98,7 +98,7 @@ private enum QtType {
     /// Arrays that have their own C++ type.
     private static let arrays = ["a{sv}": "QVariantMap", "as": "QStringList", "ay": "QByteArray", "av": "QVariantList"]
 
-    /// Removes the first complete type of a signature, and returns its C++ type.
+    /// Removes the first complete type from a signature, and returns its C++ type.
     ///
     /// Qt has no type for a structure. A program that uses the generated code declares one itself, called
     /// `DBusStructure_stb` for `(stb)`.
@@ -128,7 +128,7 @@ private enum QtType {
     }
 }
 
-/// Escapes a string for the value of an attribute (XML 1.0, section 2.4).
+/// Escapes a string for use as an attribute's value (XML 1.0, section 2.4).
 private func escaped(_ text: String) -> String {
     let entities: [Character: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;"]
     return text.reduce(into: "") { $0 += entities[$1] ?? String($1) }

@@ -34,7 +34,7 @@ struct ObjectTree {
         objects[path] ?? subtrees.first { path.rawValue.hasPrefix($0.key.rawValue + "/") }?.value
     }
 
-    /// Returns the method that a call names. The call may leave out the interface.
+    /// Returns the method that a call specifies. The call may leave out the interface.
     func method(
         _ path: ObjectPath,
         _ interface: InterfaceName?,
@@ -72,8 +72,8 @@ struct ObjectTree {
     private func introspectable(_ object: Object?, _ children: [String]) -> ExportedInterface {
         StandardInterfaces.introspectable {
             guard let object else { return Introspection.xml([], children: children) }
-            // Nothing ever calls this closure: it only provides the description of Introspectable, which does not
-            // depend on the XML.
+            // Nothing ever calls this closure: it only provides Introspectable's description, which does not depend on
+            // the XML.
             let standard = [object.properties, StandardInterfaces.introspectable { "" }]
             return Introspection.xml(object.own + standard, children: children)
         }

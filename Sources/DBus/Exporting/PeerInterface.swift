@@ -7,7 +7,7 @@ public enum PeerInterface {
 
     static let name: InterfaceName = "org.freedesktop.DBus.Peer"
 
-    /// A call of this interface.
+    /// A call to this interface.
     enum Call {
         case ping
         case getMachineID

@@ -44,7 +44,7 @@ struct VariantContent<Content: DBusType>: DBusType {
     }
 }
 
-/// The interfaces that every object has. They answer from the descriptions of the object's own interfaces.
+/// The interfaces that every object has. Their answers come from the descriptions of the object's own interfaces.
 enum StandardInterfaces {
     static let introspectable: InterfaceName = "org.freedesktop.DBus.Introspectable"
     static let properties: InterfaceName = "org.freedesktop.DBus.Properties"

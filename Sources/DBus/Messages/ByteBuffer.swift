@@ -3,8 +3,8 @@ internal import Glibc
 
 /// A message's bytes, according to "Marshaling (Wire Format)" in the D-Bus specification.
 ///
-/// It replaces an array, because appending to an array costs more than all other work of the writer: each append checks
-/// whether the array has other owners. This buffer has one owner.
+/// It is used instead of an array, because appending to an array costs more than all the writer's other work: each
+/// append checks whether the array has other owners. This buffer has one owner.
 struct ByteBuffer: ~Copyable {
     private var base: UnsafeMutableRawPointer
     private var capacity: Int
@@ -30,11 +30,11 @@ struct ByteBuffer: ~Copyable {
         append(contentsOf: bytes)
     }
 
-    /// The address of the first byte. Valid for as long as the buffer lives and does not grow.
+    /// The address of the first byte. It is valid as long as the buffer exists and does not grow.
     var start: UnsafeRawPointer { UnsafeRawPointer(base) }
-    /// The bytes. Valid for as long as the buffer lives and does not grow.
+    /// The bytes. They are valid as long as the buffer exists and does not grow.
     var contents: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
-    /// Number of bytes that fit without growth.
+    /// Number of bytes for which there is room without growing.
     var room: Int { capacity - count }
 
     /// A copy of the bytes.
@@ -78,7 +78,7 @@ struct ByteBuffer: ~Copyable {
         return filled
     }
 
-    /// Makes room for more bytes, and leaves their values to the caller.
+    /// Makes room for more bytes, whose values the caller sets.
     private mutating func extend(by size: Int) -> UnsafeMutableRawPointer {
         if size > capacity - count { grow(by: size) }
         defer { count += size }

@@ -4,8 +4,7 @@ public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
     public let name: ErrorName
     /// The error's text. It may be empty.
     public let message: String
-    /// Whether the bus itself answered. You cannot see this from the name, because the called program may use the same
-    /// one.
+    /// Whether the bus itself answered. The name does not show this, because the called program may use the same one.
     public let isFromBus: Bool
 
     /// Creates an error. If a service throws it, the caller gets it.
@@ -37,7 +36,7 @@ public enum CallError: Error, Sendable, Hashable, CustomStringConvertible {
     case disconnected
     /// An argument cannot be sent, so nothing was.
     case notSent(MessageEncodingError)
-    /// The answer has a type other than the method's description promises.
+    /// The answer has a type other than the one that the method's description promises.
     case unexpectedReply(MessageDecodingError)
 
     /// The reason in words.

@@ -1,18 +1,18 @@
 internal import CLinux
 internal import Glibc
 
-/// Bytes and descriptors that have arrived on a socket and have not been taken yet.
+/// Bytes and descriptors that have arrived on a socket but have not been taken yet.
 struct InputBuffer: ~Copyable {
     enum Progress {
         case read
         /// Nothing has arrived.
         case empty
-        /// The other end has closed.
+        /// The other end has been closed.
         case ended
         case failed
     }
 
-    /// Descriptors, and the bytes that they arrived with.
+    /// Descriptors, and the bytes with which they arrived.
     private struct Arrival {
         /// The descriptors; nil if they were lost.
         var descriptors: [UnixFD]?
@@ -21,21 +21,21 @@ struct InputBuffer: ~Copyable {
     }
 
     private var bytes = ByteBuffer(capacity: 0)
-    /// Place of the first byte that has not been taken.
+    /// Position of the first byte that has not been taken.
     private var start = 0
-    /// Descriptors that belong to no message yet, by the system calls of their sender. A sender may pass those of a
-    /// message together with any of its bytes ("Header Fields", D-Bus specification).
+    /// Descriptors that belong to no message yet, grouped by the system calls with which they were sent. A sender may
+    /// pass a message's descriptors together with any of its bytes ("Header Fields", D-Bus specification).
     private var arrivals: [Arrival] = []
     /// The size of the largest message, in bytes.
     var limit: Int
     /// Whether the bytes are messages, rather than lines of the authentication.
     private var holdsMessages = true
-    /// Largest number of descriptors in a message.
+    /// Maximum number of descriptors in a message.
     private let maximumDescriptors: Int
 
-    /// Number of bytes that one read takes, unless a message is larger.
+    /// Number of bytes that are read at a time, unless a message is larger.
     private static let readBytes = 16 << 10
-    /// Number of descriptors that one system call can pass, which is `SCM_MAX_FD` of the kernel. A message has at most
+    /// Number of descriptors that one system call can pass, which is the kernel's `SCM_MAX_FD`. A message has at most
     /// as many.
     static let descriptorsAtOnce = 253
     private static let controlBytes =
@@ -69,7 +69,7 @@ struct InputBuffer: ~Copyable {
 
     // MARK: Reading
 
-    /// Reads as much as one system call takes. No whole message may be left.
+    /// Reads as much as one system call delivers. No whole message may be left in the buffer.
     mutating func read(from socket: CInt) throws(MalformedMessage) -> Progress {
         bytes.removeFirst(start)
         for index in arrivals.indices { arrivals[index].end -= start }
@@ -86,7 +86,7 @@ struct InputBuffer: ~Copyable {
         let progress = withUnsafeTemporaryAllocation(byteCount: Self.controlBytes, alignment: 8) {
             receive(from: socket, room, $0)
         }
-        // Before this read, at most part of one message was left, and the rest of it may be followed by one with
+        // Before this read, at most part of one message was left. The rest of it may be followed by a message with
         // descriptors.
         let held = arrivals.reduce(0) { $0 + max($1.descriptors?.count ?? 0, 1) }
         guard held <= 2 * maximumDescriptors, arrivals.last?.descriptors?.count ?? 0 <= maximumDescriptors else {
@@ -163,8 +163,8 @@ struct InputBuffer: ~Copyable {
         return taken
     }
 
-    /// Takes the descriptors of a message, which are the first that have arrived. If some of them were lost, it gets
-    /// none.
+    /// Takes a message's descriptors, which are the first that have arrived. If some of them were lost, the message
+    /// gets none.
     private mutating func takeDescriptors(
         _ count: Int,
         ofMessageBefore end: Int
@@ -192,7 +192,7 @@ struct InputBuffer: ~Copyable {
         return bytes[start - 1]
     }
 
-    /// The length of the longest line of the authentication, in bytes.
+    /// The maximum length of a line in the authentication, in bytes.
     private static let lineBytes = 1024
 
     /// Takes a line of the authentication, without its end; nil if part of it is missing.

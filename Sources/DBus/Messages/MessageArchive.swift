@@ -8,7 +8,7 @@ public enum MessageArchive {
     ///
     /// - Parameters:
     ///   - body: The body.
-    ///   - limit: The largest size in bytes.
+    ///   - limit: The maximum size in bytes.
     /// - Throws: ``MessageEncodingError``, which is ``MessageEncodingError/descriptorNotPassed`` for a body with a
     ///   descriptor, because a descriptor means nothing in a file.
     public static func bytes<Body: MessageBody>(of body: Body, limit: Int) throws(MessageEncodingError) -> [UInt8] {

@@ -18,7 +18,7 @@ struct MessageHeader: ~Copyable {
         case signature = 8
         case descriptors = 9
 
-        /// Type of the field's value.
+        /// The type of the field's value.
         var type: UInt8 {
             switch self {
             case .path: UInt8(ascii: "o")
@@ -29,19 +29,19 @@ struct MessageHeader: ~Copyable {
         }
     }
 
-    /// Reserved for use within a program; no message has this path or this interface.
+    /// Reserved for use within a program. No message has this path or this interface.
     static let reservedPath: ObjectPath = "/org/freedesktop/DBus/Local"
     static let reservedInterface: InterfaceName = "org.freedesktop.DBus.Local"
 
     private(set) var bytes: ByteBuffer
-    /// Length of the path in bytes. It is the only field without its own limit.
+    /// The path's length in bytes. It is the only field without its own limit.
     private(set) var pathLength = 0
 
     private static let noAnswerFlag: UInt8 = 1
     private static let noStartFlag: UInt8 = 2
     private static let flagsPlace = 2
     static let bodyLengthPlace = 4
-    /// Place of the serial in a message.
+    /// Position of the serial in a message.
     static let serialPlace = 8
     static let fieldsLengthPlace = 12
     static let fieldsPlace = 16

@@ -10,7 +10,7 @@ public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvert
     case tooLarge(limit: Int)
     /// Containers are nested deeper than ``MessageReader/maximumDepth``.
     case tooDeep
-    /// A value has the right type but breaks a rule of the type.
+    /// A value has the right type but breaks one of the type's rules.
     case invalidValue(String)
 
     /// The reason in words.
@@ -34,11 +34,11 @@ public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvert
 /// It checks each value: the value lies within the message, a string is UTF-8 without a NUL, a path or a signature is
 /// valid, and padding is zero.
 ///
-/// Two rules go beyond those of D-Bus. A string with more than 30 combining marks in a row is an error, because the
-/// time that Swift takes to compare it with any other string grows with the square of their number. So are two equal
-/// keys in a dictionary, because Swift could keep only one of them.
+/// Two rules go beyond those in D-Bus. A string with more than 30 combining marks in a row is an error, because the
+/// time that Swift takes to compare it with any other string grows with the square of the number of marks. So are two
+/// equal keys in a dictionary, because Swift could keep only one of them.
 public struct MessageReader: ~Copyable {
-    /// Greatest depth of nested containers, including variants, according to "Message Protocol" in the D-Bus
+    /// Maximum depth of nested containers, including variants, according to "Message Protocol" in the D-Bus
     /// specification.
     public static let maximumDepth = 64
 
@@ -52,16 +52,16 @@ public struct MessageReader: ~Copyable {
     private(set) var descriptors: [UnixFD] = []
     private var depth = 0
 
-    /// A place in the body, or in a container.
+    /// A position in the body, or in a container.
     private struct Place {
-        /// Place of the next value. There may be padding in front of it.
+        /// Position of the next value. There may be padding in front of it.
         var position: Int
-        /// End of the body, or of the array around this place.
+        /// End of the body, or of the array around this position.
         var end: Int
-        /// Place of the next value's type. All signatures are in the message.
+        /// Position of the next value's type. All signatures are in the message.
         var type: Int
         var typesEnd: Int
-        /// Place of an array's element type; nil outside of an array.
+        /// Position of an array's element type; nil outside an array.
         var element: Int?
     }
 
@@ -77,7 +77,7 @@ public struct MessageReader: ~Copyable {
     ///
     /// - Parameters:
     ///   - message: The message.
-    ///     - limit: The largest number of bytes to read.
+    ///     - limit: The maximum number of bytes to read.
     init(message: Message, limit: Int) {
         self.init(message, message.signature, at: message.body, upTo: message.count, limit: limit)
     }
@@ -121,7 +121,7 @@ public struct MessageReader: ~Copyable {
         if let element = place.element, place.type == place.typesEnd { place.type = element }
     }
 
-    /// Returns the end of a type that begins at a place in the signature, which is valid.
+    /// Returns the end of a type that begins at a position in the signature, which is valid.
     private func endOfType(at start: Int) -> Int {
         var end = start
         var depth = 0
@@ -184,7 +184,7 @@ public struct MessageReader: ~Copyable {
         }
     }
 
-    /// The valid signature whose length is at a place.
+    /// The valid signature whose length is at a position.
     private func signature(at start: Int) throws(MessageDecodingError) -> Range<Int> {
         guard start < place.end else { throw Self.endedTooSoon }
         let types = start + 1..<start + 1 + Int(byte(at: start))
@@ -269,7 +269,7 @@ public struct MessageReader: ~Copyable {
     public mutating func readUnixFD() throws(MessageDecodingError) -> UnixFD { try UnixFD(from: &self) }
 
     static let keyIsNotANumber = MessageDecodingError.invalidValue("the key of an entry is not a number")
-    /// A key arrives twice in a dictionary.
+    /// A dictionary contains the same key twice.
     package static let repeatedKey = MessageDecodingError.invalidValue("two keys of a dictionary are equal")
     static let tooManyMarks = MessageDecodingError.invalidValue(
         "a string has more than \(String.maximumMarks) combining marks in a row"
@@ -279,7 +279,7 @@ public struct MessageReader: ~Copyable {
     mutating func readDescriptor() throws(MessageDecodingError) -> CInt {
         let index: UInt32 = try readNumber(TypeCode.unixFD)
         guard index < message.descriptors.count else { throw Self.missingDescriptor }
-        // A body may name one descriptor many times.
+        // A body may refer to the same descriptor many times.
         guard descriptors.count < InputBuffer.descriptorsAtOnce else {
             throw .invalidValue("too many file descriptors")
         }
@@ -288,7 +288,7 @@ public struct MessageReader: ~Copyable {
         return descriptor
     }
 
-    /// Takes note of the owner of a descriptor that has been read.
+    /// Notes the owner of a descriptor that has been read.
     mutating func add(_ descriptor: UnixFD) {
         descriptors.append(descriptor)
     }
@@ -520,7 +520,7 @@ public struct MessageReader: ~Copyable {
 
     /// Reads the next value, which may have any type.
     public mutating func readValue() throws(MessageDecodingError) -> Value {
-        // A value takes more memory here than in the message, so that memory is what counts towards the limit.
+        // A value takes more memory here than in the message, so it is the memory that counts towards the limit.
         try spend(MemoryLayout<Value>.stride)
         switch code {
         case TypeCode.byte: return .byte(try readUInt8())

@@ -1,14 +1,14 @@
 /// A position in the promised signature of a message's body, or of one container, while the values are written.
 ///
-/// Each step is checked, because receivers reject a message whose body differs from its signature, or read other values
-/// from it. Positions are those of bytes in the signatures that the writer holds.
+/// Each step is checked, because receivers reject a message whose body differs from its signature, or read wrong values
+/// from it. Positions are byte positions in the signatures that the writer holds.
 struct TypeCursor {
     private let start: Int
     private let end: Int
     private let repeats: Bool
     private var next: Int
 
-    /// Creates a cursor that expects the types of a range in order.
+    /// Creates a cursor that expects the types in a range, in order.
     ///
     /// - Parameter repeats: Whether the types are those of an array's element, which may occur any number of times.
     init(_ types: Range<Int>, repeats: Bool = false) {
@@ -32,7 +32,7 @@ struct TypeCursor {
 
     /// Takes an array.
     ///
-    /// - Returns: The place of the element's type; nil if another type comes next.
+    /// - Returns: The position of the element's type; nil if another type comes next.
     mutating func takeArray(of types: borrowing ByteBuffer) -> Range<Int>? {
         guard next != end, types[next] == UInt8(ascii: "a") else { return nil }
         let first = next + 1
@@ -43,7 +43,7 @@ struct TypeCursor {
 
     /// Takes a structure, which begins with `(`, or a dictionary's entry, which begins with `{`.
     ///
-    /// - Returns: The places of the fields' types; nil if another type comes next.
+    /// - Returns: The positions of the fields' types; nil if another type comes next.
     mutating func takeBracketed(_ bracket: UInt8, of types: borrowing ByteBuffer) -> Range<Int>? {
         guard next != end, types[next] == bracket else { return nil }
         let first = next + 1

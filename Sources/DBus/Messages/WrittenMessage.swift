@@ -1,13 +1,13 @@
-/// A message that this program has written and not sent yet.
+/// A message that this program has written but not sent yet.
 ///
-/// This module writes and reads messages itself, because libdbus's functions take six times as long for a dictionary of
-/// ten values, hold libdbus's locks, and end the process for a wrong type.
+/// This module writes and reads messages itself, because libdbus's functions take six times as long for a dictionary
+/// with ten values, hold libdbus's locks, and end the process if a type is wrong.
 struct WrittenMessage {
     /// The whole message. Its header does not contain the number of descriptors.
     private(set) var bytes: [UInt8]
     /// Duplicates of the descriptors in the body, in order.
     let descriptors: [UnixFD]
-    /// An upper bound of the size in bytes.
+    /// An upper bound on the size, in bytes.
     let size: Int
     /// Number of header bytes before the fields that describe the body.
     let fieldsEnd: Int
@@ -51,7 +51,7 @@ struct WrittenMessage {
         try WrittenMessage(MessageHeader(.methodReturn, to: call), body, limit: limit)
     }
 
-    /// Largest size of an error's text in bytes. If it is longer, only the beginning is sent: it may quote what the
+    /// Maximum size of an error's text in bytes. If it is longer, only the beginning is sent: it may quote what the
     /// caller has sent.
     private static let errorBytes = 16 << 10
 
@@ -60,12 +60,12 @@ struct WrittenMessage {
     {
         var header = MessageHeader(.error, to: call)
         header.add(.errorName, error.name.rawValue)
-        // Even with a changed text, an error helps the caller more than no answer.
+        // An error with a changed text still helps the caller more than no answer.
         var text = error.message
         if text.utf8.contains(0) { text = text.split(separator: "\0").joined(separator: " ") }
         if text.utf8.count > min(limit / 2, errorBytes) {
-            // Mark the missing end, for readers that hide a secret when they see its beginning: they may look for it in
-            // front of the mark.
+            // Mark the missing end. Readers that hide a secret when they see its beginning may look for it in front of
+            // the mark.
             text = String(text.unicodeScalars.prefix(1023)) + "…"
         }
         return try WrittenMessage(header, text, limit: limit)
@@ -76,7 +76,7 @@ struct WrittenMessage {
         if interface == MessageHeader.reservedInterface { throw .reservedName(interface.rawValue) }
     }
 
-    /// An upper bound of a header's size without its path: at most seven names, each of at most 255 bytes.
+    /// An upper bound on a header's size without its path: at most seven names, each of at most 255 bytes.
     private static let headerSize = 2048
 
     private init<Body: MessageBody>(

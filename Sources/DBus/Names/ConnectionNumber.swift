@@ -1,12 +1,12 @@
 /// A connection's place among all connections of its bus, in the order in which they began.
 ///
-/// A bus gives each connection a unique name with two numbers, such as `:1.42`. It counts up, and gives no number
+/// A bus gives each connection a unique name with two numbers, such as `:1.42`. The bus counts up, and gives no number
 /// twice.
 public struct ConnectionNumber: Sendable, Hashable, Comparable {
     private let major: UInt32
     private let minor: UInt32
 
-    /// Reads the number of a connection; nil if the name is not a unique name of two numbers.
+    /// Reads a connection's number; nil if the name is not a unique name with two numbers.
     public init?(_ name: BusName) {
         let fields = name.rawValue.dropFirst()
         guard name.isUnique, let dot = fields.utf8.firstIndex(of: UInt8(ascii: ".")),

@@ -16,7 +16,7 @@ public struct BusName: ValidatedName {
 
     /// Whether the bytes are a valid bus name.
     ///
-    /// A bus name has two or more elements of `[A-Za-z0-9_-]`, separated by dots, and at most 255 bytes. Only the
+    /// A bus name has two or more elements made of `[A-Za-z0-9_-]`, separated by dots, and at most 255 bytes. Only the
     /// elements of a unique name may start with a digit.
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.count <= NameRule.maximumLength, let first = bytes.first else { return false }
@@ -32,7 +32,7 @@ public struct BusName: ValidatedName {
     public static let bus: BusName = "org.freedesktop.DBus"
 }
 
-/// The path of an object within a connection, such as `/org/openurl/Router1`.
+/// An object's path within a connection, such as `/org/openurl/Router1`.
 public struct ObjectPath: ValidatedName {
     /// The path as a string.
     public let rawValue: String
@@ -48,7 +48,7 @@ public struct ObjectPath: ValidatedName {
         rawValue = trusted
     }
 
-    /// Whether the bytes are a valid path: `/`, or non-empty elements of `[A-Za-z0-9_]`, each after a slash.
+    /// Whether the bytes are a valid path: `/`, or non-empty elements made of `[A-Za-z0-9_]`, each after a slash.
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.first == UInt8(ascii: "/") else { return false }
         var previous = UInt8(ascii: "/")
@@ -102,7 +102,7 @@ public struct InterfaceName: ValidatedName {
 
     /// Whether the bytes are a valid interface name.
     ///
-    /// An interface name has two or more elements of `[A-Za-z0-9_]`, separated by dots, and at most 255 bytes. No
+    /// An interface name has two or more elements made of `[A-Za-z0-9_]`, separated by dots, and at most 255 bytes. No
     /// element starts with a digit.
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         bytes.count <= NameRule.maximumLength && NameRule.isDotted(bytes, allowsHyphen: false)
@@ -132,7 +132,7 @@ public struct ErrorName: ValidatedName {
 
     /// The connection has ended.
     public static let disconnected: ErrorName = "org.freedesktop.DBus.Error.Disconnected"
-    /// Something failed, and no other name fits.
+    /// Something failed, and no other name applies.
     public static let failed: ErrorName = "org.freedesktop.DBus.Error.Failed"
     /// A file has contents that cannot be used.
     public static let invalidFileContent: ErrorName = "org.freedesktop.DBus.Error.InvalidFileContent"
@@ -180,7 +180,7 @@ public struct MemberName: ValidatedName {
 
     /// Whether the bytes are a valid member name.
     ///
-    /// A member name has 1 to 255 bytes of `[A-Za-z0-9_]`, and does not start with a digit.
+    /// A member name has 1 to 255 bytes from `[A-Za-z0-9_]`, and does not start with a digit.
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.count <= NameRule.maximumLength, let first = bytes.first, !NameRule.isDigit(first) else {
             return false

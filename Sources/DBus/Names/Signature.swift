@@ -17,25 +17,25 @@ public struct Signature: ValidatedName {
     /// The signature of a body without values.
     public static let empty = Signature(trusted: "")
 
-    /// Greatest length of a signature in bytes.
+    /// Maximum length of a signature, in bytes.
     static let maximumLength = 255
-    /// Greatest depth of nested arrays, and also of structures.
+    /// Maximum depth of nested arrays, and also of nested structures.
     private static let maximumNesting = 32
 
     /// Whether the bytes are a valid signature.
     ///
-    /// It is a sequence of complete types of at most 255 bytes, in which arrays and structures are each nested at most
-    /// 32 deep ("Type System", D-Bus specification).
+    /// A signature is a sequence of complete types, at most 255 bytes long, in which arrays and structures are each
+    /// nested at most 32 deep ("Type System", D-Bus specification).
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.count <= maximumLength else { return false }
         var text = String(bytes)
         return text.withUTF8 { areTypes($0, entriesAreStructures: true) }
     }
 
-    /// Whether the bytes of a message are a valid signature.
+    /// Whether bytes from a message are a valid signature.
     ///
-    /// sd-bus counts the entries of dictionaries as structures, and libdbus does not. So a signature has to follow both
-    /// rules to be sent, and only that of libdbus when it arrives.
+    /// sd-bus counts dictionary entries as structures, and libdbus does not. So a signature that is sent has to follow
+    /// both rules, and one that arrives only libdbus's.
     static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count <= maximumLength else { return false }
         return bytes.withMemoryRebound(to: UInt8.self) { areTypes($0, entriesAreStructures: false) }
@@ -58,7 +58,7 @@ public struct Signature: ValidatedName {
         return Self.scan(rawValue) { $0.skipCompleteType() && !$0.hasMore }
     }
 
-    /// Returns the signature of the values of `a` followed by those of `b`. It may be too long to be valid.
+    /// Returns the signature for the values of `a` followed by those of `b`. It may be too long to be valid.
     static func + (a: Signature, b: Signature) -> Signature {
         Signature(trusted: a.rawValue + b.rawValue)
     }
@@ -93,8 +93,8 @@ public struct Signature: ValidatedName {
         private var arrays = 0
         private var structures = 0
 
-        /// Whether an entry of a dictionary counts as a structure. If not, it does not count at all, because the array
-        /// around it does.
+        /// Whether a dictionary entry counts as a structure. If not, it does not count at all, because the array around
+        /// it already counts.
         private let entriesAreStructures: Bool
 
         init(_ bytes: UnsafeBufferPointer<UInt8>, entriesAreStructures: Bool) {

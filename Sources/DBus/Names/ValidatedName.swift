@@ -1,6 +1,6 @@
-/// A D-Bus string that follows a rule. Creating a value checks it.
+/// A D-Bus string that follows a rule, which is checked when a value is created.
 ///
-/// Debian's libdbus ends the process when it gets an invalid name. So no function of this module takes a plain `String`
+/// Debian's libdbus ends the process when it gets an invalid name. So no function in this module takes a plain `String`
 /// as a name: a value of a name type proves that the name is valid.
 ///
 /// Literals are checked too, and an invalid one stops the process, like other programming errors. Use `init(rawValue:)`
@@ -8,7 +8,7 @@
 public protocol ValidatedName: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral,
     CustomStringConvertible
 where RawValue == String {
-    /// Whether the bytes follow the rule of this kind of name ("Message Protocol", D-Bus specification).
+    /// Whether the bytes follow the rule for this kind of name ("Message Protocol", D-Bus specification).
     static func isValid(_ bytes: String.UTF8View) -> Bool
 }
 

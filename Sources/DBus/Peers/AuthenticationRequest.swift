@@ -3,7 +3,7 @@ internal import Glibc
 
 /// This program's side of the authentication, which ``PeerAuthentication`` answers.
 ///
-/// If a program does not need to know the answer before its first message, it sends all lines at once, followed by the
+/// A program that does not need to know the answer before its first message sends all lines at once, followed by the
 /// message.
 struct AuthenticationRequest {
     private var isAccepted = false
@@ -23,7 +23,7 @@ struct AuthenticationRequest {
 
     /// Takes the answer.
     ///
-    /// - Returns: Whether the other end takes descriptors; nil if part of the answer is missing.
+    /// - Returns: Whether the other end accepts descriptors; nil if part of the answer is missing.
     /// - Throws: ``MalformedMessage`` if the other end does not accept this program.
     mutating func passesDescriptors(_ input: inout InputBuffer) throws(MalformedMessage) -> Bool? {
         while let line = try input.nextLine() {

@@ -10,8 +10,8 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - address: The address in D-Bus's notation.
-    ///   - loop: The event loop that carries the connection.
-    ///   - limits: The limits of the connection.
+    ///   - loop: The event loop on which the connection runs.
+    ///   - limits: The connection's limits.
     ///   - timeout: The time limit.
     /// - Throws: ``ConnectionError`` if no program listens at the address, if one listens but belongs to another user,
     ///   or if it rejects this program. Also ``ConnectionError/timedOut`` and ``ConnectionError/cancelled``.
@@ -34,8 +34,8 @@ extension Connection {
     ///   - path: The path of the socket.
     ///   - hello: The method that returns the name.
     ///   - object: The object that has the method.
-    ///   - loop: The event loop that carries the connection.
-    ///   - limits: The limits of the connection.
+    ///   - loop: The event loop on which the connection runs.
+    ///   - limits: The connection's limits.
     ///   - timeout: The time limit.
     package static func open(
         socket path: String,

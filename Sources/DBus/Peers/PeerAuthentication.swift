@@ -4,8 +4,8 @@ internal import Glibc
 /// The authentication of a program that has connected, according to "Authentication Protocol" in the D-Bus
 /// specification.
 ///
-/// `EXTERNAL` is the only mechanism. By then the kernel has already proved that the program belongs to this user, so it
-/// only has to ask for the same user.
+/// `EXTERNAL` is the only mechanism. By then, the kernel has already proved that the program belongs to this user, so
+/// the program only has to ask for the same user.
 struct PeerAuthentication {
     private enum State {
         case waitingForNUL
@@ -18,7 +18,7 @@ struct PeerAuthentication {
     private var state = State.waitingForNUL
     private var refusals = 0
     private let id: String
-    /// Whether the other end takes descriptors.
+    /// Whether the other end accepts descriptors.
     private(set) var passesDescriptors = false
 
     /// Number of refusals after which the connection ends.
@@ -34,7 +34,7 @@ struct PeerAuthentication {
     /// Whether messages follow.
     var isDone: Bool { state == .done }
 
-    /// Takes the next line.
+    /// Reads and handles the next line.
     ///
     /// - Returns: The answer; nil if part of the line is missing, or messages follow.
     /// - Throws: ``MalformedMessage`` if the other end begins before it is accepted, or is refused too often.
@@ -67,7 +67,7 @@ struct PeerAuthentication {
         }
     }
 
-    /// Answers the name of a user: the decimal number in hexadecimal digits, or nothing for the socket's user.
+    /// Answers a user's name: the decimal number in hexadecimal digits, or nothing for the socket's user.
     private mutating func answer(to name: Substring) throws(MalformedMessage) -> String {
         guard name.utf8.count.isMultiple(of: 2), name.utf8.allSatisfy(Self.isHexadecimal) else {
             return try answerError()

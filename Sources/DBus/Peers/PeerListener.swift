@@ -3,20 +3,20 @@ internal import CLinux
 internal import Glibc
 public import Reactor
 
-/// A socket that other programs of the same user connect to, without a bus in between.
+/// A socket to which the same user's other programs connect, without a bus in between.
 ///
 /// The kernel proves that a connecting program belongs to this user (`EXTERNAL` authentication). Other users' programs
-/// are rejected, and so are programs that do not authenticate in time. libdbus only makes the socket.
+/// are rejected, and so are programs that do not authenticate in time. libdbus only creates the socket.
 ///
 /// A connection without a bus calls methods and exports objects like any other. But it has no names: destinations and
-/// senders are nil, because nothing guarantees the sender that a message claims. You can give the other end a name
-/// (``Connection/namePeer(_:)``).
+/// senders are nil, because nothing guarantees that the sender in a message is genuine. You can give the other end a
+/// name (``Connection/namePeer(_:)``).
 ///
 /// A listener lives until ``close()``, even if nothing refers to it any longer.
 public actor PeerListener {
-    /// The event loop that carries the listener and the accepted connections.
+    /// The event loop on which the listener and the accepted connections run.
     public nonisolated let loop: EventLoop
-    /// Address for other programs to connect to, in D-Bus's notation.
+    /// The address to which other programs connect, in D-Bus's notation.
     public nonisolated let address: String
     /// The event loop as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -39,9 +39,9 @@ public actor PeerListener {
     /// - Parameters:
     ///   - address: `unix:path=…` for a socket with that path, or `unix:dir=…` for a socket with an unused name in a
     ///     directory that only this user can reach.
-    ///   - loop: The event loop that carries the listener and the accepted connections.
+    ///   - loop: The event loop on which the listener and the accepted connections run.
     ///   - limits: The limits of each connection.
-    ///     - maximumConnections: The largest number of connections at a time. Further ones are rejected.
+    ///     - maximumConnections: The maximum number of connections at a time. Further ones are rejected.
     ///   - authenticationTime: The time limit for the other end to authenticate.
     ///   - connection: A connection on the same loop, whose limits for calls then apply to it and all accepted
     ///     connections together; nil if each connection has its own limits.
@@ -137,18 +137,18 @@ public actor PeerListener {
         }
     }
 
-    /// Time to pause after an attempt that accepted no connection.
+    /// How long to pause after an attempt that accepted no connection.
     private static let pauseTime = Duration.milliseconds(100)
 
-    /// Stops accepting connections for a moment, most likely because the process has no descriptor left. Otherwise the
-    /// waiting connection would wake the loop again and again.
+    /// Stops accepting connections for a moment, or the waiting connection would wake the loop again and again. Most
+    /// likely, the process has no descriptor left.
     private func pause() {
         watch?.isEnabled = false
         loop.schedule(at: .now + Self.pauseTime) { self.assumeIsolated { $0.watch?.isEnabled = true } }
     }
 }
 
-/// Returns the socket on which a libdbus server listens. libdbus only gives it away with its watch.
+/// Returns the socket on which a libdbus server listens. libdbus reveals it only through its watch.
 private func socket(of server: OpaquePointer) -> CInt? {
     var socket: CInt = -1
     let note: DBusAddWatchFunction = { watch, data in

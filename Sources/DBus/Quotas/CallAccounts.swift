@@ -1,13 +1,13 @@
-/// Resources that unanswered calls use.
+/// The resources that unanswered calls use.
 struct Load {
     var calls = 1
     var bytes: Int
     var descriptors: Int
 }
 
-/// Resources that the calls of each account use, on one connection or on several connections of one loop.
+/// The resources that each account's calls use, on one connection or on several connections on the same loop.
 ///
-/// It is unchecked `Sendable` because only the connections use it, on the thread of their loop.
+/// It is unchecked `Sendable` because only the connections use it, on their loop's thread.
 final class CallAccounts: @unchecked Sendable {
     /// The owner of a resource: an account, or a connection whose account is not known yet.
     struct Account: Hashable {
@@ -28,7 +28,7 @@ final class CallAccounts: @unchecked Sendable {
 
         /// A sender's own account. Without a bus, the other end is the only sender, and its name is nil.
         static func sender(_ name: BusName?) -> Account { Account(.sender(name)) }
-        /// The account that the program has named.
+        /// An account to which the program has given a name.
         static func named(_ name: String) -> Account { Account(.named(name)) }
 
         static func == (a: Account, b: Account) -> Bool { a.hash == b.hash && a.owner == b.owner }
@@ -39,7 +39,7 @@ final class CallAccounts: @unchecked Sendable {
     private var calls: Shares<Account>
     private var bytes: Shares<Account>
     private var descriptors: Shares<Account>
-    /// Calls that wait for an error.
+    /// Calls that are waiting for an error.
     private var refused: Shares<Account>
 
     init(_ limits: ConnectionLimits) {
@@ -52,7 +52,8 @@ final class CallAccounts: @unchecked Sendable {
 
     var isEmpty: Bool { calls.isEmpty && bytes.isEmpty && descriptors.isEmpty && refused.isEmpty }
 
-    /// Returns a message about the first limit that one more call of an account would exceed; nil if none would be.
+    /// Returns a message about the first limit that one more call from an account would exceed; nil if it would exceed
+    /// none.
     func excess(of account: Account, _ load: Load) -> String? {
         if let refusal = calls.refusal(of: account, load.calls) {
             return "too many calls\(refusal.owner) are waiting for an answer"
@@ -65,7 +66,7 @@ final class CallAccounts: @unchecked Sendable {
         }
     }
 
-    /// Counts a call that waits for an error.
+    /// Counts a call that is waiting for an error.
     ///
     /// - Returns: False if too many such calls are waiting. The call is then not counted.
     func addRefused(to account: Account) -> Bool {
@@ -96,6 +97,6 @@ final class CallAccounts: @unchecked Sendable {
 }
 
 extension Shares.Refusal {
-    /// Names the calls that a message about the limit is about.
+    /// Says whose calls a message about the limit refers to.
     fileprivate var owner: String { self == .isFull ? "" : " of this program" }
 }

@@ -1,15 +1,15 @@
-/// Limits on what a connection may use, on behalf of other programs and of its own.
+/// Limits on what a connection may use, both on behalf of other programs and for its own.
 ///
 /// If a value would make a connection unusable, the nearest usable value takes its place.
 public struct ConnectionLimits: Sendable, Hashable {
     /// Number of calls that may wait for their answer. Further calls are answered with `LimitsExceeded`, in their turn;
-    /// a call gets no answer if four times as many calls of its account wait for such an error, or fewer if those of
-    /// other accounts wait too.
+    /// a call gets no answer if four times as many of its account's calls are waiting for such an error, or fewer if
+    /// other accounts' calls are waiting too.
     ///
-    /// One account (``Connection/setAccount(_:isPaced:of:)``) gets at most half of what is left, also of ``argumentBytes`` and
-    /// ``descriptors``. On a connection without a bus, the other end is the only account. Everything that is counted is
-    /// given back when the call has its answer, or when its sender leaves the bus. Nothing is given back when the
-    /// caller's own time limit ends the call, because a service does not learn of it.
+    /// One account (``Connection/setAccount(_:isPaced:of:)``) gets at most half of what is left; this also applies to
+    /// ``argumentBytes`` and ``descriptors``. On a connection without a bus, the other end is the only account.
+    /// Everything that is counted is released when the call has its answer, or when its sender leaves the bus. Nothing
+    /// is released when the caller's own time limit ends the call, because a service is not told about that.
     public var calls = 16_384
     /// Bytes of values in the arguments of one call.
     public var bodyBytes = 1 << 20 {
@@ -19,7 +19,7 @@ public struct ConnectionLimits: Sendable, Hashable {
     public var argumentBytes = 64 << 20
     /// Descriptors in the arguments of all unanswered calls. A process usually has 1024 descriptors.
     public var descriptors = 256
-    /// The size of a message that is sent, in bytes, from 64 KiB up to ``largestMessage``.
+    /// The maximum size of a message that is sent, in bytes, from 64 KiB up to ``largestMessage``.
     ///
     /// On a connection without a bus, this also applies to messages that arrive. Use the same limit at both ends:
     /// otherwise the end with the lower limit closes the connection when a larger message arrives.
@@ -27,28 +27,28 @@ public struct ConnectionLimits: Sendable, Hashable {
         didSet { messageBytes = min(max(messageBytes, Self.smallest), Self.largestMessage) }
     }
 
-    /// The size of a call that is sent, in bytes; nil for ``messageBytes``. A larger call throws
+    /// The maximum size of a call that is sent, in bytes; nil for ``messageBytes``. A larger call throws
     /// ``CallError/notSent(_:)``.
     public var callBytes: Int?
-    /// The size of a message that arrives on a connection that a ``PeerListener`` has accepted, in bytes; nil for
-    /// ``messageBytes``.
+    /// The maximum size of a message that arrives on a connection that a ``PeerListener`` has accepted, in bytes; nil
+    /// for ``messageBytes``.
     ///
-    /// The other end gets this much memory before its message is whole. A larger message ends the connection.
+    /// The other end gets this much memory before its message is complete. A larger message ends the connection.
     public var receivedMessageBytes: Int?
 
     var callSize: Int { min(callBytes ?? messageBytes, messageBytes) }
 
     /// Bytes that may be sent before the other end takes any. Above the limit, messages wait in the program.
     ///
-    /// A call that is cancelled while it waits in the program is never sent. Answers and signals, for which no task
-    /// waits, may use up to ``unreadBytes``.
+    /// A call that is cancelled while it is waiting in the program is never sent. Answers and signals, for which no
+    /// task is waiting, may use up to ``unreadBytes``.
     public var queuedBytes = 4 << 20 {
         didSet { queuedBytes = min(max(queuedBytes, 0), Int(Int32.max)) }
     }
 
-    /// Bytes that may wait for the other end: four times ``queuedBytes`` and one message. Above the limit, the
-    /// connection ends with ``ConnectionEnd/unread``. On a bus, an answer that is too large for the room is replaced by
-    /// the error `LimitsExceeded`.
+    /// Bytes that may wait for the other end: four times ``queuedBytes``, plus one message. Above the limit, the
+    /// connection ends with ``ConnectionEnd/unread``. On a bus, an answer for which there is no room is replaced by the
+    /// error `LimitsExceeded`.
     ///
     /// Calls that wait in the program do not count.
     public var unreadBytes: Int { 4 * queuedBytes + messageBytes }
@@ -69,7 +69,8 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// its own limit.
     public var unreadAnswerBytes = 64 << 20
 
-    /// Whether the calls of each sender start at a limited pace until ``Connection/setAccount(_:isPaced:of:)`` says otherwise.
+    /// Whether each sender's calls start at a limited pace until ``Connection/setAccount(_:isPaced:of:)`` says
+    /// otherwise.
     public var pacesStrangers = false
 
     /// The smallest limit that has room for any message without a body.

@@ -1,28 +1,28 @@
 /// Shares of a limited resource, by account.
 ///
-/// An account gets at most half of what is left: its own amount is never more than the room that stays free. So one
+/// An account gets at most half of what is left: its own amount is never more than the amount that stays free. So one
 /// account cannot use up the resource, and there is room for every further one.
 ///
-/// If only one other user holds anything, dbus-broker's quota is the same. With more users, it divides by their number
-/// and one more, while this type always divides by two.
+/// If only one other user holds anything, dbus-broker's quota is the same. With more users, dbus-broker divides by
+/// their number plus one, while this type always divides by two.
 ///
 /// Its methods are inlinable, because they run many times for each URL, and are much faster when the compiler knows the
 /// type of the accounts.
 public struct Shares<Account: Hashable & Sendable>: Sendable {
     /// Why an account gets no more of a resource.
     public enum Refusal: Sendable, Hashable {
-        /// All accounts together hold all there is.
+        /// All accounts together hold everything there is.
         case isFull
         /// The account already holds its share.
         case holdsItsShare
     }
 
-    /// Amount that all accounts together may hold.
+    /// The amount that all accounts together may hold.
     public let limit: Int
     @usableFromInline var all = 0
     @usableFromInline var accounts: [Account: Int] = [:]
 
-    /// Creates the shares of a resource that no account holds.
+    /// Creates the shares of a resource of which no account holds anything.
     @inlinable public init(limit: Int) {
         self.limit = limit
     }
@@ -30,10 +30,10 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
     /// Whether no account holds anything.
     @inlinable public var isEmpty: Bool { accounts.isEmpty }
 
-    /// Amount that all accounts hold together.
+    /// The amount that all accounts hold together.
     @inlinable public var total: Int { all }
 
-    /// Amount that an account holds.
+    /// The amount that an account holds.
     @inlinable public subscript(account: Account) -> Int { accounts[account, default: 0] }
 
     /// Returns whether any account and its amount satisfy a predicate.
@@ -56,7 +56,7 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
         accounts[account, default: 0] += amount
     }
 
-    /// Gives back an amount that was counted towards an account, but no more than it holds.
+    /// Returns an amount that was counted towards an account, but no more than it holds.
     @inlinable public mutating func remove(_ amount: Int, from account: Account) {
         guard amount > 0, let index = accounts.index(forKey: account) else { return }
         let held = accounts.values[index]

@@ -1,6 +1,6 @@
-/// Which signals to receive ("Match Rules", D-Bus specification). A signal must meet all given conditions.
+/// The conditions for receiving a signal ("Match Rules", D-Bus specification). A signal must meet all of them.
 ///
-/// The interface and the member come from the ``Signal`` that you use the rule with.
+/// The interface and the member come from the ``Signal`` with which you use the rule.
 public struct MatchRule: Sendable, Hashable {
     /// The sender. A well-known name stands for its current owner.
     ///
@@ -41,8 +41,8 @@ public struct MatchRule: Sendable, Hashable {
     /// Escapes a string for use between apostrophes. For each apostrophe in it, the quotation ends, the apostrophe
     /// follows escaped, and a new quotation begins.
     private static func quoted(_ text: String) -> String {
-        // Scan Unicode scalars: an apostrophe with an accent is a different character for Swift, but still an
-        // apostrophe for the bus.
+        // Scan Unicode scalars: an apostrophe with an accent is a different character in Swift, but still an apostrophe
+        // to the bus.
         var quoted = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             if scalar == "'" { quoted.append(contentsOf: "'\\''".unicodeScalars) } else { quoted.append(scalar) }

@@ -11,7 +11,7 @@ struct Subscriptions {
         let id: UInt64
         let rule: MatchRule
         let text: String
-        /// Current owner of a well-known sender. A watch of the name keeps this up to date.
+        /// The current owner of a well-known sender. A watch on the name keeps this up to date.
         var owner: BusName?
         /// Whether the watch has reported an owner.
         var hasSeenOwnerChange = false
@@ -76,13 +76,13 @@ struct Subscriptions {
 extension Connection {
     /// Subscribes to a signal.
     ///
-    /// Signals whose values do not have the types of the description are left out.
+    /// Signals whose values do not have the types in the description are left out.
     ///
     /// - Parameters:
-    ///   - signal: The description of the signal.
+    ///   - signal: The signal's description.
     ///   - rule: The conditions for the sender, the object and the arguments.
-    ///   - capacity: The number of signals that may wait. Above this, the oldest is dropped, and
-    ///     ``ReceivedSignal/lost`` of the next signal counts it.
+    ///   - capacity: The number of signals that may wait. Above this, the oldest is dropped, and the next signal's
+    ///     ``ReceivedSignal/lost`` counts it.
     /// - Returns: The sequence of the signals.
     /// - Throws: ``CallError``, such as the bus's `LimitsExceeded` or `MatchRuleInvalid`.
     public func signals<Body: MessageBody>(
@@ -173,8 +173,8 @@ extension Connection {
         do throws(CallError) {
             try result.get()
         } catch {
-            // Even without an answer, the bus may have added the rule. Removing a rule that it does not have does no
-            // harm.
+            // Even without an answer, the bus may have added the rule. Removing a rule that the bus does not have does
+            // no harm.
             if state == .open { try removeMatch(text) }
             throw error
         }
@@ -190,8 +190,8 @@ extension Connection {
 }
 
 extension Subscriptions.Entry {
-    /// Whether the message matches this entry's rule. The bus may have sent it because of another rule of this
-    /// connection.
+    /// Whether the message matches this entry's rule. The bus may have sent it because of another of this connection's
+    /// rules.
     fileprivate func matches(_ message: Message, _ sender: BusName?, _ path: ObjectPath) -> Bool {
         guard rule.matches(path: path) else { return false }
         if let expected = rule.sender, let sender, expected != sender {

@@ -159,8 +159,8 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
     ///
     /// NaN as a key is an error too, because it does not equal itself.
     ///
-    /// Two strings are equal keys if Swift considers them equal, even if their bytes differ, as for `é` as one scalar
-    /// or as two.
+    /// Two strings are equal keys if Swift considers them equal, even if their bytes differ, as with `é` written as one
+    /// scalar or as two.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         self = [:]
         try reader.readArray { (reader) throws(MessageDecodingError) in

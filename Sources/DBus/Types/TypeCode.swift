@@ -20,7 +20,7 @@ enum TypeCode {
     static let dictionaryEntry = code("{")
     static let endOfDictionaryEntry = code("}")
 
-    /// Alignment of a type in a message, by the first byte of its signature.
+    /// The alignment of a type in a message, from the first byte of its signature.
     static func alignment(of byte: UInt8) -> Int {
         switch byte {
         case Self.byte, signature, variant: 1
@@ -34,7 +34,7 @@ enum TypeCode {
     /// The signature of a basic type, or the beginning of a container's.
     static func signature(of code: UInt8) -> Signature { Signature(trusted: String(UnicodeScalar(code))) }
 
-    /// The type as it appears in a message to a person; empty if there is no value.
+    /// The type as it appears in a message for people; empty if there is no value.
     static func name(of code: UInt8?) -> String { code.map { String(UnicodeScalar($0)) } ?? "" }
 
     private static func code(_ character: Unicode.Scalar) -> UInt8 { UInt8(ascii: character) }
@@ -49,7 +49,7 @@ struct FixedType {
     let size: Int
     var signature: Signature { TypeCode.signature(of: code) }
 
-    /// Creates the description of a type; nil for any other type, even if its signature has the same letter.
+    /// Creates the description of such a type; nil for any other type, even if its signature has the same letter.
     init?<T>(_ type: T.Type) {
         if type == UInt8.self {
             code = TypeCode.byte

@@ -2,17 +2,18 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// A file descriptor that arrives or is sent in a message. It is closed with the last reference to the object.
+/// A file descriptor that arrives or is sent in a message. It is closed when the last reference to the object is gone.
 ///
-/// If it arrives, it is this process's own duplicate, and is closed on `exec`. ``take()`` makes the caller its owner.
-/// If the caller of an exported method leaves the bus while the method runs, the descriptors in the arguments are
-/// closed, unless the method has taken them. This happens on the event loop, so take a descriptor first if you use it
-/// on another thread. When you send a descriptor, it stays yours, because the message gets a duplicate when it is
+/// A descriptor that arrives is this process's own duplicate, and is closed on `exec`. ``take()`` makes the caller its
+/// owner. If the caller of an exported method leaves the bus while the method runs, the descriptors in the arguments
+/// are closed, unless the method has taken them. This happens on the event loop, so take a descriptor first if you use
+/// it on another thread. When you send a descriptor, it remains yours, because the message gets a duplicate when it is
 /// written.
 public final class UnixFD: Sendable, Hashable {
     private let descriptor: Atomic<CInt>
 
-    /// The descriptor. Valid as long as this object lives; -1 after ``take()``, and after the caller has left the bus.
+    /// The descriptor. It is valid as long as this object exists; -1 after ``take()``, and after the caller has left
+    /// the bus.
     public var rawValue: CInt { descriptor.load(ordering: .relaxed) }
 
     /// Takes ownership of a descriptor.

@@ -1,8 +1,8 @@
 extension Value {
-    /// Reads the value as a type of the program, such as a structure with a property for each key of a reply.
+    /// Reads the value as one of the program's types, such as a structure with a property for each key in a reply.
     ///
     /// A dictionary with strings as keys becomes a type with these keys, an array or a structure becomes an array, and
-    /// a number becomes any type of number that it fits. Variants do not matter.
+    /// a number becomes any numeric type that can hold it. Variants do not matter.
     ///
     /// ```swift
     /// struct Note: Decodable { var id: Int, title: String? }
@@ -17,7 +17,7 @@ extension Value {
 }
 
 extension [String: Value] {
-    /// Reads the values of a reply, as ``Value/decoded(as:)`` does.
+    /// Reads a reply's values, as ``Value/decoded(as:)`` does.
     public func decoded<Content: Decodable>(as type: Content.Type = Content.self) throws -> Content {
         try Value.options(self).decoded(as: type)
     }
@@ -37,7 +37,7 @@ private struct ValueDecoder: Decoder {
         return try type.init(from: self)
     }
 
-    /// The value as a basic type: nil for any other type, and a nil within if the value does not fit.
+    /// The value as a basic type: nil for any other type, and an inner nil if the type cannot hold the value.
     private func basic(_ type: Any.Type) -> Any?? {
         switch type {
         case is Bool.Type: .some(value.bool)
@@ -125,7 +125,7 @@ private struct Elements: UnkeyedDecodingContainer {
         self.codingPath = codingPath
     }
 
-    /// Reads the next element. If it cannot be read, it stays the next one.
+    /// Reads the next element. If it cannot be read, it remains the next one.
     private mutating func next<Result>(_ body: (ValueDecoder) throws -> Result) throws -> Result {
         let path = codingPath + [Position(intValue: currentIndex)]
         guard !isAtEnd else {

@@ -1,5 +1,5 @@
 extension Value {
-    /// Largest number of descriptors in one message. System buses allow no more.
+    /// Maximum number of descriptors in one message. System buses allow no more.
     public static let maximumDescriptors = 16
 
     /// Number of descriptors in the value and its parts.
@@ -19,8 +19,8 @@ extension Value {
     /// Takes the descriptors out of a value that has arrived in a call, so that they stay open when the caller leaves
     /// the bus.
     ///
-    /// - Returns: The value with the descriptors, each of which is closed with its last reference; nil if a descriptor
-    ///   was closed or taken before. The original value no longer has descriptors.
+    /// - Returns: The value with the descriptors, each of which is closed when its last reference is gone; nil if a
+    ///   descriptor was closed or taken before. The original value no longer has descriptors.
     public func takingDescriptors() -> Value? {
         guard descriptorCount > 0 else { return self }
         switch self {

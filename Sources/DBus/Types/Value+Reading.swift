@@ -1,7 +1,7 @@
-/// For reading a value without knowing its exact type: an integer may have arrived in any of eight types, and any value
-/// in a variant.
+/// Reads a value without knowing its exact type: an integer may have arrived as any of eight types, and any value may
+/// be in a variant.
 extension Value {
-    /// The value as a whole number; nil if it is not an integer or does not fit.
+    /// The value as a whole number; nil if it is not an integer or is out of range.
     public var int: Int? {
         switch content {
         case .byte(let number): Int(number)
@@ -38,7 +38,8 @@ extension Value {
         }
     }
 
-    /// The value for a key of a dictionary with strings as keys; nil if there is no such key or no such dictionary.
+    /// The value for a key in a dictionary with strings as keys; nil if there is no such key, or the value is no such
+    /// dictionary.
     public subscript(key: String) -> Value? {
         guard case .dictionary(let entries, _, _) = content else { return nil }
         return entries[.string(key)]?.content

@@ -1,4 +1,4 @@
-/// A value whose type you only know at run time, such as the content of a variant.
+/// A value whose type is known only at run time, such as the content of a variant.
 public enum Value: Sendable, Hashable {
     /// A value of type `y`.
     case byte(UInt8)
@@ -26,7 +26,7 @@ public enum Value: Sendable, Hashable {
     case signature(Signature)
     /// A value of type `h`.
     case unixFD(UnixFD)
-    /// An array: `a`, followed by the elements' signature. It cannot be sent if an element has another signature.
+    /// An array: `a`, followed by the elements' signature. It cannot be sent if an element has a different signature.
     indirect case array([Value], of: Signature)
     /// A dictionary: `a{…}`. It cannot be sent if a key or a value has a signature other than the one given.
     indirect case dictionary([Value: Value], key: Signature, value: Signature)
