@@ -2,9 +2,9 @@ public import DBus
 
 /// The router's name and object on the session bus.
 public enum RouterService {
-    /// Well-known name of the router.
+    /// The router's well-known name.
     public static let name: BusName = "org.openurl.Router1"
-    /// Path of the object that has all of the router's interfaces.
+    /// The path of the object that has all of the router's interfaces.
     public static let path: ObjectPath = "/org/openurl/Router1"
     /// This object, for a caller.
     public static let object = RemoteObject(name, path)
@@ -24,23 +24,23 @@ public enum RouterInterface {
     )
     /// Opens a URL, and waits for its handler to answer (x-callback-url).
     ///
-    /// Parameters of the URL are left out if their names begin with `x-`. Instead, the handler gets the router's own
-    /// `x-success`, `x-error` and `x-cancel`, which only the handler may open, and only one of them, once. It also gets
-    /// `x-source`, the identifier of the caller or the name of its program, if the router knows either. If it opens
-    /// `x-success`, the parameters become the `reply` of the result, whose path is then `callback`; if a parameter has
-    /// several values, it becomes an array. `x-error` becomes the error ``OpenURLError/Code/declined``, and `x-cancel`
-    /// ``OpenURLError/Code/cancelled``.
+    /// Those of the URL's parameters whose names begin with `x-` are left out. Instead, the handler gets the router's
+    /// own `x-success`, `x-error` and `x-cancel`, which only the handler may open: one of them, and only once. It also
+    /// gets `x-source`, the identifier of the caller or the name of its program, if the router knows either. If it
+    /// opens `x-success`, the parameters become the result's `reply`, and the result's path is `callback`; if a
+    /// parameter has several values, it becomes an array. `x-error` becomes the error ``OpenURLError/Code/declined``,
+    /// and `x-cancel` ``OpenURLError/Code/cancelled``.
     ///
     /// If the handler replies to the URL itself, this ends the call as well; an empty reply does so only if the
-    /// manifest has `OUAnswersCallbacks`. The time limit is ``callTimeout`` unless the caller gives one. When the
-    /// caller's connection ends, so does the wait. The URL of a call cannot be queued.
+    /// manifest has `OUAnswersCallbacks`. The time limit is ``callTimeout`` unless the caller sets one. When the
+    /// caller's connection ends, so does the wait. A call's URL cannot be queued.
     public static let call = Method<Arguments<String, OpenOptions>, OpenResult>(
         name,
         "Call",
         inputs: ["url", "options"],
         outputs: ["result"]
     )
-    /// Time limit of a ``call`` whose caller gives none.
+    /// Time limit for a ``call`` whose caller sets none.
     public static let callTimeout = Duration.seconds(120)
     /// Opens a URL without options. Returns the identifier of the handler or application that took it.
     ///
@@ -53,19 +53,19 @@ public enum RouterInterface {
         inputs: ["urls", "options"],
         outputs: ["results"]
     )
-    /// Copies files into the inbox of the handler that the options name, and opens each copy as a `file` URL.
+    /// Copies files into the inbox of the handler given in the options, and opens each copy as a `file` URL.
     ///
     /// The caller opens the files, because the router never opens a path for a caller. In the options, `handler` must
-    /// name a handler that claims the type of each file. This handler owns the copies, and deletes them. If a file was
-    /// not opened, the router removes it from the inbox, unless the handler may have acted on it. An inbox may have at
-    /// most 10,000 files and 1 GiB. If one file fails, the others are still opened.
+    /// be a handler that claims each file's type. This handler owns the copies, and deletes them. If a file was not
+    /// opened, the router removes it from the inbox, unless the handler may have acted on it. An inbox may have at most
+    /// 10,000 files and 1 GiB. If one file fails, the others are still opened.
     public static let openFiles = Method<Arguments<[SentFile], OpenOptions>, [OpenOutcome]>(
         name,
         "OpenFiles",
         inputs: ["files", "options"],
         outputs: ["results"]
     )
-    /// Largest number of files in one call of ``openFiles``, limited by the number of descriptors in one message.
+    /// Maximum number of files in one call of ``openFiles``, limited by the number of descriptors in one message.
     public static let filesPerCall = 16
     /// Returns whether the caller may reach a handler for a URL. Launches nothing.
     public static let canOpenURL = Method<String, Bool>(
@@ -85,8 +85,8 @@ public enum RouterInterface {
     /// ``LifecycleInterface/stateChanged`` and ``QueueInterface/stateChanged``.
     ///
     /// They go only to subscribers, because a broadcast would show each sandbox which handlers there are. A
-    /// subscription ends with the caller's connection, and with the router. If you see a new owner of the router's
-    /// name, subscribe again.
+    /// subscription ends with the caller's connection, and with the router. If the router's name gets a new owner,
+    /// subscribe again.
     public static let subscribe = Method<Empty, Empty>(name, "Subscribe")
     /// Ends the caller's subscription, if there is one.
     public static let unsubscribe = Method<Empty, Empty>(name, "Unsubscribe")
@@ -111,7 +111,7 @@ public enum RegistryInterface {
         inputs: ["path"],
         outputs: ["handler"]
     )
-    /// Registers as ``register`` does, and replaces another handler of the same identifier. The router's log names
+    /// Registers like ``register``, but replaces another handler with the same identifier. The router's log mentions
     /// both.
     public static let replace = Method<String, HandlerEntry>(
         name,
@@ -122,34 +122,36 @@ public enum RegistryInterface {
     /// Registers the bundle or manifest at an absolute path until the router exits, or until ``unregister``. Writes no
     /// file.
     ///
-    /// This handler gets URLs that nothing else claims, and URLs of callers that ask for it. It opens no files, is not
-    /// published to the desktop, and cannot be the user's default. If its manifest changes, the router does not notice.
+    /// This handler gets URLs that nothing else claims, and URLs from callers that ask for it. It opens no files, is
+    /// not published to the desktop, and cannot be the user's default. If its manifest changes, the router does not
+    /// notice.
     public static let registerTemporarily = Method<String, HandlerEntry>(
         name,
         "RegisterTemporarily",
         inputs: ["path"],
         outputs: ["handler"]
     )
-    /// Claims schemes for a program that the caller runs. All URLs of these schemes go to the program, before the
+    /// Claims schemes for a program that the caller runs. All URLs with these schemes go to the program, ahead of the
     /// user's default, until the caller's connection ends. Writes no file.
     ///
     /// The second argument is the program's bundle identifier, or the absolute path of a bundle or manifest that has
-    /// it; the third is the program itself. It takes the identifier as its name on the bus, and descends from the
-    /// caller's process. Until it has the name, a URL waits for as long as a launch may take. If the program outlives
-    /// the claim, the router ends it.
+    /// it; the third is the program itself. The program takes the identifier as its name on the bus, and descends from
+    /// the caller's process. Until it has the name, a URL waits for as long as a launch may take. If the program
+    /// outlives the claim, the router ends it.
     ///
-    /// When the router exits, the claim ends too, so if you see a new owner of the router's name, claim the schemes
-    /// again. The error is ``OpenURLError/Code/alreadyClaimed`` if another program has claimed a scheme, or has the
-    /// name. It is ``OpenURLError/Code/notAllowed`` for a fixed scheme, a scheme of browsers, a scheme that the user's
+    /// When the router exits, the claim ends too, so if the router's name gets a new owner, claim the schemes again.
+    /// The error is ``OpenURLError/Code/alreadyClaimed`` if another program has claimed a scheme, or has the name. It
+    /// is ``OpenURLError/Code/notAllowed`` for a fixed scheme, one of browsers' schemes, a scheme that the user's
     /// policy denies or asks about, and a scheme that another handler or application has. If a rule allows the user's
-    /// programs that scheme, the last refusal does not apply, as for the callbacks of ``CallbackInterface/request``.
+    /// programs that scheme, the last refusal does not apply; the same is true of callbacks for
+    /// ``CallbackInterface/request``.
     public static let claim = Method<Arguments<[String], String, String>, HandlerEntry>(
         name,
         "Claim",
         inputs: ["schemes", "handler", "program"],
         outputs: ["handler"]
     )
-    /// Largest number of schemes in one ``claim``.
+    /// Maximum number of schemes in one ``claim``.
     public static let schemesPerClaim = 64
     /// Returns what ``register`` and a launch would find about a handler, such as keys that are ignored, values that
     /// are invalid, or a program that is missing. Registers nothing. If no finding is an error, the handler can be
@@ -165,7 +167,7 @@ public enum RegistryInterface {
     /// Returns the handlers, in the order of their bundle identifiers, and the applications that open URLs.
     ///
     /// If the entries are too large for one message, each gets an equal share of it. An entry that needs more is cut,
-    /// and has ``HandlerEntry/isCut``.
+    /// and its ``HandlerEntry/isCut`` is true.
     public static let listHandlers = Method<Empty, [HandlerEntry]>(
         name,
         "ListHandlers",
@@ -187,7 +189,7 @@ public enum RegistryInterface {
     /// Reads the manifests and the desktop's files again, and publishes all handlers to the desktop. Returns the
     /// problems, by the path of the file.
     public static let reload = Method<Empty, [String: String]>(name, "Reload", outputs: ["problems"])
-    /// Reports that the handlers of these schemes have changed. It goes to the connections that have called
+    /// Reports that the handlers for these schemes have changed. The signal goes to the connections that have called
     /// ``RouterInterface/subscribe``.
     public static let changed = Signal<[String]>(name, "Changed", arguments: ["schemes"])
 }
@@ -214,27 +216,27 @@ public enum LifecycleInterface {
     /// Starts or wakes a handler and leaves the foreground as it is. Returns when the handler has launched into the
     /// background.
     public static let wake = Method<String, Empty>(name, "Wake", inputs: ["id"])
-    /// Sends a handler to the background. Returns when its delegate has saved the state, or when the handler has exited
+    /// Moves a handler to the background. Returns when its delegate has saved the state, or when the handler has exited
     /// because its manifest asks for that (`UIApplicationExitsOnSuspend`).
     public static let background = Method<String, Empty>(name, "Background", inputs: ["id"])
-    /// Sends a handler to the background and suspends it at once. Returns when its process is stopped.
+    /// Moves a handler to the background and suspends it at once. Returns when its process is stopped.
     public static let suspend = Method<String, Empty>(name, "Suspend", inputs: ["id"])
-    /// Ends a handler and removes its saved state, even if it is no longer registered but still running. Returns when
-    /// its process has exited. If it was in the foreground, the handler that sent its latest URL comes to the
-    /// foreground again.
+    /// Ends a handler and removes its saved state, even if the handler is still running but no longer registered.
+    /// Returns when its process has exited. If it was in the foreground, the handler that sent its latest URL comes to
+    /// the foreground again.
     public static let terminate = Method<String, Empty>(name, "Terminate", inputs: ["id"])
     /// Forgets a handler's crashes. If a handler crashes too often, it is temporarily not started
     /// (``HandlerStatus/quarantinedUntil``). After this call it may be started at once, and its queued URLs are tried.
     public static let reset = Method<String, Empty>(name, "Reset", inputs: ["id"])
-    /// Returns the place of what a handler writes to standard output and standard error. Only programs of the user may ask: the
-    /// output is not searched for secrets, and a confined program cannot read the place anyway.
+    /// Returns where the text goes that a handler writes to standard output and standard error. Only the user's
+    /// programs may ask: the output is not searched for secrets, and a confined program cannot read it there anyway.
     public static let output = Method<String, OutputPlace>(name, "Output", inputs: ["id"], outputs: ["place"])
     /// Prevents the suspension of the calling handler until the task ends ("Executing a Finite-Length Task in the
     /// Background"). Returns the task's number and the remaining time in milliseconds. The name may have at most 256
     /// bytes.
     ///
-    /// All tasks together have the time of ``backgroundTimeRemaining``, whichever methods of ``HandlerInterface`` the
-    /// handler implements. If a task is still open when the time is up, the handler is killed;
+    /// All tasks together have the time in ``backgroundTimeRemaining``, no matter which methods of ``HandlerInterface``
+    /// the handler implements. If a task is still open when the time is up, the handler is killed;
     /// ``HandlerInterface/expireBackgroundTasks`` is called a second earlier.
     public static let beginBackgroundTask = Method<String, Arguments<UInt32, UInt32>>(
         name,
@@ -242,30 +244,30 @@ public enum LifecycleInterface {
         inputs: ["name"],
         outputs: ["task", "remaining"]
     )
-    /// Ends a task of the calling handler. If the task has already ended, nothing happens.
+    /// Ends one of the calling handler's tasks. If the task has already ended, nothing happens.
     ///
-    /// ``earlierTasks`` instead of a number ends all tasks that the handler has begun under an earlier router. This router
-    /// has them from a record, in which an end may be missing if the earlier router exited at that moment. So when the
-    /// router's name gets a new owner, begin each open task again, and then end the earlier ones.
+    /// Passing ``earlierTasks`` instead of a number ends all tasks that the handler began under an earlier router. This
+    /// router knows them from a record, in which the end of a task may be missing if the earlier router exited at that
+    /// moment. So when the router's name gets a new owner, begin each open task again, and then end the earlier ones.
     public static let endBackgroundTask = Method<UInt32, Empty>(name, "EndBackgroundTask", inputs: ["task"])
-    /// In place of the number of a task: all tasks from an earlier router. No task has this number.
+    /// In place of a task's number: all tasks from an earlier router. No task has this number.
     public static let earlierTasks: UInt32 = 0
-    /// Returns how much time the tasks of the calling handler have left, in milliseconds, whether a task is open or
-    /// not. On the way to the background, this is the time of the whole stay. It is ``unlimited`` in the foreground,
-    /// for a handler whose background mode prevents the suspension, and for a process that no router started.
+    /// Returns how much time the calling handler's tasks have left, in milliseconds, whether a task is open or not. On
+    /// the way to the background, this is the time of the whole stay. It is ``unlimited`` in the foreground, for a
+    /// handler whose background mode prevents the suspension, and for a process that no router started.
     ///
-    /// Time passes while a task is open in the background. When a URL from another program arrives there, the handler
-    /// gets the whole time again; it gets no new time for a URL that it sends itself.
+    /// The time runs only while a task is open in the background. When a URL from another program arrives there, the
+    /// handler gets the whole time again; it gets no new time for a URL that it sends itself.
     public static let backgroundTimeRemaining = Method<Empty, UInt32>(
         name,
         "BackgroundTimeRemaining",
         outputs: ["remaining"]
     )
     /// Reports to the caller of a request how much of the work is done. The arguments are ``OpenContext/requestID``, a
-    /// fraction from 0 to 1, and some text for a person.
+    /// fraction from 0 to 1, and some text for people to read.
     ///
     /// Only the handler that has the request may call this; otherwise the error is ``OpenURLError/Code/notAllowed``. If
-    /// the fraction is outside this range, the nearest value in it is used, and text is cut off after 256 bytes.
+    /// the fraction is outside this range, the nearest value in the range is used, and text is cut off after 256 bytes.
     /// Nothing is reported to a caller without a handle (``RequestInterface``).
     public static let reportProgress = Method<Arguments<String, Double, String>, Empty>(
         name,
@@ -275,9 +277,10 @@ public enum LifecycleInterface {
     /// Brings the handler that sent a URL to the foreground again, because the calling handler has finished with the
     /// URL ("App Termination", the return to the sender).
     ///
-    /// The arguments are ``OpenContext/requestID``, or an empty string for the latest URL, and the `platform_data` of
-    /// ``FreedesktopApplication`` with the token that lets a window of the sender take the focus. This returns as soon
-    /// as the router has begun, because the sender may itself be waiting for the answer to the URL.
+    /// The arguments are ``OpenContext/requestID``, or an empty string for the latest URL, and
+    /// ``FreedesktopApplication``'s `platform_data` with the token that lets one of the sender's windows take the
+    /// focus. This returns as soon as the router has begun, because the sender may itself be waiting for the answer to
+    /// the URL.
     ///
     /// The error is ``OpenURLError/Code/notAllowed`` if the caller is not the handler in the foreground, or if no
     /// handler sent the URL. You can return from each URL only once, and only from the newest 16 that have reached the
@@ -291,7 +294,7 @@ public enum LifecycleInterface {
     ///
     /// While the handler is suspended, the router keeps the latest value of each kind. The handler gets these values
     /// when it wakes, before the URL ("Queued notifications", Table 4-1). A kind may have at most 128 bytes, a value 64
-    /// KiB, and all values that wait for one handler 1 MiB. A value cannot hold descriptors.
+    /// KiB, and all values waiting for one handler 1 MiB. A value cannot hold descriptors.
     public static let notify = Method<Arguments<String, String, Value>, Empty>(
         name,
         "Notify",
@@ -300,24 +303,24 @@ public enum LifecycleInterface {
     /// Acts as the router does when the kernel reports that memory is short: warns the running handlers and ends one
     /// suspended handler.
     ///
-    /// It ends the one that has been suspended the longest, but only handlers with at least half as much memory as the
-    /// largest one count. While the shortage lasts, the kernel repeats its report, at most once every 2 s, and each
-    /// report ends one more handler. A call within 2 s of another does nothing.
+    /// It ends the handler that has been suspended the longest, but considers only handlers that use at least half as
+    /// much memory as the largest one. While the shortage lasts, the kernel repeats its report, at most once every 2 s,
+    /// and each report ends one more handler. A call within 2 s of another does nothing.
     public static let relieveMemory = Method<Empty, Empty>(name, "RelieveMemory")
-    /// Reports a new state of a handler that the router follows. The second argument is a raw value of
+    /// Reports a new state for a handler that the router follows. The second argument is a raw value of
     /// ``HandlerState``.
     ///
-    /// It goes to the connections that have called ``RouterInterface/subscribe``.
+    /// The signal goes to the connections that have called ``RouterInterface/subscribe``.
     ///
-    /// The router reports ``HandlerState/active`` when it hands over the event that leads to the foreground. At that
-    /// time the handler may still be on its way there.
+    /// The router reports ``HandlerState/active`` when it hands over the event that brings the handler to the
+    /// foreground. At that time, the handler may still be on its way there.
     public static let stateChanged = Signal<Arguments<String, String>>(
         name,
         "StateChanged",
         arguments: ["id", "state"]
     )
 
-    /// Remaining time of a handler without a time limit.
+    /// The remaining time for a handler without a time limit.
     public static let unlimited = UInt32.max
 }
 
@@ -331,9 +334,9 @@ public enum HandlerInterface {
 
     /// Delivers a URL. The handler runs the whole sequence for its state and answers once.
     ///
-    /// Its error is ``OpenURLError/Code/launchVetoed`` if it refuses the launch, and ``OpenURLError/Code/declined`` if
-    /// it refuses the URL and gives a reason. If the handler uses an error name of its own, the router treats it as
-    /// ``OpenURLError/Code/declined``.
+    /// The handler's error is ``OpenURLError/Code/launchVetoed`` if it refuses the launch, and
+    /// ``OpenURLError/Code/declined`` if it refuses the URL and gives a reason. If the handler uses an error name of
+    /// its own, the router treats it as ``OpenURLError/Code/declined``.
     public static let open = Method<Arguments<String, OpenContext>, OpenAnswer>(
         name,
         "Open",
@@ -343,14 +346,13 @@ public enum HandlerInterface {
     /// Asks the handler to stop its work on a URL, because the caller cancelled the request or its time limit has
     /// expired. The argument is ``OpenContext/requestID``.
     ///
-    /// This returns at once. The call of ``open`` for the URL then returns soon, with the error
-    /// ``OpenURLError/Code/cancelled`` or with any other outcome. If the handler does not have the request, it ignores
-    /// the call.
+    /// This returns at once. The URL's ``open`` call then returns soon, with the error ``OpenURLError/Code/cancelled``
+    /// or with any other outcome. A handler that does not have the request ignores the call.
     public static let cancel = Method<String, Empty>(name, "Cancel", inputs: ["request_id"])
-    /// Sends the handler to the background: calls `willResignActive` and `didEnterBackground`, and saves the state.
+    /// Moves the handler to the background: calls `willResignActive` and `didEnterBackground`, and saves the state.
     /// Returns after that.
     public static let enterBackground = Method<Empty, Empty>(name, "EnterBackground")
-    /// Prepares the handler for its process to be stopped. Returns whether it is idle.
+    /// Prepares the handler for having its process stopped. Returns whether it is idle.
     ///
     /// If the handler is idle, it releases its bus name, so that no message to the name reaches a stopped process, and
     /// answers yes as soon as the bus has confirmed this. The router then stops the process with `SIGSTOP`. If it is
@@ -370,7 +372,7 @@ public enum HandlerInterface {
     public static let expireBackgroundTasks = Method<Empty, Empty>(name, "ExpireBackgroundTasks")
     /// Notifies the handler of changes, with one value of each kind.
     public static let notify = Method<[String: Value], Empty>(name, "Notify", inputs: ["notifications"])
-    /// State of the handler, as a raw value of ``HandlerState``.
+    /// The handler's state, as a raw value of ``HandlerState``.
     public static let state = Property<String>(name, "State")
     /// Returns the name of the delegate method that is running, and how long it has been running, in microseconds.
     /// Between methods, the name is empty.
@@ -390,25 +392,25 @@ public enum HandlerInterface {
     /// Asks the handler to exit, as `SIGTERM` does. Returns before it has exited.
     ///
     /// The router sends `SIGTERM` to its own processes, and to processes that run the handler's program. It calls this
-    /// method if another process has the name, such as the proxy of a sandbox.
+    /// method if another process has the name, such as a sandbox's proxy.
     public static let terminate = Method<Empty, Empty>(name, "Terminate")
 
-    /// Error of a handler that is about to exit and has not handled the URL. The router delivers the URL to its next
-    /// process.
+    /// The error from a handler that is about to exit and has not handled the URL. The router delivers the URL to its
+    /// next process.
     public static let ending: ErrorName = "org.openurl.Handler1.Error.Ending"
 
-    /// Phases of a launch.
+    /// The phases of a launch.
     public static let launchPhases: Set<String> = [
         "willFinishLaunching", "shouldRestoreApplicationState", "didDecodeRestorableState", "didFinishLaunching",
     ]
 
-    /// Phase in which the handler opens a URL.
+    /// The phase in which the handler opens a URL.
     public static let openPhase = "open"
 
     /// The phase that follows ``openPhase`` when the URL brings the handler to the foreground.
     public static let activationPhase = "didBecomeActive"
 
-    /// Phases that have five seconds each: the ways to the foreground and to the background, and short notices.
+    /// The phases that may take five seconds each: the ways to the foreground and to the background, and short notices.
     public static let transitionPhases: Set<String> = [
         "willResignActive", "didEnterBackground", "shouldSaveApplicationState", "willEncodeRestorableState",
         "willEnterForeground", "didBecomeActive", "didReceiveMemoryWarning", "didReceiveNotification",
@@ -417,13 +419,13 @@ public enum HandlerInterface {
     /// Returns the path of a handler's object.
     public static func object(of id: BusName) -> ObjectPath { ObjectPath(for: id) }
 
-    /// Environment variable of a process that the router started. Because of it, the process waits for its first
-    /// message instead of launching without a URL.
+    /// The environment variable that makes a process started by the router wait for its first message instead of
+    /// launching without a URL.
     ///
-    /// Its value is the unique name of the router's connection. Thus the handler knows its router, even if the router
-    /// gives up its own name while the handler starts.
+    /// Its value is the unique name of the router's connection. It tells the handler which router is its own, even if
+    /// the router gives up its name while the handler starts.
     public static let launchVariable = "OPENURL_LAUNCH"
-    /// Environment variable with the ``HandlerReach`` of a process that the router started.
+    /// The environment variable with the ``HandlerReach`` of a process that the router started.
     ///
     /// Unless it is ``HandlerReach/everyone``, a URL has to come from the router, because only the router knows the
     /// sender.

@@ -113,7 +113,7 @@ private enum Reference {
         ),
         Section(
             "Place of output",
-            "The `place` that `Output` returns (`org.openurl.Lifecycle1`). Without a file and a journal, the output is lost.",
+            "The `place` that `Output` returns (`org.openurl.Lifecycle1`). If there is neither a file nor a journal, the output is lost.",
             OutputPlace.fields
         ),
         Section("Queued URL", "One of the `urls` that `List` returns (`org.openurl.Queue1`).", QueuedURL.fields),

@@ -1,11 +1,11 @@
 public import DBus
 
-/// Facts about the end of a wait for a callback, or about a callback that was refused: the `details` of
+/// Facts about how a wait for a callback ended, or about a callback that was refused: the `details` of
 /// ``CallbackHandleInterface/completed`` and ``CallbackHandleInterface/refused``.
 public struct CallbackDetails: Sendable, Hashable {
-    /// The program that brought the callback, as the bus and the kernel describe it.
+    /// The program that sent the callback, as the bus and the kernel describe it.
     public var source = OpenContext.Source()
-    /// Bundle identifier of the handler that brought the callback; nil for another program.
+    /// Bundle identifier of the handler that sent the callback; nil for another program.
     public var sourceApplication: String?
     /// Activation token, which lets the program take the focus (`XDG_ACTIVATION_TOKEN`).
     public var activationToken: String?
@@ -17,7 +17,7 @@ public struct CallbackDetails: Sendable, Hashable {
 
     package var errorFields = ErrorFields()
 
-    /// Creates details without facts.
+    /// Creates empty details.
     public init() {}
 }
 
@@ -29,13 +29,13 @@ extension CallbackDetails: Record, ErrorReporting {
             { $0.source },
             { $0.source = $1 },
             omitting: OpenContext.Source(),
-            "The program that brought the callback, as the bus and the kernel describe it."
+            "The program that sent the callback, as the bus and the kernel describe it."
         ),
         Field(
             "source-application",
             { $0.sourceApplication },
             { $0.sourceApplication = $1 },
-            "The bundle identifier of the handler that brought the callback."
+            "The bundle identifier of the handler that sent the callback."
         ),
         Field(
             "activation-token",

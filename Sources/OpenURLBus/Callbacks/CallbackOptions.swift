@@ -1,16 +1,16 @@
 package import DBus
 
-/// Options of a program that waits for a callback: the `options` of ``CallbackInterface/request``.
+/// Options for waiting for a callback: the `options` of ``CallbackInterface/request``.
 public struct CallbackOptions: Sendable, Hashable {
     /// Last element of the handle's path; nil lets the router choose it.
     public var handleToken: HandleToken?
-    /// The value that the callback has to bring as `state`. If this is nil, it is the `state` of the URL that is
-    /// opened; if that URL has none either, any value is accepted.
+    /// The value that the callback must have as `state`. If this is nil, the `state` of the URL that is opened is used;
+    /// if that URL has none either, any value is accepted.
     public var state: String?
-    /// Time limit of the wait, rounded up to whole milliseconds: at most ``maximumTimeout``, and ``usualTimeout`` if
+    /// Time limit for the wait, rounded up to whole milliseconds: at most ``maximumTimeout``, and ``usualTimeout`` if
     /// this is nil.
     public var timeout: Duration?
-    /// Programs that may bring the callback; empty for every program.
+    /// Programs that may send the callback; empty for every program.
     ///
     /// Each element is the identifier of a handler or of a sandbox, a raw value of ``CallerClass``, or the absolute
     /// path of a program.
@@ -19,13 +19,13 @@ public struct CallbackOptions: Sendable, Hashable {
     /// Activation token, which lets the program that opens the URL take the focus (`XDG_ACTIVATION_TOKEN`).
     public var activationToken: String?
 
-    /// Time limit if the program gives none.
+    /// Time limit if the program sets none.
     public static let usualTimeout = Duration.seconds(300)
-    /// The longest time limit that a program can give.
+    /// The longest time limit that a program can set.
     public static let maximumTimeout = Duration.seconds(86_400)
-    /// Largest size of ``state`` and of each element of ``answerFrom``, in bytes.
+    /// Maximum size of ``state`` and of each element of ``answerFrom``, in bytes.
     public static let maximumBytes = 4096
-    /// Largest number of elements in ``answerFrom``.
+    /// Maximum number of elements in ``answerFrom``.
     public static let maximumSources = 16
 
     /// Creates empty options.
@@ -44,13 +44,13 @@ extension CallbackOptions: Record {
             "handle-token",
             { $0.handleToken },
             { $0.handleToken = $1 },
-            "The last element of the path of the handle: 1 to 64 ASCII letters, digits and underscores."
+            "The last element of the handle's path: 1 to 64 ASCII letters, digits and underscores."
         ),
         Field(
             "state",
             { $0.state },
             { $0.state = $1 },
-            "The value that the callback must bring as `state`; without the key, that of the URL that is opened."
+            "The value that the callback must have as `state`; without the key, the `state` of the URL that is opened."
         ),
         Field(
             "timeout",
@@ -63,7 +63,7 @@ extension CallbackOptions: Record {
             { $0.answerFrom },
             { $0.answerFrom = $1 },
             omitting: [],
-            "The programs that may bring the callback: identifiers, classes of callers, or absolute paths; at most 16."
+            "The programs that may send the callback: identifiers, classes of callers, or absolute paths; at most 16."
         ),
         Field(
             "activation-token",
@@ -75,7 +75,7 @@ extension CallbackOptions: Record {
 
     package func validate() throws(MessageDecodingError) {
         guard answerFrom.count <= Self.maximumSources else {
-            throw .invalidValue("'answer-from' names more than \(Self.maximumSources) programs")
+            throw .invalidValue("'answer-from' lists more than \(Self.maximumSources) programs")
         }
         guard ([state].compactMap(\.self) + answerFrom).allSatisfy({ $0.utf8.count <= Self.maximumBytes }) else {
             throw .invalidValue("'state' or 'answer-from' has a string of more than \(Self.maximumBytes) bytes")

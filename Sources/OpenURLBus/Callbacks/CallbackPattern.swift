@@ -1,11 +1,11 @@
 public import RFC1808
 
-/// The URLs that a program waits for as its callback: those of a scheme, of a host, or below a path.
+/// The URLs that a program waits for as its callback: those with a scheme, those with a host, or those below a path.
 ///
 /// | pattern | URLs |
 /// |---|---|
-/// | `myapp` or `myapp:` | every URL of the scheme |
-/// | `myapp://auth` | the URLs of the scheme with this host |
+/// | `myapp` or `myapp:` | every URL with the scheme |
+/// | `myapp://auth` | the URLs with the scheme and this host |
 /// | `myapp://auth/done`, `com.example.app:/done` | the URLs at the path and below it |
 ///
 /// Case does not matter in the scheme and the host. A path matches whole segments, so `/done` does not match `/donee`.
@@ -19,10 +19,10 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
     /// Path without a slash at its end; empty for every path.
     private let path: String
 
-    /// Largest size of a pattern, in bytes.
+    /// Maximum size of a pattern, in bytes.
     public static let maximumBytes = 2048
 
-    /// Creates the pattern for every URL of a scheme; nil if the text is not a scheme.
+    /// Creates the pattern for every URL with a scheme; nil if the text is not a scheme.
     public init?(scheme: String) {
         let others = Set("+-.".utf8)
         guard scheme.utf8.first?.isLetter == true,
@@ -46,7 +46,7 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
         do throws(GenericURL.ParseError) {
             url = try GenericURL(text, maximumLength: Self.maximumBytes)
         } catch {
-            throw OpenURLError(.malformedURL, "the pattern of the callback is not the beginning of a URL: \(error)")
+            throw OpenURLError(.malformedURL, "the callback's pattern is not the beginning of a URL: \(error)")
         }
         try self.init(url)
     }
@@ -59,7 +59,7 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
         guard let text = FormParameters(url)["redirect_uri"] else {
             throw OpenURLError(
                 .malformedURL,
-                "the URL has no redirect_uri= that names the callback; give a pattern, such as myapp://auth"
+                "the URL has no redirect_uri= with the callback; give a pattern, such as myapp://auth"
             )
         }
         try self.init(text)
@@ -69,7 +69,7 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
         guard let scheme = url.lowercasedScheme, url.user == nil, url.parameters == nil, url.hasPlainPath else {
             throw OpenURLError(
                 .malformedURL,
-                "the pattern of the callback must be a scheme, a host and a path, such as myapp://auth/done"
+                "the callback's pattern must be a scheme, a host and a path, such as myapp://auth/done"
             )
         }
         self.scheme = scheme
@@ -78,7 +78,7 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
         path = url.comparedPath
     }
 
-    /// Returns whether a URL matches. If its path has `.` or `..` in it, the URL may lead elsewhere, so only a pattern
+    /// Returns whether a URL matches. If the URL's path contains `.` or `..`, it may lead elsewhere, so only a pattern
     /// without a path matches.
     public func matches(_ url: GenericURL) -> Bool { matches(CallbackTarget(url)) }
 
@@ -104,18 +104,18 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The parts of a URL that a pattern is compared with. They are taken out once for all patterns, because the path may
+/// The parts of a URL with which a pattern is compared. They are extracted once for all patterns, because the path may
 /// have thousands of segments.
 package struct CallbackTarget: Sendable {
     package let scheme: String?
     fileprivate let host: String?
     fileprivate let port: UInt16?
     fileprivate let hasUser: Bool
-    /// As much of the path as a pattern can name.
+    /// As much of the path as a pattern can contain.
     fileprivate let path: [UInt8]
     fileprivate let hasPlainPath: Bool
 
-    /// Takes the parts out of a URL.
+    /// Extracts the parts from a URL.
     package init(_ url: GenericURL) {
         scheme = url.lowercasedScheme
         host = url.comparedHost
@@ -127,7 +127,7 @@ package struct CallbackTarget: Sendable {
 }
 
 extension CallbackPattern {
-    /// Schemes whose URLs no program can wait for: those of web pages, of scripts, and of files.
+    /// Schemes for whose URLs no program can wait: those of web pages, of scripts, and of files.
     package static let schemesOfBrowsers: Set = [
         "about", "blob", "data", "file", "ftp", "http", "https", "javascript", "view-source", "ws", "wss",
     ]
@@ -165,7 +165,7 @@ extension GenericURL {
 }
 
 extension ArraySlice<UInt8> {
-    /// Whether the bytes are `.` or `..`, with each dot either plain or escaped.
+    /// Whether the bytes are `.` or `..`, where each dot may be plain or escaped.
     fileprivate var isOneOrTwoDots: Bool {
         var rest = self
         for count in 0...2 {

@@ -1,17 +1,17 @@
 internal import ByteCoding
 package import RFC1808
 
-/// Parameters of a URL as OAuth writes them: `application/x-www-form-urlencoded` (RFC 6749 appendix B), in the query or
-/// in the fragment (RFC 6749 section 4.2.2).
+/// A URL's parameters in the form that OAuth uses: `application/x-www-form-urlencoded` (RFC 6749 appendix B), in the
+/// query or in the fragment (RFC 6749 section 4.2.2).
 package struct FormParameters: Sendable, Hashable {
     private let pairs: [(name: String, value: String)]
 
-    /// Reads the parameters. It leaves out a pair if its escapes are not UTF-8, or if its text is too slow to compare.
+    /// Reads the parameters. A pair is left out if its escapes are not UTF-8, or if its text is too slow to compare.
     package init(_ url: GenericURL) {
         pairs = [url.query, url.fragment].compactMap(\.self).flatMap(Self.pairs)
     }
 
-    /// Reads only the parameters of the query.
+    /// Reads only the query's parameters.
     package init(queryOf url: GenericURL) {
         pairs = url.query.map(Self.pairs) ?? []
     }
@@ -21,7 +21,7 @@ package struct FormParameters: Sendable, Hashable {
         Dictionary(pairs.map { ($0.name, [$0.value]) }, uniquingKeysWith: +)
     }
 
-    /// Returns the value of a parameter; nil if it is missing, or if different values contradict each other.
+    /// Returns a parameter's value; nil if the parameter is missing, or has several different values.
     package subscript(name: String) -> String? {
         let values = Set(pairs.filter { $0.name == name }.map(\.value))
         return values.count == 1 ? values.first : nil
@@ -90,7 +90,7 @@ package struct FormParameters: Sendable, Hashable {
 }
 
 extension GenericURL {
-    /// Returns the URL with one value for a parameter of its query, in place of the values that it has.
+    /// Returns the URL with one value for a parameter in its query, in place of that parameter's values.
     ///
     /// - Throws: ``OpenURLError/Code/malformedURL`` if the URL would be too long.
     package func setting(_ name: String, to value: String) throws(OpenURLError) -> GenericURL {
@@ -101,7 +101,7 @@ extension GenericURL {
         return try replacingQuery(with: pairs)
     }
 
-    /// Returns the URL with a query of these pairs, or without a query if there are none.
+    /// Returns the URL with a query made of these pairs, or without a query if there are none.
     ///
     /// - Throws: ``OpenURLError/Code/malformedURL`` if the URL cannot have the query.
     func replacingQuery(with pairs: [String]) throws(OpenURLError) -> GenericURL {

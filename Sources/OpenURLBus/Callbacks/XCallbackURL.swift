@@ -1,14 +1,14 @@
 package import RFC1808
 
-/// Names of x-callback-url (revision 3 of the draft): a program opens a URL, and the handler answers by opening a URL
-/// of the program.
+/// Names from x-callback-url (revision 3 of the draft): a program opens a URL, and the handler answers by opening one
+/// of the program's URLs.
 package enum XCallbackURL {
-    /// Host of these URLs.
+    /// The host of these URLs.
     package static let host = "x-callback-url"
-    /// Scheme of the answers to the router's calls. Such a URL holds a secret.
+    /// The scheme of answers to the router's calls. Such a URL contains a secret.
     package static let replyScheme = "openurl-reply"
 
-    /// Returns whether a string begins as an answer to a call does. It need not be a URL.
+    /// Returns whether a string begins like an answer to a call. It need not be a URL.
     package static func isReply(_ text: String) -> Bool {
         let beginning = text.utf8.prefix(replyScheme.utf8.count + 1)
         return String(Substring(beginning)).lowercased() == "\(replyScheme):"

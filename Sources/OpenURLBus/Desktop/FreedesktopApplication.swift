@@ -3,8 +3,8 @@ public import DBus
 /// `org.freedesktop.Application`: the interface through which the desktop reaches a program over the bus ("D-Bus
 /// Activation", desktop entry specification).
 ///
-/// The router exports it so that a desktop entry can name the router. Each handler exports it too, so that the desktop
-/// can reach the handler without a router.
+/// The router exports it so that a desktop entry can refer to the router. Each handler exports it too, so that the
+/// desktop can reach the handler without a router.
 public enum FreedesktopApplication {
     /// Name of the interface.
     public static let name: InterfaceName = "org.freedesktop.Application"

@@ -1,6 +1,6 @@
 package import DBus
 
-/// The manager of the user's units, with the members of systemd's interface that this package uses
+/// The manager of the user's units, with those members of systemd's interface that this package uses
 /// (org.freedesktop.systemd1(5)).
 package enum SystemdManager {
     /// The manager's name on the bus.

@@ -1,8 +1,8 @@
 internal import DBus
 
-/// An error as the keys `error` and `message`, which several types have.
+/// An error in the form of the keys `error` and `message`, which several types have.
 package struct ErrorFields: Sendable, Hashable {
-    /// An error whose name need not follow the rules of D-Bus.
+    /// An error whose name need not follow D-Bus's rules.
     struct NamedError: Hashable {
         var name: String
         var message: String
@@ -44,7 +44,7 @@ extension Field where Root: ErrorReporting {
             "message",
             { $0.errorFields.error?.message },
             { $0.errorFields.message = $1 },
-            "The message of the error, for a person."
+            "The error's message, for people to read."
         )
     }
 }
@@ -65,7 +65,7 @@ extension ErrorFields.NamedError {
 }
 
 extension RemoteError {
-    /// Creates an error of D-Bus. If its name does not follow the rules, it becomes `Failed`.
+    /// Creates a D-Bus error. If the name does not follow the rules, it becomes `Failed`.
     init(_ error: ErrorFields.NamedError) {
         self.init(ErrorName(error.name) ?? .failed, error.message)
     }

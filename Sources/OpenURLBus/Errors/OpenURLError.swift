@@ -2,9 +2,9 @@ public import DBus
 
 /// Why a URL was not opened: one cause, with one D-Bus error name.
 ///
-/// The message is for a person. It names the handler and the phase, and gives advice where it can.
+/// The message is for people to read. It mentions the handler and the phase, and gives advice where possible.
 public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Causes of an error.
+    /// The causes of an error.
     public enum Code: String, Sendable, Hashable, CaseIterable {
         /// The handler's `open` answered no.
         case declined = "Declined"
@@ -16,7 +16,7 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
         case launchFailed = "LaunchFailed"
         /// The handler had the URL and exited before it answered. It may have acted on the URL.
         case handlerCrashed = "HandlerCrashed"
-        /// Time ran out for the launch, for the open or for the caller.
+        /// Time ran out for the launch, for opening the URL, or for the caller.
         case timedOut = "TimedOut"
         /// The handler does not accept URLs from this sender.
         case notAllowed = "NotAllowed"
@@ -28,22 +28,22 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
         case notQueued = "NotQueued"
         /// The caller withdrew the request, or the user did so in the handler.
         case cancelled = "Cancelled"
-        /// The handler's answer does not have the type in the contract. It may have acted on the URL.
+        /// The handler's answer does not have the type in the contract. The handler may have acted on the URL.
         case invalidReply = "InvalidReply"
         /// Another program is waiting for the same callback, or has claimed the scheme.
         case alreadyClaimed = "AlreadyClaimed"
         /// The text is not a URL.
         case malformedURL = "MalformedURL"
 
-        /// Name of the D-Bus error, such as `org.openurl.Error.Declined`.
+        /// The D-Bus error's name, such as `org.openurl.Error.Declined`.
         public var errorName: ErrorName { ErrorName(stringLiteral: Self.prefix + rawValue) }
 
         fileprivate static let prefix = "org.openurl.Error."
     }
 
-    /// Cause of the error.
+    /// The error's cause.
     public let code: Code
-    /// Description of the error, as a sentence without a full stop.
+    /// A description of the error, as a sentence without a full stop.
     public let text: QuotingText
     /// ``text`` as a plain string.
     public var message: String { text.description }
@@ -56,12 +56,12 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
 
     // Literals become a `QuotingText`, although `String` is their usual type, because this initializer is generic and
     // disfavoured.
-    /// Creates an error whose whole message is a quotation, such as the message of another program.
+    /// Creates an error whose whole message is a quotation, such as another program's message.
     @_disfavoredOverload public init(_ code: Code, _ message: some StringProtocol) {
         self.init(code, QuotingText(quoting: String(message)))
     }
 
-    /// Creates an error from an error of the bus.
+    /// Creates an error from a D-Bus error.
     ///
     /// - Returns: Nil if the error has any other name.
     public init?(_ error: RemoteError) {

@@ -4,7 +4,7 @@ public struct Explanation: Sendable, Hashable {
     public struct Candidate: Sendable, Hashable {
         /// Bundle identifier, or name of the desktop file.
         public var id: String
-        /// Means by which the candidate gets URLs.
+        /// The way in which the candidate gets URLs.
         public var kind: Reported<HandlerKind>
         /// The pattern that the URL's host matches; nil if the candidate accepts any host.
         public var host: String?
@@ -26,36 +26,36 @@ public struct Explanation: Sendable, Hashable {
     /// Names of the parts that a URL can have, in the order in which they appear. The password is not one of them.
     public static let partNames = Parts.fields.all.map(\.key)
 
-    /// The URL as the caller wrote it, or with the escapes that it gets because of ``OpenOptions/desktopEntry``.
+    /// The URL as the caller wrote it, or with the escapes that are added because of ``OpenOptions/desktopEntry``.
     public var url: String
     /// The URL's parts as the caller wrote them, by ``partNames``. Missing parts are left out.
     public var parts: [String: String] {
         get { partFields.texts }
         set { partFields.texts = newValue }
     }
-    /// MIME type of the file that the URL names; nil for any other URL.
+    /// The MIME type of the file that the URL refers to; nil for any other URL.
     public var contentType: String?
     /// The handler or application that would get the URL; nil if there is none.
     public var handler: String?
-    /// Means by which ``handler`` would get the URL; nil if there is no handler.
+    /// The way in which ``handler`` would get the URL; nil if there is no handler.
     public var transport: Reported<HandlerKind>?
-    /// State of the handler; nil for an application, or if there is no handler.
+    /// The handler's state; nil for an application, or if there is no handler.
     public var state: Reported<HandlerState>?
-    /// The time before which the handler is not started because it crashed too often, in seconds since 1970; nil if it
+    /// The time until which the handler is not started because it crashed too often, in seconds since 1970; nil if it
     /// may be started.
     public var quarantinedUntil: UInt64?
     /// Programs that may send URLs to the handler; nil for an application, or if there is no handler.
     public var reach: Reported<HandlerReach>?
-    /// Senders whose URLs the handler accepts, as identifiers and patterns; nil if it accepts every sender.
+    /// The senders whose URLs the handler accepts, as identifiers and patterns; nil if it accepts every sender.
     public var allowedSources: [String]?
     /// Whether the router opens the callbacks of x-callback-url with the handler's replies (`OUAnswersCallbacks`); nil
     /// for an application, or if there is no handler.
     public var answersCallbacks: Bool?
-    /// Decision of the policy for this caller; nil if there is no handler.
+    /// The policy's decision for this caller; nil if there is no handler.
     public var decision: Reported<PolicyDecision>?
     /// The rule and its file, or any other reason for ``decision``, in words.
     public var decisionReason: String?
-    /// Handlers and applications that claim the URL. The first one would get it.
+    /// The handlers and applications that claim the URL. The first one would get it.
     public var candidates: [Candidate]
     /// Why the URL would not be opened for this caller: the name of an ``OpenURLError`` and its message.
     public var error: (name: String, message: String)? {
@@ -72,7 +72,7 @@ public struct Explanation: Sendable, Hashable {
         candidates = []
     }
 
-    /// Parts of a URL as they are sent over the bus.
+    /// A URL's parts, as they are sent over the bus.
     package struct Parts: Sendable, Hashable {
         var texts: [String: String] = [:]
     }
@@ -106,7 +106,7 @@ extension Explanation: Record, ErrorReporting {
             "quarantined-until",
             { $0.quarantinedUntil },
             { $0.quarantinedUntil = $1 },
-            "The time before which the handler is not started, because it crashed too often, in seconds since 1970."
+            "The time until which the handler is not started because it crashed too often, in seconds since 1970."
         ),
         Field(
             "reach",
@@ -126,12 +126,12 @@ extension Explanation: Record, ErrorReporting {
             { $0.answersCallbacks = $1 },
             "Whether the router opens the callbacks of x-callback-url with the handler's replies; absent for an application."
         ),
-        Field("decision", { $0.decision }, { $0.decision = $1 }, "The decision of the policy for this caller."),
+        Field("decision", { $0.decision }, { $0.decision = $1 }, "The policy's decision for this caller."),
         Field(
             "decision-reason",
             { $0.decisionReason },
             { $0.decisionReason = $1 },
-            "The rule and its file, or the other reason for the decision, in words."
+            "The rule and its file, or another reason for the decision, in words."
         ),
         .error,
         .message,

@@ -1,5 +1,5 @@
 extension HandlerEntry {
-    /// Most bytes that this entry can take in a message.
+    /// The maximum number of bytes that this entry can take up in a message.
     private var size: Int {
         var count = Self.bytesWithoutTexts + launchImage.utf8.count
         for text in [id, name, manifest, bundle, desktopEntry, executable] { count += text?.utf8.count ?? 0 }
@@ -10,12 +10,12 @@ extension HandlerEntry {
         return count
     }
 
-    /// Keys, their types and the words.
+    /// Size of the keys, their types and the words.
     private static let bytesWithoutTexts = 768
-    /// Length of a string, with its end and its alignment.
+    /// Number of bytes that a string takes besides its text: its length, its end and its alignment.
     private static let bytesAroundText = 12
 
-    /// Returns the entry if it takes at most this many bytes. Otherwise returns what is known without its manifest,
+    /// Returns the entry if it takes up at most this many bytes. Otherwise, returns what is known without its manifest,
     /// with a warning.
     private func fitting(_ limit: Int) -> HandlerEntry {
         let size = size
@@ -36,13 +36,13 @@ extension HandlerEntry {
         return entry
     }
 
-    /// Returns the entries of a list so that they fit into one message. Each gets an equal share of the bytes, and is
-    /// cut if it is larger.
+    /// Returns a list's entries in a form that fits into one message. Each gets an equal share of the bytes, and is cut
+    /// if it is larger.
     package static func fitting(_ entries: [HandlerEntry], into bytes: Int = messageBytes) -> [HandlerEntry] {
         guard entries.lazy.map(\.size).reduce(0, +) > bytes else { return entries }
         return entries.map { $0.fitting(bytes / entries.count) }
     }
 
-    /// Size of a list in a message. A connection sends at most 16 MiB.
+    /// Maximum size of a list in a message. A connection sends at most 16 MiB.
     private static let messageBytes = 15 << 20
 }

@@ -2,7 +2,7 @@
 public struct HandlerEntry: Sendable, Hashable {
     /// Bundle identifier, or name of the desktop file.
     public var id: String
-    /// Name to show to a person.
+    /// The name to show to people.
     public var name: String
     /// Path of the manifest; nil for an application.
     public var manifest: String?
@@ -10,18 +10,18 @@ public struct HandlerEntry: Sendable, Hashable {
     public var bundle: String?
     /// Path of the desktop file; nil for a handler.
     public var desktopEntry: String?
-    /// The program as the manifest names it; empty if the entry stands for the desktop's default application.
+    /// The program as the manifest gives it; empty if the entry stands for the desktop's default application.
     public var executable: String
     /// Schemes that the handler claims.
     public var schemes: [String]
     /// MIME types of the files that the handler claims, and patterns of names such as `*.todo`; empty for an
     /// application.
     public var types: [String] = []
-    /// Names of the schemes in the user's language, by their abstract names (`CFBundleURLName`).
+    /// The schemes' names in the user's language, by their abstract names (`CFBundleURLName`).
     public var urlNames: [String: String] = [:]
     /// Path of the image to show during a launch; empty if there is none.
     public var launchImage = ""
-    /// Means by which the handler gets URLs.
+    /// The way in which the handler gets URLs.
     public var kind: Reported<HandlerKind>
     /// Programs that may send URLs; ``Reported/absent`` for an application.
     public var reach: Reported<HandlerReach> = .absent
@@ -29,9 +29,9 @@ public struct HandlerEntry: Sendable, Hashable {
     public var isFixed: Bool
     /// Why the handler is there only temporarily; ``Reported/absent`` for any other handler.
     public var temporary: Reported<TemporaryRegistration> = .absent
-    /// State of the handler; ``Reported/absent`` for an application.
+    /// The handler's state; ``Reported/absent`` for an application.
     public var state: Reported<HandlerState>
-    /// Notes for a person, such as claims that another handler wins, or manifest keys that were ignored.
+    /// Notes for people to read, such as which claims another handler wins, or which manifest keys were ignored.
     public var warnings: [String]
     /// Whether this entry leaves out what the manifest says, because it would be too large for a list. If so,
     /// ``warnings`` says so too.
@@ -84,7 +84,7 @@ extension HandlerEntry: Record {
             { $0.name },
             { $0.name = $1 },
             orElse: { $0.id },
-            "The name for a person; without the key the name is the `id`."
+            "The name to show to people; without the key, the `id` is used."
         ),
         Field(
             "manifest",
@@ -155,7 +155,7 @@ extension HandlerEntry: Record {
             "warnings",
             { $0.warnings },
             { $0.warnings = $1 },
-            "The notes for a person, such as claims that another handler wins."
+            "Notes for people to read, such as which claims another handler wins."
         ),
         Field(
             "cut",

@@ -2,7 +2,7 @@
 public enum HandlerReach: String, Sendable, Hashable, CaseIterable {
     /// Any program.
     case everyone
-    /// Programs of the user that are not confined.
+    /// The user's programs that are not confined.
     case local
     /// Handlers that the manifest lists.
     case listed

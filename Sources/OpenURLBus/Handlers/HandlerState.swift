@@ -1,4 +1,4 @@
-/// States of a handler (Table 3-1 of the app programming guide).
+/// A handler's states (Table 3-1 of the app programming guide).
 public enum HandlerState: String, Sendable, Hashable, CaseIterable {
     /// It has no process.
     case notRunning

@@ -1,8 +1,8 @@
-/// State and process of a handler, as ``LifecycleInterface`` lists it.
+/// A handler's state and process, as ``LifecycleInterface`` lists them.
 public struct HandlerStatus: Sendable, Hashable {
-    /// Bundle identifier of the handler.
+    /// The handler's bundle identifier.
     public var id: String
-    /// State of the handler.
+    /// The handler's state.
     public var state: Reported<HandlerState>
     /// Identifier of its process; nil if it is not running.
     public var pid: UInt32?
@@ -10,19 +10,19 @@ public struct HandlerStatus: Sendable, Hashable {
     public var since: UInt64?
     /// Resident memory of the process, in bytes.
     public var residentMemory: UInt64?
-    /// Whether a router started the process. If not, it was started by hand, and does not speak for the handler.
+    /// Whether a router started the process. If not, it was started by hand, and does not act for the handler.
     public var isVerified = true
     /// Whether the process still runs an earlier program than the one that a launch would start now.
     public var runsEarlierProgram = false
     /// Names of the background tasks that have not ended.
     public var backgroundTasks: [String] = []
-    /// The time before which the handler is not started because it crashed too often, in seconds since 1970; nil if it
+    /// The time until which the handler is not started because it crashed too often, in seconds since 1970; nil if it
     /// may be started.
     public var quarantinedUntil: UInt64?
 
     /// Why the handler is there only temporarily; ``Reported/absent`` for any other handler.
     public var temporary: Reported<TemporaryRegistration> = .absent
-    /// Whether the handler is registered. If not, its process is still running, and will end as any other does.
+    /// Whether the handler is registered. If not, its process is still running, and will end like any other.
     public var isRegistered = true
 
     /// Creates a status.
@@ -65,7 +65,7 @@ extension HandlerStatus: Record {
             { $0.isVerified },
             { $0.isVerified = $1 },
             omitting: true,
-            "False if the process was started by hand, so that it does not speak for the handler."
+            "False if the process was started by hand, in which case it does not act for the handler."
         ),
         Field(
             "earlier-program",
@@ -85,7 +85,7 @@ extension HandlerStatus: Record {
             "quarantined-until",
             { $0.quarantinedUntil },
             { $0.quarantinedUntil = $1 },
-            "The time before which the handler is not started, because it crashed too often, in seconds since 1970."
+            "The time until which the handler is not started because it crashed too often, in seconds since 1970."
         ),
         Field(
             "temporary",

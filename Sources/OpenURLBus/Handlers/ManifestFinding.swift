@@ -1,22 +1,22 @@
 /// Something that ``RegistryInterface/check`` found in a manifest.
 public struct ManifestFinding: Sendable, Hashable {
-    /// Severity of a finding.
+    /// A finding's severity.
     public enum Severity: String, Sendable, Hashable, CaseIterable {
         /// The handler cannot be registered.
         case error
-        /// It can be registered, but something will not work or is ignored.
+        /// The handler can be registered, but something will not work or is ignored.
         case warning
     }
 
-    /// Severity of this finding.
+    /// This finding's severity.
     public var severity: Reported<Severity>
     /// Path of the file; nil if this is not about a file.
     public var file: String?
-    /// Line of the file, counted from 1; nil if it is not known.
+    /// Line in the file, counted from 1; nil if it is not known.
     public var line: UInt32?
     /// Path of the key, such as `CFBundleURLTypes[0].CFBundleURLSchemes`; nil for the whole file.
     public var key: String?
-    /// The finding in words, which follow the key.
+    /// The finding, worded to follow the key.
     public var message: String
 
     /// Creates a finding.
@@ -53,7 +53,7 @@ extension ManifestFinding: Record {
             { $0.message },
             { $0.message = $1 },
             isRequired: true,
-            "The finding in words, which follow the key."
+            "The finding, worded to follow the key."
         )
     )
 }

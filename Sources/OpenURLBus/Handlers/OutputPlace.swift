@@ -1,11 +1,12 @@
-/// The place of a handler's output, as ``LifecycleInterface/output`` returns it. Without a file and a journal, the output is lost.
+/// Where a handler's output goes, as ``LifecycleInterface/output`` returns it. If there is neither a file nor a
+/// journal, the output is lost.
 public struct OutputPlace: Sendable, Hashable {
     /// The path of the file, which need not exist yet; nil if the output is not in a file.
     public var file: String?
     /// The identifier of the lines in the user's journal (`SYSLOG_IDENTIFIER`); nil if the output is not there.
     public var journal: String?
-    /// Whether the output of the running process goes elsewhere, because another program started it. The place is then the one
-    /// that earlier processes used.
+    /// Whether the running process's output goes elsewhere, because another program started the process. In that case,
+    /// the place is the one that earlier processes used.
     public var isElsewhere = false
 
     /// Creates a place.
@@ -30,7 +31,7 @@ extension OutputPlace: Record {
             { $0.isElsewhere },
             { $0.isElsewhere = $1 },
             omitting: false,
-            "True if another program started the running process, so that its output goes elsewhere."
+            "True if another program started the running process, in which case its output goes elsewhere."
         )
     )
 }

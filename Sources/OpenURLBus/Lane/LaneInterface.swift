@@ -2,7 +2,7 @@ package import DBus
 
 /// `org.openurl.Lane1`, at ``path`` of a lane: the exchange with which a program begins.
 ///
-/// On a lane, all interfaces of the router are at their usual paths.
+/// On a lane, all the router's interfaces are at their usual paths.
 package enum LaneInterface {
     /// Name of the interface.
     package static let name: InterfaceName = "org.openurl.Lane1"
@@ -11,7 +11,7 @@ package enum LaneInterface {
     /// This object, for a caller.
     package static let object = RemoteObject(nil, path)
 
-    /// Returns the unique name of the caller on the lane.
+    /// Returns the caller's unique name on the lane.
     package static let hello = Method<Empty, String>(name, "Hello", outputs: ["name"])
     /// Offers this connection to the router for a handler's calls. The router uses it while the caller's process owns
     /// the handler's name on the bus.

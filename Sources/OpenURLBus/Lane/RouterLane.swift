@@ -3,17 +3,18 @@ package import Reactor
 
 /// A connection to the router without a bus.
 package struct RouterLane: Sendable {
-    /// The connection, whose other end has the name of the router.
+    /// The connection, whose other end has the router's name.
     package let connection: Connection
-    /// Unique name of this program on the lane.
+    /// This program's unique name on the lane.
     package let name: BusName
     /// Process that listens at the other end.
     package let process: UInt32?
 
-    /// Time limit of the exchange with which a lane begins. If there is no answer by then, the caller uses the bus.
+    /// Time limit for the exchange with which a lane begins. If there is no answer by then, the caller uses the bus.
     package static let connectionTime = Duration.seconds(2)
 
-    /// Size of a call over a lane. The router takes no larger arguments over the bus either, and says so there.
+    /// Maximum size of a call over a lane. The router accepts no larger arguments over the bus either, and reports that
+    /// there.
     package static let callBytes = ConnectionLimits().bodyBytes + (64 << 10)
 
     /// Limits for a program's end of the lane.
@@ -23,7 +24,7 @@ package struct RouterLane: Sendable {
         return limits
     }()
 
-    /// Connects to the router of a bus; nil if it cannot be reached this way.
+    /// Connects to a bus's router; nil if it cannot be reached this way.
     package static func open(for bus: BusAddress = .session, on loop: EventLoop) async -> RouterLane? {
         guard let path = LaneAddress.path(for: bus) else { return nil }
         return await open(at: path, on: loop)

@@ -2,7 +2,7 @@ public import DBus
 
 /// One request to the router, as ``MonitorInterface`` shows it.
 public struct MonitorEntry: Sendable, Hashable {
-    /// Kinds of requests.
+    /// The kinds of requests.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// A program opens a URL, now or through the queue.
         case open
@@ -20,15 +20,15 @@ public struct MonitorEntry: Sendable, Hashable {
 
     /// When the router got the request, in microseconds since 1970. No other request has the same time.
     public var time: UInt64
-    /// Kind of the request.
+    /// The request's kind.
     public var kind: Reported<Kind>
-    /// Name of the request.
+    /// The request's ID.
     public var requestID: String?
-    /// Identifier of the program that the request comes from, or else its path; nil if neither is known.
+    /// Identifier of the program from which the request comes, or else its path; nil if neither is known.
     public var source: String?
-    /// Class of the program that the request comes from.
+    /// Class of the program from which the request comes.
     public var callerClass = Reported<CallerClass>.absent
-    /// Process that the request comes from.
+    /// The process from which the request comes.
     public var pid: UInt32?
     /// The URL, with `…` in place of anything that may be a secret; nil for a request without a URL.
     public var url: String?
@@ -36,15 +36,15 @@ public struct MonitorEntry: Sendable, Hashable {
     public var handler: String?
     /// Why this handler was chosen, in the words of ``Explanation/Candidate/reason``.
     public var rule: String?
-    /// Decision of the policy.
+    /// The policy's decision.
     public var decision: Reported<PolicyDecision>?
-    /// The rule of the policy, or any other reason for ``decision``, in words.
+    /// The policy's rule, or any other reason for ``decision``, in words.
     public var decisionReason: String?
     /// Number of the queue's attempt.
     public var attempt: UInt32?
-    /// Way in which the router reached the handler.
+    /// The way in which the router reached the handler.
     public var way: Reported<OpenResult.Way>?
-    /// Steps so far, in order.
+    /// The steps so far, in order.
     public var trace: [TracePhase] = []
     /// Time from the request to its end, in microseconds; nil until the request has an outcome.
     public var microseconds: UInt64?
@@ -108,12 +108,12 @@ extension MonitorEntry: Record, ErrorReporting {
         ),
         Field("handler", { $0.handler }, { $0.handler = $1 }, "The handler or application that the request is for."),
         Field("rule", { $0.rule }, { $0.rule = $1 }, "The reason why this handler was chosen, in words."),
-        Field("decision", { $0.decision }, { $0.decision = $1 }, "The decision of the policy."),
+        Field("decision", { $0.decision }, { $0.decision = $1 }, "The policy's decision."),
         Field(
             "decision-reason",
             { $0.decisionReason },
             { $0.decisionReason = $1 },
-            "The rule of the policy, or the other reason for the decision, in words."
+            "The policy's rule, or another reason for the decision, in words."
         ),
         Field("attempt", { $0.attempt }, { $0.attempt = $1 }, "The number of the queue's attempt."),
         Field("way", { $0.way }, { $0.way = $1 }, "The way in which the router reached the handler."),

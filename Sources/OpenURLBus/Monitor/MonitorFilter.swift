@@ -1,12 +1,12 @@
 /// A selection of entries: the `filter` of ``MonitorInterface/log``.
 public struct MonitorFilter: Sendable, Hashable {
-    /// Scheme of the URL, in any case.
+    /// The URL's scheme; case does not matter.
     public var scheme: String?
     /// Identifier of the handler or application.
     public var handler: String?
-    /// Source of the request: its identifier, its path, or the name of its program.
+    /// The request's source: its identifier, its path, or the name of its program.
     public var source: String?
-    /// Name of the request.
+    /// The request's ID.
     public var requestID: String?
     /// Whether to select only requests that failed.
     public var isForFailures = false
@@ -14,7 +14,7 @@ public struct MonitorFilter: Sendable, Hashable {
     public var since: UInt64?
     /// Time before which every entry began, in microseconds since 1970.
     public var before: UInt64?
-    /// Largest number of entries, at most ``MonitorInterface/pageSize``.
+    /// Maximum number of entries, at most ``MonitorInterface/pageSize``.
     public var limit: UInt32?
 
     /// Creates a filter that selects every entry.
@@ -35,7 +35,7 @@ public struct MonitorFilter: Sendable, Hashable {
 extension MonitorFilter: Record {
     package static let fields = FieldList(
         initial: MonitorFilter(),
-        Field("scheme", { $0.scheme }, { $0.scheme = $1 }, "The scheme of the URL, in any case."),
+        Field("scheme", { $0.scheme }, { $0.scheme = $1 }, "The scheme of the URL; case does not matter."),
         Field("handler", { $0.handler }, { $0.handler = $1 }, "The identifier of the handler or application."),
         Field(
             "source",
@@ -62,7 +62,7 @@ extension MonitorFilter: Record {
             "limit",
             { $0.limit },
             { $0.limit = $1 },
-            "The largest number of entries, at most \(MonitorInterface.pageSize)."
+            "The maximum number of entries, at most \(MonitorInterface.pageSize)."
         )
     )
 }

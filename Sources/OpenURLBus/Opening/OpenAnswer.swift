@@ -1,12 +1,12 @@
 public import DBus
 
-/// Answer of a handler to ``HandlerInterface/open``.
+/// A handler's answer to ``HandlerInterface/open``.
 public struct OpenAnswer: MessageBody, Hashable {
     /// Whether the handler took the URL.
     public let isHandled: Bool
-    /// Values that the sender gets with the answer.
+    /// The values that the sender gets with the answer.
     public let reply: [String: Value]
-    /// Steps that the handler took, in order.
+    /// The steps that the handler took, in order.
     public let trace: [TracePhase]
 
     /// Creates an answer.

@@ -2,59 +2,60 @@ public import DBus
 
 /// Facts that a handler gets with a URL: the `context` of `Open`.
 public struct OpenContext: Sendable, Hashable {
-    /// The program that a URL comes from, as the bus and the kernel describe it.
+    /// The program from which a URL comes, as the bus and the kernel describe it.
     ///
     /// The router looks through the `openurl` command and the desktop's openers, such as `xdg-open` and `gio open`, to
     /// the program that started them.
     public struct Source: Sendable, Hashable {
-        /// Kind of program.
+        /// The kind of program.
         public var callerClass = Reported<CallerClass>.absent
-        /// Identifier of the application that the program belongs to: that of a handler, or the one that the sandbox
-        /// gives. Nil if there is none.
+        /// Identifier of the application to which the program belongs: a handler's identifier, or the one that the
+        /// sandbox gives. Nil if there is none.
         public var application: String?
         /// Identifier of the process at the time when the URL arrived.
         public var pid: UInt32?
-        /// User that the process runs as.
+        /// The user that the process runs as.
         public var uid: UInt32?
         /// Path of the program that the process runs.
         public var executable: String?
-        /// Unit of systemd that the process belongs to.
+        /// The systemd unit to which the process belongs.
         public var unit: String?
         /// Unique name of the connection on which the URL arrived.
         public var uniqueName: String?
         /// Paths of the programs that passed the URL on, beginning with the one that called the router.
         public var via: [String] = []
-        /// Whether the program passes URLs on for another one that is not known, because it is a portal, the proxy of a
-        /// sandbox, or an opener whose parent has exited.
+        /// Whether the program passes URLs on for another one that is not known, because it is a portal, a sandbox's
+        /// proxy, or an opener whose parent has exited.
         public var isIntermediary = false
 
-        /// Creates a source of which nothing is known.
+        /// Creates a source about which nothing is known.
         public init() {}
     }
 
-    /// Bundle identifier of the sender, if it is a handler that the router knows. The router never takes this from the
+    /// The sender's bundle identifier, if it is a handler that the router knows. The router never takes this from the
     /// sender.
     public var sourceApplication: String?
-    /// The program that the URL comes from.
+    /// The program from which the URL comes.
     public var source = Source()
     /// A value from the sender, which the handler gets unchanged.
     public var annotation: Value?
     /// Activation token, which lets the handler take the focus.
     public var activationToken: String?
-    /// Name of the startup notification.
+    /// ID of the startup notification.
     public var desktopStartupID: String?
     /// Number of handlers that opened each other, one after the other, up to this URL; 0 if the sender is not a
     /// handler.
     public var hops: UInt32 = 0
-    /// When the router accepted the request, in microseconds of ``TracePhase/now``. A trace counts from this time.
+    /// When the router accepted the request, in microseconds on the clock of ``TracePhase/now``. The times in a trace
+    /// count from here.
     public var accepted: UInt64?
 
-    /// Name of the request, given by the caller, by the queue, or by the router.
+    /// The request's ID, given by the caller, by the queue, or by the router.
     ///
-    /// If the handler or the router crashes, a queued URL arrives again under the same name. So if you must not act
-    /// twice on a URL, remember its name. No other request has it, unless the caller uses a name twice.
+    /// If the handler or the router crashes, a queued URL arrives again with the same ID. So if you must not act twice
+    /// on a URL, remember its ID. No other request has it, unless the caller uses an ID twice.
     public var requestID: String?
-    /// Place of the request in the sender's trace, unchanged.
+    /// The request's place in the sender's trace, unchanged.
     public var traceParent: TraceParent?
     /// Whether the reply to the URL goes on to the program that asked for a callback (x-callback-url).
     public var wantsReply = false
@@ -106,19 +107,19 @@ extension OpenContext: Record {
             "accepted",
             { $0.accepted },
             { $0.accepted = $1 },
-            "The time when the router accepted the request, in microseconds of the monotonic clock."
+            "The time when the router accepted the request, in microseconds on the monotonic clock."
         ),
         Field(
             "request-id",
             { $0.requestID },
             { $0.requestID = $1 },
-            "The name of the request; that of a queued URL is the same each time that the URL is delivered."
+            "The name of the request; a queued URL has the same name each time that it is delivered."
         ),
         Field(
             "traceparent",
             { $0.traceParent },
             { $0.traceParent = $1 },
-            "The place of the request in the sender's trace, as W3C Trace Context writes it."
+            "The request's place in the sender's trace, in the format of W3C Trace Context."
         ),
         Field(
             "wants-reply",

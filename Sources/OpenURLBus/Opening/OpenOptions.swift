@@ -7,7 +7,7 @@ public struct OpenOptions: Sendable, Hashable {
     public var annotation: Value?
     /// Bundle identifier of the only handler that may get the URL.
     public var handler: String?
-    /// The caller's time limit for the whole open, rounded up to whole milliseconds. If this is nil, the handler's own
+    /// The caller's time limit for opening the URL, rounded up to whole milliseconds. If this is nil, the handler's own
     /// limit applies: 20 s, unless its manifest says otherwise.
     public var timeout: Duration?
     /// Whether to leave the foreground as it is. The handler is then launched into the background, or stays there.
@@ -24,38 +24,39 @@ public struct OpenOptions: Sendable, Hashable {
     /// From this, the router knows which application the user picked. Because some desktops decode URLs, it also
     /// re-escapes the bytes that cannot appear in a URL.
     public var desktopEntry: String?
-    /// MIME type of the file that a `file` URL names, such as `image/png`; nil lets the router find it.
+    /// MIME type of the file that a `file` URL refers to, such as `image/png`; nil lets the router find it.
     public var contentType: String?
     /// URLs to try in turn, as long as the previous one has no handler; at most ``maximumFallbacks``.
     public var fallback: [String] = []
 
-    /// Last element of the path of the request's handle, see ``RequestInterface``; nil for a request without a handle.
+    /// The last element of the path of the request's handle; see ``RequestInterface``; nil for a request without a
+    /// handle.
     public var handleToken: HandleToken?
-    /// Name of the request, which the handler gets in the context. If this is nil, the router makes one.
+    /// The request's ID, which the handler gets in the context. If this is nil, the router makes one.
     ///
-    /// If you open a URL again because you do not know the outcome, use the same name, so that the handler notices.
+    /// If you open a URL again because you do not know the outcome, use the same ID, so that the handler notices.
     public var requestID: RequestID?
 
-    /// Place of the request in the caller's trace, which the handler gets unchanged.
+    /// The request's place in the caller's trace, which the handler gets unchanged.
     public var traceParent: TraceParent?
 
-    /// Whether the steps of the result include those that the router takes for every URL: `routed` when the handler is
+    /// Whether the result's steps include those that the router takes for every URL: `routed` when the handler is
     /// chosen and the sender may open the URL, `delivered` when the URL goes to the process, and `answered` when the
     /// answer has arrived.
     public var includesRouterSteps = false
 
-    /// Whether the caller itself asks the user, at its own terminal. If so, the router answers
+    /// Whether the caller asks the user itself, at its own terminal. If so, the router answers
     /// ``OpenURLError/Code/notAllowed`` where it would otherwise ask, and the caller gets the question from
     /// ``PolicyInterface/question``.
     public var asksAtTerminal = false
     /// Permission from a ``PolicyQuestion`` to which the user said yes.
     public var permission: String?
 
-    /// Largest size of ``handler``, and of ``desktopEntry``, in bytes: that of a bus name, and that of a file name.
+    /// Maximum size of ``handler``, and of ``desktopEntry``, in bytes: the limit for a bus name, and for a file name.
     private static let maximumNameBytes = 255
-    /// Largest size of all URLs in ``fallback`` together, in bytes.
+    /// Maximum size of all URLs in ``fallback`` together, in bytes.
     package static let maximumFallbackBytes = 64 << 10
-    /// Largest number of URLs in ``fallback``.
+    /// Maximum number of URLs in ``fallback``.
     public static let maximumFallbacks = 16
 
     /// Creates empty options.
@@ -100,7 +101,7 @@ extension OpenOptions: Record {
             "timeout",
             { $0.milliseconds },
             { $0.milliseconds = $1 },
-            "The time limit of the whole open, in milliseconds; without the key the handler's own limit applies."
+            "The time limit for opening the URL, in milliseconds; without the key, the handler's own limit applies."
         ),
         Field(
             "background",
@@ -114,7 +115,7 @@ extension OpenOptions: Record {
             { $0.delivery },
             { $0.delivery = $1 },
             omitting: .now,
-            "The time of the delivery; `queued` stores the URL and returns at once."
+            "When to deliver the URL; `queued` stores it and returns at once."
         ),
         Field(
             "activation-token",
@@ -163,7 +164,7 @@ extension OpenOptions: Record {
             "traceparent",
             { $0.traceParent },
             { $0.traceParent = $1 },
-            "The place of the request in the caller's trace, as W3C Trace Context writes it; the handler gets it unchanged."
+            "The request's place in the caller's trace, in the format of W3C Trace Context; the handler gets it unchanged."
         ),
         Field(
             "router-steps",
@@ -177,7 +178,7 @@ extension OpenOptions: Record {
             { $0.asksAtTerminal },
             { $0.asksAtTerminal = $1 },
             omitting: false,
-            "Whether the caller itself asks the user where the router would ask."
+            "Whether the caller asks the user itself where the router would ask."
         ),
         Field(
             "permission",

@@ -1,6 +1,6 @@
 public import DBus
 
-/// Outcome for one of several URLs: one of the `results` of `OpenURLs`.
+/// The outcome for one of several URLs: one of the `results` of `OpenURLs`.
 public enum OpenOutcome: DBusType {
     /// The URL was opened.
     case opened(OpenResult)

@@ -1,17 +1,17 @@
 public import DBus
 
-/// Result of an open: the `result` of `OpenURL`.
+/// The result of opening a URL: the `result` of `OpenURL`.
 public struct OpenResult: Sendable, Hashable {
-    /// Ways in which the router reaches a handler.
+    /// The ways in which the router reaches a handler.
     public enum Way: String, Sendable, Hashable, CaseIterable {
-        /// The handler was not running, and the router started it. If this is an application's command, it is still
+        /// The handler was not running, and the router started it. If it is an application's command, it is still
         /// running.
         case launched
         /// The handler was suspended, and the router woke it.
         case woken
-        /// It was in the foreground, or is a program that has no background state.
+        /// The handler was in the foreground, or is a program that has no background state.
         case active
-        /// It was running in the background.
+        /// The handler was running in the background.
         case background
         /// The application's command exited with status 0. It did all its work, or handed the URL to an instance that
         /// was already running.
@@ -20,7 +20,7 @@ public struct OpenResult: Sendable, Hashable {
         case queued
         /// The URL had no handler, so one of the fallback URLs was opened.
         case fallback
-        /// A program waited for the URL with ``CallbackInterface/request``, and has it now. For a
+        /// A program was waiting for the URL with ``CallbackInterface/request``, and has it now. For a
         /// ``RouterInterface/call``: the handler answered by opening `x-success`.
         case callback
     }
@@ -28,12 +28,12 @@ public struct OpenResult: Sendable, Hashable {
     /// Bundle identifier of the handler that took the URL. If the URL was queued, this is the handler that would get it
     /// now.
     public var handler: String
-    /// Way in which the router reached the handler.
+    /// The way in which the router reached the handler.
     public var way: Way
-    /// Values that the handler answered with. If there is a descriptor among them, it belongs to this program, and is
-    /// closed with its last reference.
+    /// The values with which the handler answered. A descriptor among them belongs to this program, and is closed when
+    /// its last reference is gone.
     public var reply: [String: Value]
-    /// Steps of the open, in order.
+    /// The steps taken to open the URL, in order.
     public var trace: [TracePhase]
 
     /// Whether a router started the process that took the URL. If not, the handler's program was started by hand.
@@ -45,7 +45,7 @@ public struct OpenResult: Sendable, Hashable {
     /// Number of a URL that was queued; see ``QueueInterface``.
     public var id: String?
 
-    /// Name of the request, which the handler gets in ``OpenContext/requestID``.
+    /// The request's ID, which the handler gets in ``OpenContext/requestID``.
     public var requestID: String?
 
     /// Creates a result.
@@ -100,9 +100,9 @@ extension OpenResult: Record {
             "reply",
             { $0.reply },
             { $0.reply = $1 },
-            "The values that the handler answered with; at most \(Value.maximumDescriptors) descriptors."
+            "The values with which the handler answered; at most \(Value.maximumDescriptors) descriptors."
         ),
-        Field("trace", { $0.trace }, { $0.trace = $1 }, "The steps of the open, in order.")
+        Field("trace", { $0.trace }, { $0.trace = $1 }, "The steps taken to open the URL, in order.")
     )
 }
 

@@ -2,7 +2,7 @@ public import DBus
 
 /// A file that a caller hands over with ``RouterInterface/openFiles``: a name, and the open file.
 public struct SentFile: DBusType, Hashable {
-    /// Name of the file in the inbox, which is one element of a path.
+    /// The file's name in the inbox, which is one element of a path.
     public var name: String
     /// A regular file that is open for reading.
     public var descriptor: UnixFD

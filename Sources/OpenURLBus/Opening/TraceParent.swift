@@ -1,11 +1,11 @@
-/// Place of a request in a distributed trace: the value of the header `traceparent` of W3C Trace Context, level 1.
+/// A request's place in a distributed trace: the value of the header `traceparent` in W3C Trace Context, level 1.
 ///
-/// It goes unchanged from the caller's options to the handler. The router neither makes nor changes one.
+/// It is passed unchanged from the caller's options to the handler. The router neither creates nor changes one.
 public struct TraceParent: RawRepresentable, Sendable, Hashable {
     /// This value as text.
     public let rawValue: String
 
-    /// Largest size in bytes. A later version of the format may add parts to the end.
+    /// Maximum size in bytes. A later version of the format may add parts to the end.
     private static let maximumBytes = 256
     /// Lengths of the parts that every version has, in digits: the version, the trace, the parent and the flags.
     private static let parts = [2, 32, 16, 2]

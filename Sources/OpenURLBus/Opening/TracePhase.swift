@@ -1,14 +1,14 @@
 public import DBus
 internal import Glibc
 
-/// One step of an open: its name, when it was over, and its answer.
+/// One step in opening a URL: its name, when it was over, and its answer.
 public struct TracePhase: DBusType, Hashable {
-    /// Name of the step: a delegate method without its arguments (`willFinishLaunching`), or a step of the router
+    /// The step's name: a delegate method without its arguments (`willFinishLaunching`), or one of the router's steps
     /// (`processStarted`, `ready`).
     public private(set) var name: String
     /// When the step was over, in microseconds since the router accepted the request.
     public private(set) var microseconds: UInt64
-    /// Answer of the delegate method; true for a step without an answer.
+    /// The delegate method's answer; true for a step without an answer.
     public private(set) var answer: Bool
 
     /// Creates a step.
@@ -20,20 +20,20 @@ public struct TracePhase: DBusType, Hashable {
 
     /// Creates a step that is over now.
     ///
-    /// - Parameter start: When the router accepted the request, in microseconds of ``now``.
+    /// - Parameter start: When the router accepted the request, in microseconds on the clock of ``now``.
     public init(_ name: String, since start: UInt64, answer: Bool = true) {
         let now = Self.now
         self.init(name, microseconds: now > start ? now - start : 0, answer: answer)
     }
 
-    /// The monotonic clock in microseconds. It is the same for all processes of a machine.
+    /// The monotonic clock in microseconds. It is the same for all processes on a machine.
     public static var now: UInt64 {
         var time = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
     }
 
-    /// Names of the router's steps, and of the steps of a handler with the Swift library.
+    /// The names of the router's steps, and of the steps taken by a handler that uses the Swift library.
     package static let knownNames: Set<String> = [
         "routed", "processStarted", "processResumed", "ready", "delivered", "answered", "willFinishLaunching",
         "shouldRestoreApplicationState",
@@ -72,7 +72,7 @@ public struct TracePhase: DBusType, Hashable {
 }
 
 extension TracePhase: FieldValue {
-    /// Members of the structure, in order. On the bus they have no names.
+    /// The structure's members, in order. On the bus they have no names.
     package static let fields = FieldList(
         initial: TracePhase("", microseconds: 0),
         Field(

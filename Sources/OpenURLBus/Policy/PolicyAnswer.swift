@@ -1,10 +1,10 @@
 /// An answer that the router remembers: one of the `answers` of `Answers`.
 public struct PolicyAnswer: Sendable, Hashable {
-    /// Callers that the answer is about: an identifier, a host or a class.
+    /// The callers to which the answer applies: an identifier, a host or a class.
     public var source: String
-    /// Scheme of the URLs.
+    /// The URLs' scheme.
     public var scheme: String
-    /// Host of the URLs; nil for URLs without a host.
+    /// The URLs' host; nil for URLs without a host.
     public var host: String?
     /// The handler or application that gets the URLs. The answer does not apply to any other one.
     public var handler: String

@@ -1,8 +1,8 @@
-/// Decision of a policy about a URL on its way to a handler.
+/// A policy's decision about a URL on its way to a handler.
 public enum PolicyDecision: String, Sendable, Hashable, CaseIterable {
     /// The URL is opened.
     case allow
-    /// The router asks the person who uses the computer.
+    /// The router asks the user.
     case ask
     /// The URL is not opened.
     case deny

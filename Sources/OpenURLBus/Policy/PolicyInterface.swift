@@ -3,20 +3,20 @@ public import DBus
 /// `org.openurl.Policy1`, at the router's object: the rules that allow, ask about or deny a URL, and the answers that
 /// the router remembers.
 ///
-/// Only programs of the user that are not confined may call it; every other caller gets the error
+/// Only the user's programs that are not confined may call it; every other caller gets the error
 /// ``OpenURLError/Code/notAllowed``.
 ///
 /// A pattern is a source, a scheme and a host:
 ///
-/// - The source is the identifier of a handler or of a sandbox, such as `com.acme.todolist`; a prefix, such as
-///   `com.acme.*`; an identifier of any form, such as `app:firefox`; a raw value of ``CallerClass``; a host, such as
-///   `host:laptop`; or `*`.
+/// - The source is a handler's or a sandbox's identifier, such as `com.acme.todolist`; a prefix, such as `com.acme.*`;
+///   an identifier of any form, such as `app:firefox`; a raw value of ``CallerClass``; a host, such as `host:laptop`;
+///   or `*`.
 /// - The scheme is a scheme or `*`.
 /// - The host is a host, `*.` followed by a host, or an empty string, which stands for every host.
 ///
 /// If a part has any other form, the error is `org.freedesktop.DBus.Error.InvalidArgs`.
 ///
-/// The administrator's rules come first. Among the rules that match, the most specific one decides: first by its
+/// The administrator's rules come first. Among the rules that match, the most specific one decides: judged first by its
 /// source, then by its scheme, then by its host. If several have the same pattern, `deny` wins, then `ask`. If no rule
 /// matches, the URL is allowed, but the router asks about URLs from other hosts, and about URLs for a handler whose
 /// manifest says so (`OUAsk`).
@@ -24,7 +24,7 @@ public enum PolicyInterface {
     /// Name of the interface.
     public static let name: InterfaceName = "org.openurl.Policy1"
 
-    /// Returns the rules in the order of their files and lines, the administrator's first, and the problems of the
+    /// Returns the rules in the order of their files and lines, the administrator's first, and the problems in the
     /// files: a line of text for each part of a file that is not used.
     public static let rules = Method<Empty, Arguments<[PolicyRule], [String]>>(
         name,
@@ -32,7 +32,7 @@ public enum PolicyInterface {
         outputs: ["rules", "problems"]
     )
     /// Writes a rule into the user's file, replacing the user's earlier rule for the pattern. The last argument is a
-    /// raw value of ``PolicyDecision``. This fails if a rule of the administrator decides about everything in the
+    /// raw value of ``PolicyDecision``. This fails if one of the administrator's rules decides about everything in the
     /// pattern.
     public static let set = Method<Arguments<String, String, String, String>, Empty>(
         name,
@@ -45,7 +45,7 @@ public enum PolicyInterface {
         "Remove",
         inputs: ["source", "scheme", "host"]
     )
-    /// Removes every rule from the user's file. Comments stay.
+    /// Removes every rule from the user's file. Comments are kept.
     public static let reset = Method<Empty, Empty>(name, "Reset")
     /// Returns the remembered answers, the latest first.
     public static let answers = Method<Empty, [PolicyAnswer]>(name, "Answers", outputs: ["answers"])
@@ -61,7 +61,7 @@ public enum PolicyInterface {
     /// With the question comes a permission, which opens exactly this URL on this connection once, within
     /// ``permissionLifetime``.
     ///
-    /// If nothing would be asked about the URL, the error is ``OpenURLError/Code/notAllowed``.
+    /// If the URL would raise no question, the error is ``OpenURLError/Code/notAllowed``.
     public static let question = Method<Arguments<String, OpenOptions>, PolicyQuestion>(
         name,
         "Question",
@@ -75,6 +75,6 @@ public enum PolicyInterface {
         inputs: ["permission", "is_allowed"]
     )
 
-    /// Time within which a permission can be used.
+    /// How long a permission can be used.
     public static let permissionLifetime = Duration.seconds(300)
 }

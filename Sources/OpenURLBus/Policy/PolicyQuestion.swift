@@ -1,8 +1,8 @@
-/// A question to the person who uses the computer: the `question` of `Question`.
+/// A question to the user: the `question` of `Question`.
 public struct PolicyQuestion: Sendable, Hashable {
-    /// URL in question, which may be one of the fallback URLs.
+    /// The URL in question, which may be one of the fallback URLs.
     public var url: String
-    /// The program that the URL comes from, as the router has verified it, in words.
+    /// The program from which the URL comes, as verified by the router, in words.
     public var sender: String
     /// The handler or application that would get the URL, in words.
     public var handler: String

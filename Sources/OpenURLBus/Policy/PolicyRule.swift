@@ -1,16 +1,16 @@
-/// A rule of a policy: one of the `rules` of `Rules`.
+/// A rule in a policy: one of the `rules` of `Rules`.
 public struct PolicyRule: Sendable, Hashable {
-    /// Callers that the rule is about; see ``PolicyInterface``.
+    /// The callers to which the rule applies; see ``PolicyInterface``.
     public var source: String
-    /// Scheme of the URLs; `*` for every scheme.
+    /// The URLs' scheme; `*` for every scheme.
     public var scheme: String
     /// Pattern for the host; nil for every host.
     public var host: String?
-    /// Decision of the rule.
+    /// The rule's decision.
     public var decision: PolicyDecision
     /// Path of the file that has the rule.
     public var file: String
-    /// Line of the rule in its file, counted from 1.
+    /// The rule's line in its file, counted from 1.
     public var line: UInt32
     /// Whether the file is the user's, so that ``PolicyInterface/set`` and ``PolicyInterface/remove`` change the rule.
     public var isUsers: Bool

@@ -1,11 +1,11 @@
 /// A handler's report about its work on a URL.
 public struct ProgressReport: Sendable, Hashable {
-    /// Fraction of the work that is done, from 0 to 1.
+    /// The fraction of the work that is done, from 0 to 1.
     public let fraction: Double
-    /// Current work in words, for a person; at most ``messageBytes``, and perhaps empty.
+    /// The current work in words, for people to read; at most ``messageBytes`` long, and perhaps empty.
     public let message: String
 
-    /// Largest size of a message, in bytes. If it is longer, the rest is cut off.
+    /// Maximum size of a message, in bytes. If it is longer, the rest is cut off.
     public static let messageBytes = 256
 
     /// Creates a report. If the fraction is below 0, it counts as 0; if it is above 1, as 1.

@@ -1,17 +1,17 @@
 /// Limits reports to ten a second, and always passes on the last one.
 ///
-/// If a report comes too early, it is held until its time, unless a later one takes its place.
+/// A report that comes too early is held until its time has come, unless a later one takes its place.
 package struct ReportPace: Sendable {
-    /// Shortest time between two reports, except before the last one.
+    /// Minimum time between two reports, except before the last one.
     package static let interval = Duration.milliseconds(100)
 
-    /// Reaction to a report.
+    /// What to do with a report.
     package enum Decision: Hashable {
         /// Pass it on now.
         case pass
         /// Hold it, and call ``take(at:)`` at this time.
         case hold(until: ContinuousClock.Instant)
-        /// Nothing: it has taken the place of a report that is held.
+        /// Nothing: it has taken the place of a report that was held.
         case replace
     }
 

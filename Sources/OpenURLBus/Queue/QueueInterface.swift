@@ -2,11 +2,11 @@ public import DBus
 
 /// `org.openurl.Queue1`, at the router's object: the URLs that were accepted with `delivery` `queued`.
 ///
-/// Every program of the user may call it. Deliveries to one handler run one at a time.
+/// All the user's programs may call it. Deliveries to one handler run one at a time.
 ///
 /// If a delivery fails, it is tried again after 1, 2, 4 … 60 s. If the handler refuses the URL or takes too long, or
-/// after eight failures, the URL stays in the queue as a dead letter, until a caller retries or drops it, or until
-/// there are a thousand later ones.
+/// after eight failures, the URL stays in the queue as a dead letter until a caller retries or drops it, or until there
+/// are a thousand later dead letters.
 ///
 /// If a method takes a number and the queue has no URL with that number, the error is
 /// `org.freedesktop.DBus.Error.InvalidArgs`.
@@ -17,24 +17,24 @@ public enum QueueInterface {
     /// Returns the URLs that follow a given number, in the order of their numbers, at most ``pageSize``. To get the
     /// first URLs, pass an empty string. If the answer is empty, no URLs follow.
     public static let list = Method<String, [QueuedURL]>(name, "List", inputs: ["after"], outputs: ["urls"])
-    /// Largest number of URLs in one answer of ``list``. It is small because URLs may be long.
+    /// Maximum number of URLs in one answer from ``list``. It is small because URLs may be long.
     public static let pageSize = 128
-    /// Largest number of URLs in the queue.
+    /// Maximum number of URLs in the queue.
     public static let capacity = 65_536
-    /// Tries a URL again now, with as many attempts as at first. If it is being delivered, nothing changes.
+    /// Tries a URL again now, with as many attempts as the first time. If it is being delivered, nothing changes.
     public static let retry = Method<String, Empty>(name, "Retry", inputs: ["id"])
     /// Removes a URL. If it is being delivered, it may still arrive.
     public static let drop = Method<String, Empty>(name, "Drop", inputs: ["id"])
-    /// Returns the outcome of a URL, and waits for it if necessary: the result with the handler's reply, or the error
-    /// of a dead letter. If the URL is dropped, this is ``OpenURLError/Code/cancelled``.
+    /// Returns the outcome of a URL, and waits for it if necessary: the result with the handler's reply, or a dead
+    /// letter's error. If the URL is dropped, the error is ``OpenURLError/Code/cancelled``.
     ///
     /// A reply is kept for ``keptTime``, without its descriptors. The router keeps ``keptReplies``. One caller gets at
-    /// most half of the space that is left, and its oldest replies give way to newer ones. After ``keptTime`` the wait
+    /// most half of the space that is left, and its oldest replies make way for newer ones. After ``keptTime`` the wait
     /// ends with ``OpenURLError/Code/timedOut``; it also ends with the caller's connection.
     public static let wait = Method<UInt64, OpenResult>(name, "Wait", inputs: ["id"], outputs: ["result"])
-    /// Time for which a reply is kept.
+    /// How long a reply is kept.
     public static let keptTime = Duration.seconds(86_400)
-    /// Largest number of replies that are kept.
+    /// Maximum number of replies that are kept.
     public static let keptReplies = 8192
     /// Reports that a URL has reached a state: a raw value of ``QueuedURL/State``. The signal goes to the connections
     /// that have called ``RouterInterface/subscribe``.

@@ -2,29 +2,29 @@ public import DBus
 
 /// A URL in the queue, as ``QueueInterface`` lists it.
 public struct QueuedURL: Sendable, Hashable {
-    /// States of a queued URL.
+    /// A queued URL's states.
     public enum State: String, Sendable, Hashable, CaseIterable {
         /// It is waiting for the time of the next attempt.
         case waiting
         /// A handler has it, or is being started for it.
         case delivering
-        /// It is a dead letter, and is tried again only if a caller asks for it.
+        /// It is a dead letter, and is tried again only if a caller asks for that.
         case dead
         /// A handler has taken it, and it has left the queue.
         case delivered
     }
 
-    /// Number of the URL.
+    /// The URL's number.
     public var id: String
     /// The URL as it arrived.
     public var url: String
     /// The handler that would have got the URL when it arrived.
     public var handler: String
-    /// Name of the request, given by the caller, or else the number.
+    /// The request's ID if the caller gave one, or else the number.
     public var requestID: String?
-    /// State of the URL.
+    /// The URL's state.
     public var state: State
-    /// Number of attempts to deliver it.
+    /// The number of attempts to deliver it.
     public var attempts: UInt32
     /// When the router accepted the URL, in seconds since 1970.
     public var accepted: UInt64

@@ -1,17 +1,17 @@
 internal import RFC1808
 
-/// Text in a form that can be compared, whatever escapes it was written with.
+/// Text in a form that can be compared, no matter how it was escaped.
 ///
-/// Escapes of URLs are decoded, and so are escapes of escapes. Letters are in lower case, a `+` is a space, and there
-/// is no backslash.
+/// URL escapes are decoded, and so are escapes of escapes. Letters are in lower case, a `+` becomes a space, and there
+/// are no backslashes.
 struct PlainText {
-    /// Bytes of the text, which need not be UTF-8.
+    /// The text's bytes, which need not be UTF-8.
     private(set) var bytes: [UInt8]
     private let origin: Substring
     /// Position of each byte in ``origin``, and then the size of ``origin``.
     private var positions: [Int]
 
-    /// Whether the text has escapes of escapes that are not decoded.
+    /// Whether the text has escapes of escapes that have not been decoded.
     private(set) var hasEscapesLeft = true
 
     /// Number of times that escapes are decoded.
@@ -97,7 +97,7 @@ struct PlainText {
         }
     }
 
-    /// Positions of the marks which show that the text was cut.
+    /// Positions of the marks that show that the text was cut.
     var ellipses: [Range<Int>] {
         var places: [Range<Int>] = []
         for mark in ["…", "..."].map({ Array($0.utf8) }) {

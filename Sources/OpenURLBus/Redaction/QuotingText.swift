@@ -2,9 +2,9 @@ package import DBus
 package import RFC1808
 package import Reactor
 
-/// Text for a person that keeps its own words apart from what it quotes.
+/// Text for people to read, which keeps its own words apart from what it quotes.
 ///
-/// Its own words are those of a literal, and also numbers, names on the bus, and the unquoted words of other values of
+/// Its own words are those in literals, and also numbers, names on the bus, and the unquoted words in other values of
 /// this type. Everything else that is interpolated is a quotation. It may come from a URL or from another program, so
 /// logs leave secrets out of it.
 public struct QuotingText: Sendable, Hashable, CustomStringConvertible {
@@ -13,7 +13,7 @@ public struct QuotingText: Sendable, Hashable, CustomStringConvertible {
     /// Ranges of the quotations, in bytes and in order. They do not matter when values are compared.
     private var quotations: [Range<Int>] = []
 
-    /// Creates text that is one quotation.
+    /// Creates text that is a single quotation.
     public init(quoting text: String) {
         description = text
         if !text.isEmpty { quotations = [0..<text.utf8.count] }
@@ -65,7 +65,7 @@ public struct QuotingText: Sendable, Hashable, CustomStringConvertible {
         return text
     }
 
-    /// Returns whether two values have the same characters, whatever they quote.
+    /// Returns whether two values have the same characters, no matter which of them are quotations.
     public static func == (first: Self, second: Self) -> Bool { first.description == second.description }
 
     /// Hashes the characters.
@@ -97,13 +97,13 @@ extension QuotingText: ExpressibleByStringInterpolation {
         /// Appends another value, with its own words and its quotations.
         public mutating func appendInterpolation(_ other: QuotingText) { text.append(other) }
 
-        /// Appends an error, with the words and the quotations of its message.
+        /// Appends an error, with the words and the quotations in its message.
         public mutating func appendInterpolation(_ error: OpenURLError) { text.append(error.text) }
 
         /// Appends a number to the text's own words.
         public mutating func appendInterpolation(_ number: some BinaryInteger) { appendLiteral("\(number)") }
 
-        /// Appends the name of a handler to the text's own words.
+        /// Appends a handler's name to the text's own words.
         package mutating func appendInterpolation(_ name: BusName) { appendLiteral(name.rawValue) }
 
         /// Appends why a string is not a URL. This shows at most one character of it.

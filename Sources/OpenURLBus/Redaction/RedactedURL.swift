@@ -1,30 +1,30 @@
 internal import RFC1808
 
-/// A URL as logs and monitors show it: with `…` in place of anything that may be a secret.
+/// A URL in the form that logs and monitors show, with `…` in place of anything that may be a secret.
 ///
-/// Queries, fragments and parameters may have tokens in them, and before a host there may be a password. The content of
+/// Queries, fragments and parameters may contain tokens, and there may be a password in front of a host. The content of
 /// a `data` URL may be anything, and a URL inside another one may have all of these.
 package struct RedactedURL: Sendable, Hashable {
     /// The URL without these parts, cut if it is long.
     package let text: String
-    /// Parts that are left out.
+    /// The parts that are left out.
     private let hidden: [HiddenPart]
 
-    /// Takes the place of text that is left out.
+    /// The mark that takes the place of text that is left out.
     package static let mark = "…"
-    /// Largest size of a URL, in bytes.
+    /// Maximum size of a URL, in bytes.
     private static let textBytes = 2048
 
     /// A part that is left out.
     fileprivate struct HiddenPart: Sendable, Hashable {
         let text: Substring
-        /// Characters between the parameters of the part.
+        /// The characters that separate the part's parameters.
         let separators: String
     }
 
     /// Reads a string, which need not be a URL.
     ///
-    /// - Parameter showsQueries: Whether the query, the fragment and the parameters stay.
+    /// - Parameter showsQueries: Whether the query, the fragment and the parameters are kept.
     package init(_ url: String, showsQueries: Bool = false) {
         var parts = Parts(showsQueries: showsQueries)
         do throws(GenericURL.ParseError) {
@@ -43,11 +43,12 @@ package struct RedactedURL: Sendable, Hashable {
 
     /// Returns a message without the strings that are left out of the URL.
     ///
-    /// A message may write them with escapes other than the URL's, in another case, or in part. Therefore no 8 bytes in
-    /// a row of the parts that are left out remain, and no beginning of a secret in front of an ellipsis.
+    /// A message may contain them with escapes other than the URL's, in a different case, or only in part. Therefore,
+    /// no 8 consecutive bytes of the parts that are left out remain, and no beginning of a secret in front of an
+    /// ellipsis.
     package func redacting(_ message: String) -> String { hidden.isEmpty ? message : [secrets].redacting(message) }
 
-    /// Returns text without the strings that are left out of the URL. Its own words stay.
+    /// Returns text without the strings that are left out of the URL. Its own words are kept.
     package func redacting(_ text: QuotingText) -> QuotingText { hidden.isEmpty ? text : [secrets].redacting(text) }
 
     /// The URL while its parts are being collected.
@@ -93,7 +94,7 @@ package struct RedactedURL: Sendable, Hashable {
             }
         }
 
-        /// Returns the media type in front of the content of a `data` URL; nil if there is none, or if the URL breaks
+        /// Returns the media type that precedes the content of a `data` URL; nil if there is none, or if the URL breaks
         /// the rules.
         private static func mediaType(ofData content: Substring) -> Substring? {
             guard content.contains(",") else { return nil }
@@ -102,8 +103,8 @@ package struct RedactedURL: Sendable, Hashable {
             return isType && (type.isEmpty || type.contains("/")) ? type : nil
         }
 
-        /// Adds a network location, a path or an opaque part. Programs may write a user, a password and parameters
-        /// there, too.
+        /// Adds a network location, a path or an opaque part. Programs may put a user, a password and parameters there,
+        /// too.
         private mutating func addVisible(_ part: Substring, isLocation: Bool) {
             let plain = PlainText(part)
             // Deeper escapes may hide anything.
@@ -143,12 +144,12 @@ package struct RedactedURL: Sendable, Hashable {
 package struct URLSecrets: Sendable {
     /// These texts, in the form of ``PlainText``.
     private var texts: Set<[UInt8]> = []
-    /// Every run of ``PlainText/runBytes`` in the parts that are left out.
+    /// Every run of ``PlainText/runBytes`` bytes in the parts that are left out.
     private var runs: Set<UInt64> = []
 
-    /// Largest number of texts to look for in a message.
+    /// Maximum number of texts to look for in a message.
     private static let count = 64
-    /// For URLs within URLs, how many levels of values to look for.
+    /// How many levels of values to look for in URLs within URLs.
     private static let nestedLevels = 4
     /// Texts shorter than this are not left out if they are part of a longer word.
     private static let shortWord = 4
@@ -157,7 +158,7 @@ package struct URLSecrets: Sendable {
         for part in hidden { add(part.text, part.separators) }
     }
 
-    /// Adds a part of a URL, its parameters and their values.
+    /// Adds a URL's part, its parameters and their values.
     private mutating func add(_ part: Substring, _ separators: String) {
         add(part)
         for pair in part.split(whereSeparator: { separators.contains($0) }) {
@@ -168,7 +169,7 @@ package struct URLSecrets: Sendable {
         }
     }
 
-    /// Adds the value of a parameter and, if it may be a URL, the values in it.
+    /// Adds a parameter's value and, if the value may be a URL, the values in it.
     private mutating func addValue(_ value: Substring) {
         var values = [value]
         for _ in 0..<Self.nestedLevels {
@@ -225,7 +226,7 @@ package struct URLSecrets: Sendable {
 }
 
 extension [URLSecrets] {
-    /// Returns text without the strings that are left out of the URLs. Its own words stay.
+    /// Returns text without the strings that are left out of the URLs. Its own words are kept.
     package func redacting(_ text: QuotingText) -> QuotingText { text.replacingQuotations { redacting($0) } }
 
     /// Returns a message without the strings that are left out of the URLs, as ``RedactedURL/redacting(_:)`` does.

@@ -1,7 +1,8 @@
-/// Last element of the path of a request's handle, which the caller chooses: 1 to 64 letters, digits and underscores of
-/// ASCII.
+/// The last element of the path of a request's handle, which the caller chooses: 1 to 64 ASCII letters, digits and
+/// underscores.
 ///
-/// A token is in use until the request has its answer. If a caller counts its requests, it has a new token for each.
+/// A token is in use until the request has its answer. A caller that counts its requests can use the count as a new
+/// token for each.
 public struct HandleToken: RawRepresentable, Sendable, Hashable {
     /// This token as text.
     public let rawValue: String
@@ -20,7 +21,7 @@ extension HandleToken: Word {
 }
 
 extension UInt8 {
-    /// Whether the byte is a letter of ASCII.
+    /// Whether the byte is an ASCII letter.
     var isLetter: Bool { (0x61...0x7A).contains(self | 0x20) }
 
     /// Whether the byte can appear in an element of an object path.

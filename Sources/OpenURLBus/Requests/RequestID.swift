@@ -1,13 +1,13 @@
-/// Name of a request, from the caller's options to the context of the handler: 1 to 64 letters, digits, dots, hyphens
-/// and underscores of ASCII, beginning with a letter.
+/// A request's ID, from the caller's options to the handler's context: 1 to 64 ASCII letters, digits, dots, hyphens and
+/// underscores, beginning with a letter.
 ///
-/// If a handler must not act twice on a URL, it remembers these names. The router's own names begin with a digit, so a
-/// caller cannot use up the name of another request.
+/// A handler that must not act twice on a URL remembers these IDs. The router's own IDs begin with a digit, so a caller
+/// cannot use up another request's ID.
 public struct RequestID: RawRepresentable, Sendable, Hashable {
-    /// This name as text.
+    /// This ID as text.
     public let rawValue: String
 
-    /// Creates a name; nil if the text breaks the rule.
+    /// Creates an ID; nil if the text breaks the rule.
     public init?(rawValue: String) {
         let bytes = rawValue.utf8
         guard (1...64).contains(bytes.count), bytes.first?.isLetter == true,

@@ -3,11 +3,10 @@ public import DBus
 /// `org.openurl.Request1`: the handle of a request, with which its caller follows and cancels it.
 ///
 /// If a caller passes ``OpenOptions/handleToken``, it has a handle at ``path(of:_:)`` from the moment when the router
-/// has the call until the answer. Only the connection that made the request may use it; every other caller gets the
+/// gets the call until the answer. Only the connection that made the request may use it; every other caller gets the
 /// error ``OpenURLError/Code/notAllowed``, whether there is a handle or not. Disconnecting does not cancel the request.
 ///
-/// If another unanswered request of the same caller has the token, the error is
-/// `org.freedesktop.DBus.Error.InvalidArgs`.
+/// If another of the caller's unanswered requests has the token, the error is `org.freedesktop.DBus.Error.InvalidArgs`.
 public enum RequestInterface {
     /// Name of the interface.
     public static let name: InterfaceName = "org.openurl.Request1"
@@ -15,11 +14,12 @@ public enum RequestInterface {
     /// Withdraws the request. Returns at once; the request itself then ends with the error
     /// ``OpenURLError/Code/cancelled``.
     ///
-    /// If no handler has the URL yet, it no longer arrives. Otherwise the router calls ``HandlerInterface/cancel``, and
-    /// the handler has two seconds for its answer, which is then the outcome of the request. A second call does
-    /// nothing. Once the request has its answer, the error is `org.freedesktop.DBus.Error.UnknownObject`.
+    /// If the URL has not reached a handler yet, it is not delivered. Otherwise, the router calls
+    /// ``HandlerInterface/cancel``, and the handler has two seconds for its answer, which is then the outcome of the
+    /// request. A second call does nothing. Once the request has its answer, the error is
+    /// `org.freedesktop.DBus.Error.UnknownObject`.
     public static let cancel = Method<Empty, Empty>(name, "Cancel")
-    /// Reports how much of the work the handler has done: a fraction from 0 to 1, and some text for a person. The
+    /// Reports how much of the work the handler has done: a fraction from 0 to 1, and some text for people to read. The
     /// signal goes only to the caller, at most ten times a second, and always with the last report, which comes before
     /// the answer.
     public static let progress = Signal<Arguments<Double, String>>(
@@ -28,10 +28,10 @@ public enum RequestInterface {
         arguments: ["fraction", "message"]
     )
 
-    /// Path above all handles.
+    /// The path above all handles.
     public static let root: ObjectPath = "/org/openurl/Router1/request"
 
-    /// Returns the path of a handle.
+    /// Returns a handle's path.
     ///
     /// - Parameter caller: The unique name of the connection that makes the request.
     /// - Returns: Nil if the name is not a unique name.
@@ -39,7 +39,7 @@ public enum RequestInterface {
         directory(of: caller).flatMap { ObjectPath("\($0)\(token.rawValue)") }
     }
 
-    /// Returns the beginning of the paths of all handles of a caller, with a slash at the end.
+    /// Returns the beginning of the paths of all of a caller's handles, with a slash at the end.
     package static func directory(of caller: BusName) -> String? {
         guard caller.isUnique else { return nil }
         let element = caller.rawValue.utf8.dropFirst().map { $0.isPathByte ? $0 : UInt8(ascii: "_") }
