@@ -93,7 +93,7 @@ import UserFiles
     @Test func filesAreAlwaysOpenedInTheirPlace() {
         #expect(
             findings(claims + "<key>LSSupportsOpeningDocumentsInPlace</key><true/>") == [
-                "W m.plist:8: LSSupportsOpeningDocumentsInPlace: has no effect here; a handler opens every file in its place"
+                "W m.plist:8: LSSupportsOpeningDocumentsInPlace: has no effect here; a handler opens every file where it is"
             ]
         )
     }
@@ -102,7 +102,7 @@ import UserFiles
     func keyForIconsIsAWarning(key: String) {
         #expect(
             findings(claims + "<key>\(key)</key><array/>") == [
-                "W m.plist:8: \(key): has no effect here; CFBundleIconFile names the icon"
+                "W m.plist:8: \(key): has no effect here; CFBundleIconFile gives the icon"
             ]
         )
     }
@@ -120,7 +120,7 @@ import UserFiles
                 "W m.plist:9: UIRequiredDeviceCapabilities: has no effect here; "
                     + "a handler runs on every machine that it is installed on",
                 "W m.plist:11: CFBundleDocumentTypes[0].CFBundleTypeIconFiles: has no effect here; "
-                    + "the desktop's theme has the icons of files",
+                    + "the desktop's theme provides the icons for files",
             ]
         )
     }

@@ -27,9 +27,9 @@ public struct ApplicationLoader: Sendable {
         self.directories = directories
     }
 
-    /// Every path that the applications depend on: the directories of entries, and the files of associations.
+    /// Every path on which the applications depend: the directories of entries, and the files of associations.
     ///
-    /// Programs that entries name in `TryExec` are not among them.
+    /// Programs listed in entries' `TryExec` are not among them.
     public var paths: Set<String> {
         Set(directories.applicationDirectories + directories.associationFiles.map(\.path))
     }
@@ -39,7 +39,7 @@ public struct ApplicationLoader: Sendable {
     /// - Parameters:
     ///     - handlers: the handlers whose own desktop entries are left for the next update. There may be very many of
     ///       them, and the applications do not depend on them.
-    ///   - silent: the entries and programs whose file system is not responding. Such an entry stays as it was, and
+    ///   - silent: the entries and programs whose file systems are not responding. Such an entry stays as it was, and
     ///     such a program counts as not installed.
     ///   - progress: called with each path before the file system is asked for it.
     /// - Returns: whether the applications have changed.

@@ -2,12 +2,12 @@ public import Desktop
 
 /// A handler or an application that can receive a URL.
 public enum Claimant: Sendable, Hashable, CustomStringConvertible {
-    /// A handler of the registry, which reports the result of each URL.
+    /// One of the registry's handlers, which reports the result for each URL.
     case handler(Handler)
     /// An application of the desktop, which reports no result.
     indirect case application(DesktopEntry)
 
-    /// The bundle id of a handler, or the id of a desktop file, including `.desktop`.
+    /// A handler's bundle id, or a desktop file's id, including `.desktop`.
     public var id: String {
         switch self {
         case .handler(let handler): handler.id.rawValue
@@ -28,7 +28,7 @@ public enum Claimant: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Position of the data directory that it comes from; the lower number wins.
+    /// Position of the data directory from which it comes; the lower number wins.
     var precedence: Int {
         switch self {
         case .handler(let handler): handler.precedence

@@ -3,8 +3,8 @@ public import UserFiles
 
 /// The desktop's applications that open URLs, in the desktop's own order.
 ///
-/// Entries that the registry wrote for its own handlers are not among them. If one of those is a default, its handler
-/// is the default.
+/// Entries that the registry wrote for its own handlers are not among them. If one of those entries is a default, its
+/// handler is the default.
 public struct DesktopApplications: Sendable {
     /// The applications by their ids, each once.
     public let all: [DesktopEntry]
@@ -15,7 +15,7 @@ public struct DesktopApplications: Sendable {
     private let associations: MimeAssociations
     private let positions: [DesktopFileID: Int]
     private let byScheme: [Scheme: [Int]]
-    /// Schemes for which the desktop's files choose, add or remove a handler's entry.
+    /// The schemes for which the desktop's files choose, add or remove a handler's entry.
     private let choices: Set<Scheme>
 
     /// Creates an empty set of applications, for a system without a desktop.
@@ -28,7 +28,7 @@ public struct DesktopApplications: Sendable {
         self.init(entries: DesktopEntries(loading: directories), associations: MimeAssociations(loading: directories))
     }
 
-    /// Creates the applications of the given desktop entries and associations.
+    /// Creates the applications from the given desktop entries and associations.
     public init(entries: DesktopEntries, associations: MimeAssociations) {
         self.entries = entries
         self.associations = associations
@@ -82,12 +82,12 @@ public struct DesktopApplications: Sendable {
 
     /// Returns the desktop's own order of the applications and handlers' entries for a MIME type.
     ///
-    /// It is GLib's order: first the defaults, then for each directory the associations that its file adds, and the
-    /// entries that claim the type in the order of their names.
+    /// It is GLib's order: first the defaults, then, for each directory, the associations that its file adds and the
+    /// entries that claim the type, in the order of their names.
     ///
     /// - Parameters:
     ///   - type: the type in lower case. For a scheme, the type that stands for the scheme.
-    ///   - handlers: the handlers that claim the type. If a handler does not have its own entry, it has no place.
+    ///   - handlers: the handlers that claim the type. A handler without its own entry has no place.
     func places(for type: String, with handlers: [Handler]) -> [DesktopPlace] {
         var holders: [DesktopFileID: Claimant] = [:]
         var claims = entries.claims(of: type)
@@ -110,7 +110,7 @@ public struct DesktopApplications: Sendable {
         }
     }
 
-    /// Returns whether a file names an application as the default for a scheme.
+    /// Returns whether a file makes an application the default for a scheme.
     func isDefault(_ id: String?, for scheme: Scheme) -> Bool {
         associations.defaults(for: scheme.mimeType).contains { $0.rawValue == id }
     }
@@ -121,11 +121,11 @@ public struct DesktopApplications: Sendable {
     }
 }
 
-/// A place in the desktop's own order, and the handler or application that has it.
+/// A place in the desktop's own order, and the handler or application in that place.
 struct DesktopPlace {
     /// The reason for the place.
     enum Reason {
-        /// A file names the entry as a default.
+        /// A file makes the entry a default.
         case `default`
         /// A file adds the entry to the scheme.
         case addition
@@ -139,8 +139,8 @@ struct DesktopPlace {
 }
 
 extension DesktopEntries {
-    /// Returns the claim of a handler's entry; `nil` if the entry is not published, or if another program's file hides
-    /// it.
+    /// Returns the claim made by a handler's entry; `nil` if the entry is not published, or if another program's file
+    /// hides it.
     ///
     /// If the entry does not exist yet, it is about to be written to the user's directory.
     fileprivate func claim(of handler: Handler) -> Claim? {

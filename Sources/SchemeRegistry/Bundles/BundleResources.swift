@@ -4,11 +4,11 @@ public import UserFiles
 ///
 /// A bare manifest has only an icon.
 public struct BundleResources: Sendable, Hashable {
-    /// Localised names of the schemes, by abstract name (`CFBundleURLName`).
+    /// The schemes' localised names, by abstract name (`CFBundleURLName`).
     public private(set) var urlNames: [String: String] = [:]
-    /// Localised name of the bundle.
+    /// The bundle's localised name.
     public private(set) var name: String?
-    /// Name of an icon in the desktop's theme, or path of an image.
+    /// The name of an icon in the desktop's theme, or the path of an image.
     public private(set) var icon: String?
     /// Problems in the files of localised strings.
     public private(set) var diagnostics: [Diagnostic] = []
@@ -16,13 +16,13 @@ public struct BundleResources: Sendable, Hashable {
     private let directory: String
     private let imageName: String
     private var images: Set<String> = []
-    /// The bundle's languages, as its directories spell them.
+    /// The bundle's languages, as spelt in the names of its directories.
     private var languages: [String] = []
 
     /// The file of localised strings in each `<language>.lproj` directory.
     public static let stringsFile = "InfoPlist.strings"
 
-    /// Reads the resources of a handler. Blocks while it reads.
+    /// Reads a handler's resources. Blocks while it reads.
     ///
     /// - Parameter languages: the user's languages, such as `de_DE` and `de`, the preferred one first. If the bundle
     ///   has none of them, it is read in its development language (`en` or `Base`).
@@ -56,7 +56,7 @@ public struct BundleResources: Sendable, Hashable {
         }
     }
 
-    /// Returns the path of the image to show while the handler is launched for a URL of a scheme (guide, "Providing
+    /// Returns the path of the image to show while the handler is launched for a URL with a scheme (guide, "Providing
     /// Launch Images for Custom URL Schemes").
     ///
     /// It tries `<base>-<scheme>.png`, `<base>-<scheme>@2x.png`, `<base>.png` and `<base>@2x.png`, in this order.
@@ -66,10 +66,10 @@ public struct BundleResources: Sendable, Hashable {
         return names.first(where: images.contains).map { "\(directory)/\($0)" }
     }
 
-    /// Reads the bundle's name in all its languages, by language as locales spell it, such as `pt_BR`. Blocks while it
-    /// reads.
+    /// Reads the bundle's name in all its languages. The keys are languages in the form that locales use, such as
+    /// `pt_BR`. Blocks while it reads.
     ///
-    /// If the strings of a language cannot be read, that language is left out.
+    /// If a language's strings cannot be read, that language is left out.
     public func localizedNames() -> [String: String] {
         var names: [String: String] = [:]
         for language in languages.sorted().prefix(Self.maximumLanguages) where language != "Base" {
@@ -88,12 +88,12 @@ public struct BundleResources: Sendable, Hashable {
     private static let maximumLanguages = 256
     private static let maximumNameLength = 1024
 
-    /// Returns the first name that fits into a list of applications.
+    /// Returns the first name that is suitable for a list of applications.
     private static func name(in strings: [String: String]) -> String? {
         [strings["CFBundleDisplayName"], strings["CFBundleName"]].compactMap { $0 }.first(where: isName)
     }
 
-    /// Whether a string is suitable as a name in a list that a person reads.
+    /// Whether a string is suitable as a name in a list for people to read.
     private static func isName(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= maximumNameLength && !text.unicodeScalars.contains(where: isControl)
     }

@@ -6,10 +6,10 @@ struct StringsFile {
     /// The strings by key.
     private(set) var strings: [String: String] = [:]
 
-    /// Largest size of a file, in bytes.
+    /// Maximum size of a file, in bytes.
     static let limit = 1 << 20
 
-    /// The reason why a file cannot be parsed, with the line.
+    /// Why a file cannot be parsed, and on which line.
     struct ParseError: Error, Hashable, CustomStringConvertible {
         let line: Int
         let expected: String
@@ -17,7 +17,7 @@ struct StringsFile {
         var description: String { "line \(line): expected \(expected)" }
     }
 
-    /// Reads a property list of either format, or the older syntax in UTF-8 or UTF-16.
+    /// Reads a property list in either format, or the older syntax in UTF-8 or UTF-16.
     ///
     /// No string may contain U+0000, because neither D-Bus nor system calls can pass it on.
     init(_ bytes: [UInt8]) throws {

@@ -2,7 +2,7 @@ internal import Glibc
 internal import SQLite
 internal import UserFiles
 
-/// The reason why a ``ManifestCache`` is not used for now.
+/// Why a ``ManifestCache`` is not used for now.
 public struct ManifestCacheError: Error, Sendable, Hashable, CustomStringConvertible {
     let path: String
     let reason: String
@@ -11,32 +11,32 @@ public struct ManifestCacheError: Error, Sendable, Hashable, CustomStringConvert
     public var description: String { "the cache \(printable(path)) is not used: \(reason)" }
 }
 
-/// A file that keeps the contents of the manifests, so that a start reads only the ones that changed.
+/// A file that keeps the contents of manifests, so that only those that have changed are read at the start.
 ///
-/// It only saves time: the manifests are what counts. A row counts only for the version of the file that it was made
-/// from, and only if its checksum is right. A damaged cache is replaced, but any other file that cannot be used is left
+/// It only saves time: the manifests are what counts. A row is used only for the version of the file from which it was
+/// made, and only if its checksum is right. A damaged cache is replaced, but any other file that cannot be used is left
 /// as it is.
 public struct ManifestCache: Sendable {
     let path: String
     private let writer: String
 
-    /// Version of the tables. If a file has a higher number, it belongs to a later version of the program.
+    /// Version of the tables. A file with a higher number belongs to a later version of the program.
     private static let schemaVersion: Int64 = 1
     /// "oURL", which distinguishes the file from other programs' databases.
     private static let applicationID: Int64 = 0x6F55_524C
 
     /// Creates a cache in a file.
     ///
-    /// - Parameter writer: a string that differs between builds of the program. Another build may read manifests in
-    ///   another way, so it must not use these rows.
+    /// - Parameter writer: a string that differs between builds of the program. Another build may read manifests
+    ///   differently, so it must not use these rows.
     init(path: String, writer: String) {
         self.path = path
         self.writer = writer
     }
 
-    /// Creates the cache of this program: `$XDG_CACHE_HOME/openurl/registry.sqlite`, or the same below `$HOME/.cache`.
+    /// Creates this program's cache: `$XDG_CACHE_HOME/openurl/registry.sqlite`, or the same below `$HOME/.cache`.
     ///
-    /// - Returns: nil if the environment gives neither directory, or if the program's own file cannot be found.
+    /// - Returns: nil if the environment gives neither directory, or if the program's own executable cannot be found.
     public init?(environment: [String: String]) {
         guard let directory = BaseDirectories(environment: environment).cacheHome else { return nil }
         do throws(FileError) {
@@ -47,7 +47,7 @@ public struct ManifestCache: Sendable {
         }
     }
 
-    /// Reads all usable rows. Blocks on the file.
+    /// Reads all usable rows. Blocks while it reads the file.
     func read() throws(ManifestCacheError) -> [String: CachedManifest] {
         guard try isThere() else { return [:] }
         var manifests: [String: CachedManifest] = [:]
@@ -64,12 +64,12 @@ public struct ManifestCache: Sendable {
         return manifests
     }
 
-    /// Writes some manifests and removes others. Blocks on the file.
+    /// Writes some manifests and removes others. Blocks while it writes the file.
     func write(_ manifests: [String: CachedManifest], forgetting paths: [String]) throws(ManifestCacheError) {
         if try !isThere() { try makeDirectory() }
         try use(.created) { database, state throws(SQLiteError) in
-            // If the machine crashes, the cache may be damaged, and is then replaced. Waiting for the disk would cost
-            // more.
+            // If the machine crashes, the cache may be damaged, in which case it is replaced. Waiting for the disk
+            // would cost more.
             try database.execute("PRAGMA synchronous = OFF")
             try database.transaction { () throws(SQLiteError) in
                 if state == .empty { try makeTables(in: database) }

@@ -10,14 +10,14 @@ public enum DocumentRole: String, Sendable, Hashable, CaseIterable {
     case shell = "Shell"
     /// Makes previews of the files.
     case previewer = "QLGenerator"
-    /// Gets no files; the entry only names the kind.
+    /// Gets no files; the entry only gives the kind a name.
     case none = "None"
 
-    /// Thrown for a string that is not one of the words.
+    /// Thrown for a string that is not one of these words.
     public struct ParseError: Error, Hashable, CustomStringConvertible {
         let text: String
 
-        /// The error, worded to follow the name of the key.
+        /// The error, worded to follow the key's name.
         public var description: String {
             "is '\(printable(text))'; it has to be \(DocumentRole.allCases.map(\.rawValue).joined(separator: ", "))"
         }

@@ -5,9 +5,9 @@ public import Desktop
 public struct DocumentType: Sendable, Hashable {
     /// `CFBundleTypeName`: the abstract name of the kind.
     public var name: String?
-    /// `CFBundleTypeRole`: the handler's use of the files.
+    /// `CFBundleTypeRole`: how the handler uses the files.
     public var role: DocumentRole = .editor
-    /// `LSHandlerRank`: the handler's rank among those of the same kind.
+    /// `LSHandlerRank`: the handler's rank among those that open the same kind.
     public var rank: HandlerRank = .default
     /// `LSItemContentTypes`: uniform type identifiers.
     public var contentTypes: [TypeIdentifier] = []

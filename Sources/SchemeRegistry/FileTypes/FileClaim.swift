@@ -2,7 +2,7 @@
 public struct FileClaim: Sendable, Hashable {
     /// The property that the files must have.
     public var key: FileKey
-    /// Rank among the handlers that claim the same property.
+    /// The rank among the handlers that claim the same property.
     public var rank: HandlerRank
 
     /// Creates a claim.

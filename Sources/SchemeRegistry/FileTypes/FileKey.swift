@@ -1,8 +1,8 @@
 public import Desktop
 
-/// A property of files by which a handler claims them.
+/// A property by which a handler claims files.
 public enum FileKey: Sendable, Hashable, CustomStringConvertible {
-    /// The MIME type of the file.
+    /// The file's MIME type.
     case type(MimeType)
     /// The end of the file's name.
     case filenameExtension(FilenameExtension)

@@ -1,19 +1,20 @@
 public import Desktop
 
-/// The properties of a file by which handlers and applications claim it.
+/// The properties by which handlers and applications claim a file.
 public struct FileKind: Sendable, Hashable {
-    /// The file's MIME type, by its current name.
+    /// The file's MIME type, under its current name.
     public let type: MimeType
     /// The properties, the narrowest first.
     ///
     /// If the file's name leads to its type, the type comes before the name's extensions. Otherwise the extensions come
-    /// first, because a handler that claims them knows more than a guess from the contents. Wider types come last.
+    /// first, because a handler that claims them is better evidence than a guess from the contents. Wider types come
+    /// last.
     let keys: [FileKey]
 
     /// Creates the properties of a file.
     ///
     /// - Parameters:
-    ///   - guess: the types of the file.
+    ///   - guess: the file's types.
     ///     - name: the file's name without its directory; empty if only the type is known.
     public init(_ guess: FileTypeGuess, name: String) {
         type = guess.type

@@ -7,7 +7,7 @@ public struct FilenameExtension: Sendable, Hashable, CustomStringConvertible {
     /// The extension; its ASCII letters are in lower case.
     public let rawValue: String
 
-    /// Largest length of an extension, in bytes.
+    /// Maximum length of an extension, in bytes.
     public static let maximumLength = 64
 
     /// Thrown for a string that is not an extension.
@@ -21,7 +21,7 @@ public struct FilenameExtension: Sendable, Hashable, CustomStringConvertible {
         /// The text contains a slash, a control character or a pattern's special character.
         case forbiddenCharacter(Unicode.Scalar)
 
-        /// The error, worded to follow the name of the key.
+        /// The error, worded to follow the key's name.
         public var description: String {
             switch self {
             case .empty: "is empty"
@@ -55,7 +55,7 @@ public struct FilenameExtension: Sendable, Hashable, CustomStringConvertible {
             do throws(ParseError) {
                 extensions.append(try FilenameExtension(String(rest)))
             } catch {
-                // Names may end in anything, and most ends are not extensions.
+                // Names may end in anything, and most endings are not extensions.
                 continue
             }
         }

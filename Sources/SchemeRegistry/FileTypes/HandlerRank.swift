@@ -2,7 +2,7 @@ internal import UserFiles
 
 /// A handler's rank among those that open the same kind of file (`LSHandlerRank`).
 public enum HandlerRank: String, Sendable, Hashable, CaseIterable, Comparable {
-    /// Makes files of this kind.
+    /// Creates files of this kind.
     case owner = "Owner"
     /// Opens files of this kind. This is the default.
     case `default` = "Default"
@@ -11,11 +11,11 @@ public enum HandlerRank: String, Sendable, Hashable, CaseIterable, Comparable {
     /// Gets no files of this kind.
     case none = "None"
 
-    /// Thrown for a string that is not one of the words.
+    /// Thrown for a string that is not one of these words.
     public struct ParseError: Error, Hashable, CustomStringConvertible {
         let text: String
 
-        /// The error, worded to follow the name of the key.
+        /// The error, worded to follow the key's name.
         public var description: String {
             "is '\(printable(text))'; it has to be \(HandlerRank.allCases.map(\.rawValue).joined(separator: ", "))"
         }

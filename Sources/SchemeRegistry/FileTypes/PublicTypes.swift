@@ -2,9 +2,9 @@ internal import Desktop
 
 /// Public type identifiers that a manifest may use without declaring them.
 ///
-/// They conform to each other as in “System-Declared Uniform Type Identifiers”. Their MIME types are those of the
-/// desktop's shared database, which file managers look for in desktop entries: first the current name, then that of
-/// older versions. They have no extensions, because the shared database knows the names of their files better.
+/// They conform to each other as described in “System-Declared Uniform Type Identifiers”. Their MIME types are those of
+/// the desktop's shared database, which file managers look for in desktop entries: first the current name, then the one
+/// in older versions. They have no extensions, because the shared database knows their files' names better.
 let publicTypes: [TypeDeclaration] = publicTypeTable.split(separator: "\n").map { line in
     let columns = line.split(separator: " ")
     var type = TypeDeclaration(TypeIdentifier(checked: String(columns[0])))
@@ -15,8 +15,8 @@ let publicTypes: [TypeDeclaration] = publicTypeTable.split(separator: "\n").map 
 
 private func entries(_ column: Substring) -> [Substring] { column == "-" ? [] : column.split(separator: ",") }
 
-/// Each line has a type, the types that it conforms to, and the MIME types of its files. If a type has no MIME types,
-/// it stands for the types that conform to it.
+/// Each line has a type, the types to which it conforms, and its files' MIME types. A type without MIME types stands
+/// for the types that conform to it.
 private let publicTypeTable = """
     public.item - -
     public.content - -

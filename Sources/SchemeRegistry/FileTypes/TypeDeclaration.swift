@@ -6,7 +6,7 @@ public struct TypeDeclaration: Sendable, Hashable {
     public var identifier: TypeIdentifier
     /// `UTTypeConformsTo`: the wider types.
     public var conformsTo: [TypeIdentifier] = []
-    /// `public.mime-type` in `UTTypeTagSpecification`: the MIME types of the files.
+    /// `public.mime-type` in `UTTypeTagSpecification`: the files' MIME types.
     public var mimeTypes: [MimeType] = []
     /// `public.filename-extension` in `UTTypeTagSpecification`: the ends of the files' names.
     public var filenameExtensions: [FilenameExtension] = []

@@ -2,13 +2,13 @@ internal import UserFiles
 
 /// A uniform type identifier, such as `public.png` or `com.acme.list`.
 ///
-/// It has at least two elements separated by dots, and at most 255 bytes. Each element consists of `[A-Za-z0-9_-]`.
-/// Case does not matter in comparisons.
+/// It has at least two elements separated by dots, and at most 255 bytes. Each element consists of characters from
+/// `[A-Za-z0-9_-]`. Case does not matter in comparisons.
 public struct TypeIdentifier: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The identifier in lower case.
     public let rawValue: String
 
-    /// Largest length of an identifier, in bytes.
+    /// Maximum length of an identifier, in bytes.
     public static let maximumLength = 255
 
     /// Thrown for a string that is not a type identifier.
@@ -20,7 +20,7 @@ public struct TypeIdentifier: Sendable, Hashable, Comparable, CustomStringConver
         /// The text contains a character outside `[A-Za-z0-9_.-]`.
         case forbiddenCharacter(Unicode.Scalar)
 
-        /// The error, worded to follow the name of the key.
+        /// The error, worded to follow the key's name.
         public var description: String {
             switch self {
             case .tooLong(let length): "has \(length) bytes; a type identifier may have at most \(maximumLength)"

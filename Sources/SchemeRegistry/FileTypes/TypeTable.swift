@@ -6,7 +6,7 @@ struct TypeTable {
     /// For each type, the types that conform to it directly.
     private var narrower: [TypeIdentifier: [TypeIdentifier]] = [:]
 
-    /// Creates the table of a manifest. Public types keep their meaning, whatever the manifest declares.
+    /// Creates a manifest's table. Public types keep their meaning, no matter what the manifest declares.
     init(declaring own: [TypeDeclaration] = []) {
         self = Self.public
         for declaration in own where Self.public.declarations[declaration.identifier] == nil { add(declaration) }
@@ -19,7 +19,7 @@ struct TypeTable {
     private static let `public` = TypeTable(of: publicTypes)
 
     private mutating func add(_ declaration: TypeDeclaration) {
-        // Two declarations of one type are merged, because a manifest may export a type and import it too.
+        // Two declarations of one type are merged, because a manifest may both export and import a type.
         declarations[declaration.identifier, default: TypeDeclaration(declaration.identifier)].merge(declaration)
         for wider in declaration.conformsTo { narrower[wider, default: []].append(declaration.identifier) }
     }
@@ -53,13 +53,13 @@ extension TypeDeclaration {
 }
 
 extension HandlerManifest {
-    /// Largest number of claims on files in a manifest.
+    /// Maximum number of claims on files in a manifest.
     static let maximumFileClaims = 1024
-    /// Largest size of all claims on files in a manifest, in bytes.
+    /// Maximum size of all claims on files in a manifest, in bytes.
     static let maximumFileClaimBytes = 64 << 10
 
-    /// Returns the claims of the manifest's document types, in its order. Each property appears once, with its best
-    /// rank.
+    /// Returns the claims made by the manifest's document types, in the manifest's order. Each property appears once,
+    /// with its best rank.
     func resolvedFileClaims() -> [FileClaim] {
         let table = TypeTable(declaring: typeDeclarations)
         var claims: [FileClaim] = []
@@ -80,7 +80,7 @@ extension HandlerManifest {
         return claims
     }
 
-    /// The problem with a manifest that has too many claims on files; nil if it is within the limits.
+    /// The problem if a manifest has too many claims on files; nil if it is within the limits.
     var fileClaimProblem: ManifestProblem? {
         let bytes = fileClaims.reduce(0) { $0 + $1.key.description.utf8.count }
         guard fileClaims.count > Self.maximumFileClaims || bytes > Self.maximumFileClaimBytes else { return nil }

@@ -14,11 +14,11 @@ struct DirectoryContents: Sendable, Hashable {
         let name: String
         var handler: Handler?
         var diagnostics: [Diagnostic] = []
-        /// Path of the property list, if that is not the entry itself.
+        /// The property list's path, if it is not the entry itself.
         var dependency: String?
         /// Schemes that the manifest claims, or claimed before it had errors; empty for a handler.
         var brokenClaims: [Scheme] = []
-        /// Version of the manifest file, if the handler depends on nothing else.
+        /// The manifest file's version, if the handler depends on nothing else.
         var ownFile: FileVersion?
     }
 
@@ -40,7 +40,7 @@ struct DirectoryContents: Sendable, Hashable {
         return manifests
     }
 
-    /// Files outside the directory that its contents depend on.
+    /// Files outside the directory on which its contents depend.
     var dependencies: [String] { entries.compactMap(\.dependency) }
 
     /// Creates the contents of an empty directory.
@@ -49,7 +49,7 @@ struct DirectoryContents: Sendable, Hashable {
     /// Reads the current contents of a directory, but takes unchanged entries from `before`.
     ///
     /// - Parameters:
-    ///   - silent: the entries whose file system is not responding. They stay as they were.
+    ///   - silent: the entries whose file systems are not responding. They stay as they were.
     ///   - progress: called before each entry is read.
     init(
         of place: DirectoryPlace,
@@ -98,11 +98,11 @@ struct DirectoryContents: Sendable, Hashable {
         Diagnostic(severity: .error, file: file, reason: "is on a file system that is not responding")
     }
 
-    /// Rereads every entry that declares, or may declare, the handler with an id.
+    /// Rereads every entry that declares, or may declare, the handler with this id.
     ///
-    /// - Parameter manifests: known manifests by the names of their entries, which are not read again.
-    /// - Returns: the handlers that the entries declared before and the ones that they declare now; `nil` if nothing
-    ///   has changed.
+    /// - Parameter manifests: known manifests, which are not read again, by the names of their entries.
+    /// - Returns: the handlers that the entries declared before and those that they declare now; `nil` if nothing has
+    ///   changed.
     mutating func look(
         again id: BundleIdentifier,
         saying manifests: [String: HandlerManifest],
@@ -123,7 +123,7 @@ struct DirectoryContents: Sendable, Hashable {
         do throws(FileError) {
             resolved = try ResolvedDirectory(place.path)
         } catch {
-            // By now the directory has been removed. An update of the whole directory will report that.
+            // The directory has been removed in the meantime. An update of the whole directory will report that.
             return old.isEmpty ? nil : (old.compactMap(\.handler), [])
         }
         for name in names where unsafe faccessat(AT_FDCWD, "\(place.path)/\(name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0 {
@@ -137,7 +137,7 @@ struct DirectoryContents: Sendable, Hashable {
         return old == new ? nil : (old.compactMap(\.handler), new.compactMap(\.handler))
     }
 
-    /// Returns the position of the entry with a name, or the one to insert it at.
+    /// Returns the position of the entry with this name, or the position where it belongs.
     private func position(of name: String) -> Int {
         var (low, high) = (entries.startIndex, entries.endIndex)
         while low < high {
@@ -181,7 +181,7 @@ struct DirectoryContents: Sendable, Hashable {
             entry.handler = handler
             entry.diagnostics = warnings
             // Check a relative program path each time, because links on the way may lead elsewhere by now. If the
-            // caller passed the manifest, it may belong to a version of the file other than the one just checked.
+            // caller passed the manifest, it may be from a version of the file other than the one just checked.
             if manifest == nil, let version = ownFile?.version, version.isSettled(at: now),
                 handler.manifest.executable?.isRelative != true
             {

@@ -1,4 +1,4 @@
-/// Form of a handler: a bundle or a bare manifest.
+/// The form of a handler: a bundle or a bare manifest.
 enum HandlerForm: Sendable, Hashable {
     /// A directory `Name.app` with `Info.plist`.
     case bundle
@@ -9,7 +9,7 @@ enum HandlerForm: Sendable, Hashable {
     static let manifestSuffix = ".plist"
     static let bundleManifest = "Info.plist"
 
-    /// Recognises the form by a file name; `nil` if the name has neither suffix.
+    /// Recognises the form from a file name; `nil` if the name has neither suffix.
     init?(name: String) {
         if name.hasSuffix(Self.bundleSuffix) {
             self = .bundle

@@ -22,17 +22,17 @@ enum ManifestReading: Sendable, Hashable {
 
 /// A reader of manifests that reads each version of a file only once.
 struct ManifestFiles: Sendable {
-    /// Largest size of a manifest, in bytes.
+    /// Maximum size of a manifest, in bytes.
     static let sizeLimit = 1 << 20
 
-    /// Files found to be safe from other users in the current update; `nil` if that is not checked.
+    /// The files found to be safe from other users during the current update; `nil` if this is not checked.
     var trust: TrustedPaths? = TrustedPaths()
     /// Bus names that belong to other programs.
     var services: DBusServiceNames
 
     private var cached: [String: CachedManifest] = [:]
     private var used: Set<String> = []
-    /// Paths whose reading in memory differs from the cache's file.
+    /// The paths whose reading in memory differs from the one in the cache's file.
     private var unsaved: Set<String> = []
     /// Number of files that have been read.
     private(set) var readCount = 0
@@ -55,8 +55,8 @@ struct ManifestFiles: Sendable {
         if let cached = cached[path], cached.version == version { return cached.reading }
         readCount += 1
         let reading = ManifestReading(bytes: try contents(ofFile: path, limit: Self.sizeLimit))
-        // Keep a reading only if the file did not change meanwhile, and if every later change results in a different
-        // version.
+        // Keep a reading only if the file did not change in the meantime, and if every later change results in a
+        // different version.
         let isOneVersion = FileVersion(try status(of: path, followingLinks: false)) == version
         let isCertain = isOneVersion && version.isSettled(at: now)
         cached[path] = isCertain ? CachedManifest(version: version, reading: reading) : nil
@@ -78,7 +78,7 @@ struct ManifestFiles: Sendable {
         used = []
     }
 
-    /// Loads the readings of a cache.
+    /// Loads the readings from a cache.
     mutating func restore(from cache: ManifestCache) throws(ManifestCacheError) {
         cached = try cache.read()
     }

@@ -1,8 +1,8 @@
 internal import Reactor
 internal import SystemPackage
 
-/// Reads files in separate threads, because a path may lead to a file system that is not responding, and the caller
-/// must not hang.
+/// Reads files in separate threads, so that the caller does not hang if a path leads to a file system that is not
+/// responding.
 final class PatientReader: Sendable {
     /// One thread that reads.
     private struct Attempt {
@@ -11,13 +11,14 @@ final class PatientReader: Sendable {
         var hasEnded = false
     }
 
-    /// Attempts that made no progress, by path. While a thread still waits for a path, it is not tried again.
+    /// Attempts that made no progress, by path. While a thread is still waiting for a path, that path is not tried
+    /// again.
     private let stuck = Lock<[String: Lock<Attempt>]>([:])
-    /// Time that a file system has to answer for one path.
+    /// How long a file system has to answer for one path.
     private let patience: Duration
-    /// Number of silent paths that one reading waits for.
+    /// Number of silent paths for which one reading waits.
     private static let attempts = 4
-    /// Largest number of threads that wait for silent paths.
+    /// Maximum number of threads that wait for silent paths.
     private static let limit = 64
 
     init(patience: Duration = .seconds(2)) {
@@ -28,9 +29,10 @@ final class PatientReader: Sendable {
     ///
     /// - Parameters:
     ///   - start: the first path to be read.
-    ///   - work: the reading. It gets the silent paths, which it leaves out, and a closure to call with the next path.
-    /// - Returns: nil if the first path is not responding, if too many paths are not responding, or if there is no
-    ///   thread.
+    ///   - work: the reading. It gets the silent paths, which it must leave out, and a closure to call with each path
+    ///     before reading it.
+    /// - Returns: nil if the first path is not responding, if too many paths are not responding, or if no thread can be
+    ///   started.
     func read<Result: Sendable>(
         _ start: String,
         _ work: @escaping @Sendable (_ silent: Set<String>, _ progress: (String) -> Void) -> Result

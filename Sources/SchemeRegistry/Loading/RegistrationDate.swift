@@ -1,7 +1,7 @@
 internal import Glibc
 internal import UserFiles
 
-/// Date of a handler's registration: the modification time of its entry in the directory.
+/// The date of a handler's registration: the modification time of its entry in the directory.
 public struct RegistrationDate: Sendable, Hashable, Comparable {
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     public let nanoseconds: Int64

@@ -19,18 +19,18 @@ public struct RegistryDirectories: Sendable, Hashable {
     /// Whether the directories belong to a package that is being built, so that their files may belong to any user.
     public var isStaged = false
 
-    /// Path of the handlers' directory below a data directory.
+    /// The path of the handlers' directory below a data directory.
     public static let subdirectory = "openurl/handlers"
 
     /// Creates the directories of the XDG Base Directory Specification: `$XDG_DATA_HOME` or `$HOME/.local/share`, then
     /// each of `$XDG_DATA_DIRS` or `/usr/local/share:/usr/share`.
     ///
-    /// As the specification says, an empty variable counts as unset, and a relative path is ignored. If a directory is
-    /// listed twice, its first position counts.
+    /// According to the specification, an empty variable counts as unset, and a relative path is ignored. If a
+    /// directory is listed twice, its first position counts.
     ///
     /// - Parameters:
-    ///   - environment: the environment variables of the session, never those of a caller.
-    ///   - additional: the full path of one more system directory, which comes last: the directory of the router's own
+    ///   - environment: the session's environment variables, never a caller's.
+    ///   - additional: the full path of one more system directory, which comes last: the directory in the router's own
     ///     installation.
     public init(environment: [String: String], additional: String? = nil) {
         let base = BaseDirectories(environment: environment)

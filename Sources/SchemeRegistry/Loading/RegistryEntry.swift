@@ -24,24 +24,24 @@ struct RegistryEntry {
         status = Result { () throws(FileError) in try UserFiles.status(of: path, followingLinks: false) }
     }
 
-    /// Path of the property list, through the entry and without resolving links.
+    /// The property list's path, through the entry and without resolving links.
     var manifestFile: String { form == .bundle ? "\(path)/\(HandlerForm.bundleManifest)" : path }
 
-    /// Whether the property list is a file other than the entry. If so, a change to it does not change the entry's
-    /// directory.
+    /// Whether the property list is a file other than the entry. In that case, a change to it does not change the
+    /// entry's directory.
     var leadsElsewhere: Bool {
         guard form == .manifest, case .success(let status) = status else { return form == .bundle }
         return status.st_mode & S_IFMT == S_IFLNK
     }
 
-    /// Version of a manifest that is a regular file in the directory itself, and its path without links.
+    /// The version of a manifest that is a regular file in the directory itself, and the manifest's path without links.
     var ownFile: (version: FileVersion, path: String)? {
         guard form == .manifest, let directory, case .success(let status) = status else { return nil }
         return status.st_mode & S_IFMT == S_IFREG ? (FileVersion(status), directory.path(of: path)) : nil
     }
 
-    /// Reads the handler that the entry declares, with warnings about everything that the manifest asks for but does
-    /// not get.
+    /// Reads the handler that the entry declares, with warnings about everything that the manifest asks for without
+    /// getting it.
     ///
     /// - Parameters:
     ///   - name: the entry's name in a registry directory. For a bare manifest, it must be the handler's id with
@@ -126,7 +126,7 @@ struct RegistryEntry {
         }
     }
 
-    /// Returns the status of the file that a registration leads to.
+    /// Returns the status of the file to which a registration leads.
     private func statusOfTarget() throws(FileError) -> stat {
         do throws(FileError) {
             return try UserFiles.status(of: path, followingLinks: true)
@@ -184,7 +184,7 @@ struct RegistryEntry {
             return try resolvedPath("\(bundle)/\(HandlerForm.bundleManifest)")
         } catch {
             guard error.isAbsence else { throw error }
-            // A macOS bundle has it here.
+            // A macOS bundle has its manifest here.
             let isInContents = isRegularFile("\(bundle)/Contents/\(HandlerForm.bundleManifest)")
             throw FileError(
                 isInContents
@@ -214,7 +214,7 @@ struct RegistryEntry {
         return .path("\(base)/\(names(onPath: relative).filter { $0 != "." }.joined(separator: "/"))")
     }
 
-    /// Returns whether a link within a path leads out of a directory.
+    /// Returns whether a link along a path leads out of a directory.
     ///
     /// This checks every existing part of the path, and finds a link to an outside directory even if the file does not
     /// exist there yet. If a part does not exist or cannot be reached, the launch will report it.
@@ -235,21 +235,21 @@ struct RegistryEntry {
         InvalidEntry(diagnostics: [diagnostic(.error, key: key, reason)])
     }
 
-    /// Creates a diagnostic about the manifest file, which in a bundle is not the entry itself.
+    /// Creates a diagnostic about the manifest file. In a bundle, this is not the entry itself.
     private func diagnostic(_ severity: Diagnostic.Severity, key: String?, _ reason: String) -> Diagnostic {
         Diagnostic(severity: severity, file: manifestFile, key: key, reason: reason)
     }
 }
 
 extension DBusServiceNames.Service {
-    /// Whether the service starts this handler, by the handler's program or by this system's command.
+    /// Whether the service starts this handler, with the handler's program or with this system's command.
     fileprivate func isOwn(of handler: Handler) -> Bool {
         command.first?.split(separator: "/").last == "openurl"
             || handler.program.map { command.contains($0.description) } ?? true
     }
 }
 
-/// A directory whose links are resolved, so that this is not repeated for each entry.
+/// A directory whose links have been resolved, so that this need not be repeated for each entry.
 struct ResolvedDirectory {
     private let path: String
     private let resolved: String

@@ -6,17 +6,18 @@ internal import UserFiles
 public struct RegistryLoader: Sendable {
     /// The registry at the time of the last update.
     public private(set) var registry = Registry(handlers: [])
-    /// Every path that the registry depends on: the directories, and the files that their entries lead to.
+    /// Every path on which the registry depends: the directories, and the files to which their entries lead.
     ///
-    /// You need an ``update()`` only after a change at one of these paths, or of a directory or link on the way to one.
+    /// You need an ``update()`` only after a change at one of these paths, or to a directory or link on the way to one.
     public var paths: Set<String> { Set(directories.all.map(\.path) + found.flatMap(\.dependencies)) }
 
     private let directories: RegistryDirectories
     private var files: ManifestFiles
     private let reader = DirectoryReader()
-    /// Contents of each directory.
+    /// Each directory's contents.
     private var found: [DirectoryContents]
-    /// Contents of all directories. The handlers are in the registry's order, so a registration only has to insert one.
+    /// The contents of all directories together. The handlers are in the registry's order, so a registration only has
+    /// to insert one.
     private var loaded: (handlers: [Handler], diagnostics: [Diagnostic]) = ([], [])
     private var changedHandlers: [Handler] = []
 
@@ -52,9 +53,8 @@ public struct RegistryLoader: Sendable {
         if files.services.update(isQuick: isQuick) { found = found.map { _ in DirectoryContents() } }
     }
 
-    /// Reads the bus names that no handler can have, before the first update. If one of the user's service files is
-    /// named after a registered handler, it is taken for the handler's without reading it, because there may be very
-    /// many.
+    /// Reads the bus names that no handler can have, before the first update. A service file of the user's that is
+    /// named after a registered handler is assumed to be the handler's and is not read, because there may be very many.
     mutating func readServicesAtStart() {
         let user = directories.user
         _ = files.services.update(assuming: { name in
@@ -70,8 +70,8 @@ public struct RegistryLoader: Sendable {
 
     /// Checks all directories for changes, in one pass. Blocks while it reads files.
     ///
-    /// If a manifest cannot be registered, it becomes a diagnostic and does not affect other handlers. A directory
-    /// counts as empty if it does not exist, and becomes a diagnostic if it cannot be read.
+    /// A manifest that cannot be registered becomes a diagnostic and does not affect other handlers. A directory counts
+    /// as empty if it does not exist, and becomes a diagnostic if it cannot be read.
     ///
     /// - Returns: whether the registry has changed.
     public mutating func update() -> Bool {
@@ -91,8 +91,8 @@ public struct RegistryLoader: Sendable {
         return takeFound()
     }
 
-    /// Applies one registration in the user's directory, and checks nothing else. The handler is available at once;
-    /// ``update()`` finds all other changes.
+    /// Applies one registration in the user's directory without checking anything else. The handler is available at
+    /// once; ``update()`` finds all other changes.
     ///
     /// - Parameter handler: the registered handler, whose manifest is not read again.
     /// - Returns: whether the registry has changed.
@@ -124,9 +124,9 @@ public struct RegistryLoader: Sendable {
         return take(handlers)
     }
 
-    /// Adds a handler that changes no other, without looking at the others.
+    /// Adds a handler that does not affect any other, without looking at the others.
     ///
-    /// - Returns: false if it may change others, or if the problems of other files have changed.
+    /// - Returns: false if it may affect others, or if the problems of other files have changed.
     private mutating func insert(_ new: Handler) -> Bool {
         guard found.flatMap(\.diagnostics) == loaded.diagnostics, registry.insert(new) else { return false }
         loaded.handlers.insert(new, at: loaded.handlers.firstPlace { Handler.precedes(new, $0) })

@@ -1,4 +1,4 @@
-/// A rule that decides which of two claimants gets a URL that both claim.
+/// A rule that decides which of two claimants gets a URL that both of them claim.
 public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     /// A fixed scheme's handler wins.
     case fixedScheme
@@ -8,14 +8,14 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     case userDefault
     /// The longest matching host wins. A host beats a pattern, and a pattern beats a claim on any host.
     case host
-    /// A claim on the scheme `file` beats claims on the types of files.
+    /// A claim on the scheme `file` beats claims on file types.
     case fileScheme
     /// The file's narrowest type wins.
     case fileType
     /// The best `LSHandlerRank` wins.
     case rank
-    /// Whichever claimant comes first in the desktop's own order wins. Between two handlers, the order counts only
-    /// where a file adds or removes an association.
+    /// The claimant that comes first in the desktop's own order wins. Between two handlers, the order counts only where
+    /// a file adds or removes an association.
     case association
     /// The user's directory beats the system's directories, which come in their own order.
     case directory
@@ -50,11 +50,11 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
         case unopposed
         /// The candidate gets the URL. This rule put it before the next one.
         case won(by: WinningRule)
-        /// The application gets the URL, because it is the desktop's choice. The id is that of the handler of a system
-        /// scheme, which leaves its URLs to the desktop.
+        /// The application gets the URL, because it is the desktop's choice. The id is that of a system scheme's
+        /// handler, which leaves its URLs to the desktop.
         case passed(by: String)
-        /// The candidate gets the URL, because the sender asks for it. The id is that of the claimant that would get it
-        /// otherwise; `nil` if that is this candidate.
+        /// The candidate gets the URL, because the sender asks for it. The id is that of the claimant that would
+        /// otherwise get it; `nil` if that is this candidate.
         case requested(insteadOf: String?)
         /// Another claimant gets the URL, because the sender asks for it. Otherwise this candidate would get it if
         /// `isUsualWinner` is true.
@@ -91,7 +91,7 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
     /// The outcome for this candidate.
     public let outcome: Outcome
 
-    /// A sentence about the outcome, for a person.
+    /// A sentence about the outcome, for people to read.
     public var description: String {
         let claim = host.map { "\(claimant) (\($0))" } ?? claimant.id
         return switch outcome {
@@ -101,9 +101,9 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A scheme for which several handlers claim the same URLs. Each one is reported.
+/// A scheme for which several handlers claim the same URLs. Each of these handlers is reported.
 ///
-/// It is not a conflict if several fixed handlers have the same scheme, because the system divides it among them by
+/// Several fixed handlers with the same scheme are not a conflict, because the system divides the scheme among them by
 /// host.
 public struct Conflict: Sendable, Hashable {
     /// The scheme.

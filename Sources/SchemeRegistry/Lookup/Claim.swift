@@ -3,10 +3,9 @@ struct Claim {
     let claimant: Claimant
     /// The pattern by which the handler claims the URL; `nil` for any host.
     let host: HostPattern?
-    /// Rank of a handler that claims the file; `nil` for an application, and for a claim on a URL.
+    /// The rank of a handler that claims the file; `nil` for an application, and for a claim on a URL.
     var rank: HandlerRank?
-    /// Position of the property by which the file is claimed, among the properties of the file; -1 for a claim on the
-    /// URL.
+    /// The position, among the file's properties, of the one by which it is claimed; -1 for a claim on the URL.
     var property = -1
     var isUserDefault = false
     /// Whether the claimant is running and has claimed the scheme for as long as it runs.
@@ -15,7 +14,7 @@ struct Claim {
     /// `nil` if it has no place in the desktop's order.
     var position: Int?
 
-    /// Returns the rule that put the first claim before the second.
+    /// Returns the rule that puts the first claim before the second.
     static func decidingRule(_ first: Claim, _ second: Claim) -> WinningRule {
         if first.claimant.isFixed != second.claimant.isFixed { return .fixedScheme }
         if first.isWhileRunning != second.isWhileRunning { return .claim }
@@ -27,7 +26,7 @@ struct Claim {
         if first.host != second.host { return .host }
         if first.rank != second.rank { return .rank }
         if first.position != second.position { return .association }
-        // If nothing else differs between handlers of one registry, their ids do.
+        // If nothing else differs between a registry's handlers, their ids do.
         return Handler.decidingRule(left, right) ?? .identifier
     }
 }

@@ -1,7 +1,7 @@
 /// The claims on each scheme, in parts, so that two similar copies of the table share most of their memory.
 ///
-/// Readers keep their registry while the next one is created. A single dictionary would be copied whole at each change
-/// and freed later, which takes a few milliseconds for 100,000 schemes.
+/// Readers keep their registry while the next one is created. A single dictionary would be copied as a whole at each
+/// change and freed later, which takes a few milliseconds for 100,000 schemes.
 struct ClaimTable: Sendable {
     private static let partCount = 256
 

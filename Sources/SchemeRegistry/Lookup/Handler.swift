@@ -1,14 +1,14 @@
 public import Desktop
 
-/// A registered handler: its manifest, and the place where the registry found it.
+/// A registered handler: its manifest, and where the registry found it.
 public struct Handler: Sendable, Hashable {
     /// The way in which a handler receives its URLs.
     public enum Kind: String, Sendable, Hashable {
-        /// Through the D-Bus interface of this system.
+        /// Through this system's D-Bus interface.
         case native
         /// Through `org.freedesktop.Application`, or through the desktop's default application for the scheme.
         case freedesktop
-        /// As an argument of a program that is started for the URL.
+        /// As an argument to a program that is started for the URL.
         case exec
     }
 
@@ -18,7 +18,7 @@ public struct Handler: Sendable, Hashable {
         case path(String)
         /// A name that is looked up on `PATH` at launch.
         case nameOnPath(String)
-        /// An application of the desktop, which the bus starts.
+        /// One of the desktop's applications, which the bus starts.
         case desktopEntry(DesktopFileID)
 
         /// The path or the name.
@@ -32,25 +32,25 @@ public struct Handler: Sendable, Hashable {
 
     /// The handler's own description.
     public var manifest: HandlerManifest { declaration.manifest }
-    /// Path of the bundle's directory or the manifest's file, with all links resolved.
+    /// The path of the bundle's directory or the manifest's file, with all links resolved.
     public var path: String { declaration.path }
     /// The entry in the registry's directory: a link created by a registration, or the bundle or file itself.
     public var entry: String { declaration.entry }
     /// The program; `nil` for the desktop's default application.
     ///
-    /// Its file may not exist. If so, the launch reports it.
+    /// Its file may not exist. In that case, the launch reports it.
     public var program: Program? { declaration.program }
-    /// The owner of the directory that declares the handler.
+    /// The kind of directory that declares the handler.
     public var scope: RegistryDirectories.Scope { declaration.scope }
-    /// Position of the directory among all directories, from 0. The lower number comes first.
+    /// The directory's position among all directories, from 0. The lower number comes first.
     public var precedence: Int { declaration.precedence }
     /// The date of the registration.
     public var registrationDate: RegistrationDate { declaration.registrationDate }
-    /// Everything that the handler claims, without the fixed schemes of other handlers.
+    /// Everything that the handler claims, without other handlers' fixed schemes.
     public var claims: [URLType] { declaration.claims }
     private let declaration: Declaration
 
-    /// Creates a handler that an entry of a directory declares.
+    /// Creates a handler that an entry in a directory declares.
     public init(
         manifest: HandlerManifest,
         path: String,
@@ -118,29 +118,29 @@ public struct Handler: Sendable, Hashable {
 
     /// Time limit for the answer to one URL; see ``HandlerManifest/openTimeout``.
     public var openTimeout: Duration? { declaration.manifest.openTimeout }
-    /// Time limit of a launch; see ``HandlerManifest/launchTimeout``.
+    /// Time limit for a launch; see ``HandlerManifest/launchTimeout``.
     public var launchTimeout: Duration? { declaration.manifest.launchTimeout }
-    /// Time limit of a change of state; see ``HandlerManifest/transitionTimeout``.
+    /// Time limit for a change of state; see ``HandlerManifest/transitionTimeout``.
     public var transitionTimeout: Duration? { declaration.manifest.transitionTimeout }
     /// Whether the handler exits instead of entering the background.
     public var exitsOnSuspend: Bool { declaration.manifest.exitsOnSuspend }
     /// Whether the router opens the callbacks of x-callback-url for the handler.
     public var answersCallbacks: Bool { declaration.manifest.answersCallbacks }
-    /// Whether the handler's process stays when its program has been rebuilt.
+    /// Whether the handler's process is kept when its program has been rebuilt.
     public var keepsOldProgram: Bool { declaration.manifest.keepsOldProgram }
     /// Whether the router asks the user before each URL.
     public var asks: Bool { declaration.manifest.asks }
     /// The programs that may send URLs to the handler.
     public var reach: Reach { declaration.manifest.reach }
-    /// The senders that may send URLs to the handler; see ``HandlerManifest/allowedSources``.
+    /// The senders whose URLs the handler accepts; see ``HandlerManifest/allowedSources``.
     public var allowedSources: [SourcePattern]? { declaration.manifest.allowedSources }
 
-    /// Path of the property list that declares the handler, as diagnostics show it.
+    /// The path of the property list that declares the handler, in the form that diagnostics show.
     var manifestFile: String {
         entry.hasSuffix(HandlerForm.bundleSuffix) ? "\(entry)/\(HandlerForm.bundleManifest)" : entry
     }
 
-    /// Name for display: the display name, otherwise the short name, otherwise the id.
+    /// The name for display: the display name, or else the short name, or else the id.
     public var name: String {
         [manifest.displayName, manifest.name].compactMap { $0 }.first { !$0.isEmpty } ?? id.rawValue
     }
@@ -151,7 +151,7 @@ public struct Handler: Sendable, Hashable {
         return claims.flatMap(\.schemes).filter { seen.insert($0).inserted }
     }
 
-    /// Claims on files. Without a program, a handler has none.
+    /// Claims on files. A handler without a program has none.
     public var fileClaims: [FileClaim] { program == nil ? [] : declaration.manifest.fileClaims }
 
     /// MIME types of the files that the handler claims, in the manifest's order.
@@ -167,7 +167,7 @@ public struct Handler: Sendable, Hashable {
         program == nil || desktopEntry != nil ? .freedesktop : manifest.command == nil ? .native : .exec
     }
 
-    /// Desktop entry of the application that gets the handler's URLs over the bus; `nil` for any other handler.
+    /// The desktop entry of the application that gets the handler's URLs over the bus; `nil` for any other handler.
     public var desktopEntry: DesktopFileID? {
         if case .desktopEntry(let id)? = program { id } else { nil }
     }

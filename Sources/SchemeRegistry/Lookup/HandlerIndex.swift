@@ -1,6 +1,6 @@
 /// All handlers in their order, and their claims by scheme.
 ///
-/// Adding or removing a handler takes time in proportion to the number of its schemes, plus one comparison with every
+/// Adding or removing a handler takes time proportional to the number of its schemes, plus one comparison with every
 /// other handler.
 struct HandlerIndex: Sendable {
     /// The handlers, each id once, in the registry's order.
@@ -11,7 +11,7 @@ struct HandlerIndex: Sendable {
     private var slotsByID: [BundleIdentifier: Slot] = [:]
     private var ranks: [Int] = []
     private var claims = ClaimTable()
-    /// Claims on files. There are a few hundred at most: one for each type that programs for files know.
+    /// Claims on files. There are a few hundred at most: one for each type of file that handlers know.
     private var fileClaims: [FileKey: [(slot: Slot, rank: HandlerRank)]] = [:]
 
     /// Replaces the handlers.
@@ -74,7 +74,7 @@ struct HandlerIndex: Sendable {
 
     private mutating func insert(_ slot: Slot, _ scheme: Scheme, _ hosts: [HostPattern]?) {
         let claim = SchemeClaims(slot, hosts: hosts)
-        // Usually nothing else claims the scheme, and then this single step is enough.
+        // Usually nothing else claims the scheme, so this single step is enough.
         guard let others = claims.updateValue(claim, forKey: scheme) else { return }
         claims[scheme] = others.adding(slot, hosts: hosts, ranks: ranks)
     }
@@ -85,7 +85,7 @@ struct HandlerIndex: Sendable {
     /// All schemes that at least one handler claims, in no particular order.
     var schemes: [Scheme] { claims.all.map(\.key) }
 
-    /// Returns the handlers that claim a scheme, first those of any host, then those of certain hosts only.
+    /// Returns the handlers that claim a scheme: first those that accept any host, then those for certain hosts only.
     func handlers(claiming scheme: Scheme) -> [Handler] {
         (claims[scheme]?.slots(ranks) ?? []).compactMap(handler)
     }
@@ -107,7 +107,7 @@ struct HandlerIndex: Sendable {
         return claims.filter(\.handler.isFixed) + claims.filter { !$0.handler.isFixed }
     }
 
-    /// Returns the handlers that claim files with a property: by rank, then in the registry's order.
+    /// Returns the handlers that claim files with this property: by rank, then in the registry's order.
     func handlers(claiming key: FileKey) -> [(handler: Handler, rank: HandlerRank)] {
         let claims = fileClaims[key, default: []].sorted {
             ($0.rank, ranks[Int($0.slot)]) < ($1.rank, ranks[Int($1.slot)])
@@ -127,8 +127,8 @@ struct HandlerIndex: Sendable {
     private func handler(_ slot: Slot) -> Handler? { slots[Int(slot)] }
 }
 
-/// Returns the differences between two lists of handlers in the registry's order. If a handler has changed, it is in
-/// both results.
+/// Returns the differences between two lists of handlers in the registry's order. A handler that has changed is in both
+/// results.
 func differences(from old: [Handler], to new: [Handler]) -> (removed: [Handler], added: [Handler]) {
     var removed: [Handler] = []
     var added: [Handler] = []
@@ -149,8 +149,8 @@ func differences(from old: [Handler], to new: [Handler]) -> (removed: [Handler],
 }
 
 extension [Handler] {
-    /// Returns the place of the first handler for which a condition holds; the end if there is none. The condition must
-    /// hold for all that follow it.
+    /// Returns the position of the first handler for which a condition holds; the end if there is none. The condition
+    /// must also hold for all the handlers that follow it.
     func firstPlace(where isBehind: (Handler) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

@@ -3,12 +3,12 @@ internal import Desktop
 extension Registry {
     /// Returns the claimant that gets a file; `nil` if nothing claims it.
     ///
-    /// As in GLib, claims on the scheme `file` come first. Then each property of the file has its turn: its narrowest
-    /// type, its name's extensions, its wider types. Within one property, the rules are those of ``winner(for:host:)``,
-    /// with `LSHandlerRank` in the place of the host.
+    /// As in GLib, claims on the scheme `file` come first. Then each of the file's properties has its turn: its
+    /// narrowest type, its name's extensions, its wider types. Within one property, the rules are the same as in
+    /// ``winner(for:host:)``, with `LSHandlerRank` instead of the host.
     public func winner(for file: FileKind) -> Claimant? { claims(on: file).first?.claimant }
 
-    /// Returns every candidate for a file, the winner first. If a claimant claims several properties, it appears once,
+    /// Returns every candidate for a file, the winner first. A claimant that claims several properties appears once,
     /// with the narrowest.
     ///
     /// - Parameters:
@@ -45,8 +45,8 @@ extension Registry {
         return claims.filter { seen.insert($0.claimant.id).inserted }
     }
 
-    /// Returns the MIME types of files that a handler has taken from another claimant since an earlier registry, with
-    /// that claimant.
+    /// Returns the MIME types that a handler has taken from other claimants since an earlier registry, each with that
+    /// claimant.
     func fileTypes(takenBy handler: Handler, from earlier: Registry) -> [(type: MimeType, claimant: Claimant)] {
         handler.fileTypes.compactMap { type in
             let file = FileKind(FileTypeGuess(type: type, isByName: true), name: "")
@@ -59,6 +59,6 @@ extension Registry {
 }
 
 extension Scheme {
-    /// The scheme of files on this machine.
+    /// The scheme for files on this machine.
     public static let file = Scheme(checked: "file")
 }

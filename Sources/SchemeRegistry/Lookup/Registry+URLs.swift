@@ -15,7 +15,7 @@ extension Registry {
 }
 
 extension Scheme {
-    /// Creates the scheme of a URL; `nil` if it has none, or one that is too long for a claim.
+    /// Creates a URL's scheme; `nil` if the URL has none, or one that is too long for a claim.
     public init?(of url: GenericURL) {
         guard let scheme = url.scheme, scheme.utf8.count <= Self.maximumLength else { return nil }
         do {

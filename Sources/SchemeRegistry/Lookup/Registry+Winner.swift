@@ -5,14 +5,14 @@ extension Registry {
     ///
     /// The rules apply in this order:
     ///
-    /// 1. the handler of a fixed scheme;
-    /// 2. the program that has claimed the scheme while it runs;
-    /// 3. the first default of the desktop that claims the URL;
-    /// 4. the desktop's own order, in which the published entry of each handler has a place.
+    /// 1. a fixed scheme's handler;
+    /// 2. the program that has claimed the scheme for as long as it runs;
+    /// 3. the desktop's first default that claims the URL;
+    /// 4. the desktop's own order, in which each handler's published entry has a place.
     ///
     /// The desktop does not know about the handlers' hosts. So the handlers share out their places among themselves: by
-    /// the longest matching host, then by the associations that a file adds, the precedence of their directories, the
-    /// date of their registration, and their ids. If a handler does not have its own entry, it comes last.
+    /// the longest matching host, then by the associations that a file adds, their directories' precedence, the date of
+    /// their registration, and their ids. A handler without its own entry comes last.
     public func winner(for scheme: Scheme, host: String?) -> Claimant? {
         if let handler = runningClaimant(of: scheme) { return .handler(handler) }
         guard applications.concern(scheme) else { return handler(for: scheme, host: host).map(Claimant.handler) }
@@ -21,20 +21,20 @@ extension Registry {
 
     /// Returns every candidate for a URL, the winner first.
     ///
-    /// If a handler's hosts do not match, it is not a candidate. If it claims the URL twice, it appears once, with its
-    /// longest matching host.
+    /// A handler whose hosts do not match is not a candidate. A handler that claims the URL twice appears once, with
+    /// its longest matching host.
     ///
     /// - Parameters:
     ///   - scheme: the URL's scheme.
     ///   - host: the host as written in the URL; `nil` if the URL has no host.
-    ///   - id: the claimant that the sender asks for, if any. Then no other claimant gets the URL, even if this one
-    ///     does not claim it.
+    ///   - id: the claimant that the sender asks for, if any. In that case, no other claimant gets the URL, even if
+    ///     this one does not claim it.
     public func candidates(for scheme: Scheme, host: String?, asking id: String? = nil) -> [Candidate] {
         candidates(of: claims(for: scheme, host: host), asking: id)
     }
 
-    /// Returns the candidates for a scheme as a person sees them: if the winner leaves its URLs to the desktop, the
-    /// desktop's choice is the winner, and the handlers without a program are left out.
+    /// Returns the candidates for a scheme from the user's point of view: if the winner leaves its URLs to the desktop,
+    /// the desktop's choice is the winner, and the handlers without a program are left out.
     public func resolved(_ candidates: [Candidate], for scheme: Scheme) -> [Candidate] {
         guard let first = candidates.first, first.outcome.wins, let system = first.claimant.handler,
             system.program == nil
@@ -85,8 +85,8 @@ extension Registry {
         return candidates.filter(\.outcome.wins) + candidates.filter { !$0.outcome.wins }
     }
 
-    /// Returns the ids of everything that claims a scheme, whatever the host. The winner for a URL without a host comes
-    /// first.
+    /// Returns the ids of everything that claims a scheme, no matter for which host. The winner for a URL without a
+    /// host comes first.
     public func claimants(of scheme: Scheme) -> [String] {
         let claims = claims(for: scheme, host: nil).map(\.claimant.id)
         return claims + handlers(claiming: scheme).map(\.id.rawValue).filter { !claims.contains($0) }
@@ -119,11 +119,11 @@ extension Registry {
         return claims + inOrder(handlers, for: scheme.mimeType)
     }
 
-    /// Returns the claims of handlers and applications in the order of the desktop.
+    /// Returns the claims of handlers and applications in the desktop's order.
     ///
     /// - Parameters:
-    ///   - handlers: the claims of the handlers, in the handlers' own order.
-    ///   - mimeType: the type that the claims are about, or the type that stands for a scheme.
+    ///   - handlers: the handlers' claims, in the handlers' own order.
+    ///   - mimeType: the claimed type, or the type that stands for the claimed scheme.
     func inOrder(_ handlers: ArraySlice<Claim>, for mimeType: String) -> [Claim] {
         var handlers = handlers
         var claims: [Claim] = []
@@ -135,7 +135,7 @@ extension Registry {
             chosen.isUserDefault = true
             claims.append(chosen)
         }
-        // Hosts, ranks and registrations mean nothing to the desktop, so the registry decides which handler takes which
+        // Hosts, ranks and registrations mean nothing to the desktop, so the registry decides which handler gets which
         // of the places that the desktop gives to handlers.
         var positions: [String: Int] = [:]
         for (position, place) in places.enumerated() where place.claimant.handler != nil {
@@ -158,7 +158,7 @@ extension Registry {
     }
 }
 
-/// The reason why the system has no application for a scheme.
+/// Why the system has no application for a scheme.
 public enum NoApplication: Error, Hashable, CustomStringConvertible {
     /// No installed application opens the scheme.
     case none(Scheme)

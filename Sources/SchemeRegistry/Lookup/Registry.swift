@@ -5,7 +5,7 @@ public import UserFiles
 ///
 /// A registry is a value. A router keeps the current one, and replaces it when a newer one has been loaded elsewhere.
 public struct Registry: Sendable {
-    /// Problems in the files in the order of loading, then problems between handlers.
+    /// Problems in the files, in the order of loading, and then problems between handlers.
     public private(set) var diagnostics: [Diagnostic] = []
     /// Manifests with errors, by the schemes that they claim or claimed before.
     public internal(set) var brokenManifests: [Scheme: String] = [:]
@@ -13,18 +13,18 @@ public struct Registry: Sendable {
     public var applications: DesktopApplications
 
     private var index = HandlerIndex()
-    /// Schemes that belong to one handler, for all hosts.
+    /// The schemes that belong to one handler for all hosts.
     private var fixed: [Scheme: BundleIdentifier] = [:]
-    /// Handlers that are running and have claimed schemes for as long as they run.
+    /// The handlers that are running and have claimed schemes for as long as they run.
     private var claimed: [Scheme: BundleIdentifier] = [:]
 
-    /// All handlers: first those of fixed schemes, then by directory, date of registration and id.
+    /// All handlers: first those with fixed schemes, then the others by directory, date of registration and id.
     public var handlers: [Handler] { index.handlers }
 
     /// Creates a registry of handlers.
     ///
     /// If several have the same id, the fixed one counts; if none is fixed, the one from the first directory does. The
-    /// problems that follow from this are added to `diagnostics`.
+    /// resulting problems are added to `diagnostics`.
     public init(
         handlers loaded: [Handler],
         applications: DesktopApplications = DesktopApplications(),
@@ -47,7 +47,7 @@ public struct Registry: Sendable {
         var handlers: [Handler] = []
         handlers.reserveCapacity(sorted.count)
         var newcomers: [BundleIdentifier: Handler] = [:]
-        // Previous handlers that the loop has not reached yet, and the ids of those that no longer exist.
+        // The previous handlers that the loop has not reached yet, and the ids of those that no longer exist.
         var known = index.handlers[...]
         var gone: Set<BundleIdentifier> = []
         for var handler in sorted {
@@ -75,8 +75,8 @@ public struct Registry: Sendable {
         return index.update(handlers)
     }
 
-    /// Adds a handler if it affects no other handler and no fixed scheme. This takes time in proportion to the number
-    /// of its schemes, and of the handlers after it.
+    /// Adds a handler if it affects no other handler and no fixed scheme. This takes time proportional to the number of
+    /// its schemes and of the handlers after it.
     ///
     /// - Returns: whether the handler was added; otherwise ``update(handlers:diagnostics:)`` adds it.
     mutating func insert(_ handler: Handler) -> Bool {
@@ -143,8 +143,8 @@ public struct Registry: Sendable {
 
     /// Returns the registry's handler that gets a URL. ``winner(for:host:)`` also considers the desktop's applications.
     ///
-    /// This takes one access to a hash table and, if a handler of the scheme restricts its hosts, one more for each
-    /// label of the host.
+    /// This takes one access to a hash table and, if a handler for the scheme restricts its hosts, one more for each
+    /// label in the host.
     ///
     /// - Parameters:
     ///   - scheme: the URL's scheme.
@@ -153,14 +153,14 @@ public struct Registry: Sendable {
         index.winner(for: scheme, host: host)
     }
 
-    /// Returns the schemes among `some` whose URLs without a host go to a different claimant than in the other
-    /// registry, in byte order.
+    /// Returns those schemes in `some` whose URLs without a host go to a different claimant than in the other registry,
+    /// in byte order.
     public func schemes(_ some: Set<Scheme>, withWinnersOtherThanIn other: Registry) -> [Scheme] {
         some.filter { destination(of: $0) != other.destination(of: $0) }.sorted()
     }
 
-    /// Returns the schemes that a handler has taken from another claimant since an earlier registry, with that
-    /// claimant. If that claimant no longer claims the scheme, it has lost nothing.
+    /// Returns the schemes that a handler has taken from other claimants since an earlier registry, each with that
+    /// claimant. A claimant that no longer claims the scheme has lost nothing.
     func schemes(takenBy handler: Handler, from earlier: Registry) -> [(scheme: Scheme, claimant: Claimant)] {
         handler.schemes.compactMap { scheme in
             guard winner(for: scheme, host: nil)?.id == handler.id.rawValue,
@@ -220,7 +220,7 @@ public struct Registry: Sendable {
 }
 
 extension [Handler] {
-    /// Schemes that belong to one of these handlers for all hosts. The handlers must be in the registry's order.
+    /// The schemes that belong to one of these handlers for all hosts. The handlers must be in the registry's order.
     fileprivate var fixedSchemes: [Scheme: BundleIdentifier] {
         var schemes: [Scheme: BundleIdentifier] = [:]
         var seen: Set<BundleIdentifier> = []
@@ -234,7 +234,7 @@ extension [Handler] {
 }
 
 extension Handler {
-    /// Removes the schemes that belong to another handler for all hosts from the claims.
+    /// Removes from the claims the schemes that belong to another handler for all hosts.
     ///
     /// - Returns: a warning for each removed scheme.
     fileprivate mutating func withdrawClaims(of owner: (Scheme) -> BundleIdentifier?) -> [Diagnostic] {
@@ -259,10 +259,10 @@ extension Handler {
         return diagnostics
     }
 
-    /// Returns the diagnostic for another handler that is not registered because this one has the same id.
+    /// Returns the diagnostic about another handler that is not registered because this one has the same id.
     fileprivate func diagnosticOfDuplicate(_ other: Handler) -> [Diagnostic] {
-        // This is fine, and how a user replaces a handler: the one from an earlier directory replaces those from later
-        // directories.
+        // This is no problem. It is how a user replaces a handler: the one from an earlier directory replaces those
+        // from later directories.
         guard other.precedence <= precedence else { return [] }
         let reason =
             isFixed

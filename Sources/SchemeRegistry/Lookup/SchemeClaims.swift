@@ -9,7 +9,7 @@ enum SchemeClaims: Sendable {
     case one(Slot)
     indirect case several(anyHost: [Slot], byHost: [HostPattern: [Slot]])
 
-    /// Creates the claim of one handler.
+    /// Creates one handler's claim.
     init(_ slot: Slot, hosts: [HostPattern]?) {
         guard let hosts else {
             self = .one(slot)
@@ -49,7 +49,7 @@ enum SchemeClaims: Sendable {
         return SchemeClaims(anyHost, byHost)
     }
 
-    /// Returns these claims without those of a handler; nil if there are none left.
+    /// Returns these claims without a handler's; nil if there are none left.
     func removing(_ slot: Slot) -> SchemeClaims? {
         let anyHost = anyHost.filter { $0 != slot }
         let byHost = byHost.compactMapValues { slots in
@@ -83,7 +83,7 @@ enum SchemeClaims: Sendable {
         return matching + [(nil, anyHost)]
     }
 
-    /// Returns all handlers with a claim, each once, first those of any host.
+    /// Returns all handlers with a claim, each once, first those that accept any host.
     func slots(_ ranks: [Int]) -> [Slot] {
         guard dependsOnHost else { return anyHost }
         return anyHost + Set(byHost.values.joined()).subtracting(anyHost).inOrder(ranks)
@@ -91,7 +91,7 @@ enum SchemeClaims: Sendable {
 
     /// Returns the handlers that share at least one URL with another handler.
     func rivals(_ ranks: [Int]) -> [Slot] {
-        // Because it accepts any host, such a handler shares URLs with every other.
+        // A handler that accepts any host shares URLs with every other.
         if !anyHost.isEmpty {
             let slots = slots(ranks)
             return slots.count > 1 ? slots : []

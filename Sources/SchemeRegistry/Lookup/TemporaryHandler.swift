@@ -5,7 +5,7 @@ public struct TemporaryHandler: Sendable, Hashable {
     /// The handler. Unless it has ``claimed`` a scheme, it comes after all others. It is not published to the desktop,
     /// and opens no files.
     public let handler: Handler
-    /// Schemes whose URLs all go to the handler while it runs; empty if it is only registered temporarily.
+    /// The schemes whose URLs all go to the handler while it runs; empty if it is only registered temporarily.
     public let claimed: Set<Scheme>
 
     /// Creates a handler that is registered temporarily.
@@ -17,7 +17,7 @@ public struct TemporaryHandler: Sendable, Hashable {
     /// Creates a handler for a process that is running.
     ///
     /// - Parameters:
-    ///   - handler: the description of the handler.
+    ///   - handler: the handler's description.
     ///   - program: the program that runs.
     ///   - claimed: the schemes that the handler claims while it runs, never empty.
     ///   - other: the handler with the same id but without the claim; nil if there is none. The process gets its URLs
@@ -35,12 +35,12 @@ public struct TemporaryHandler: Sendable, Hashable {
 }
 
 extension Handler.Program {
-    /// Creates the program that a caller names: an absolute path, or a name that was found on the caller's `PATH`.
+    /// Creates the program that a caller specifies: an absolute path, or a name that was found on the caller's `PATH`.
     public init(named text: String) { self = isAbsolute(text) ? .path(text) : .nameOnPath(text) }
 }
 
 extension Handler {
-    /// Creates a handler of which only the id and the program are known.
+    /// Creates a handler about which only the id and the program are known.
     public init(_ id: BundleIdentifier, running program: Program) {
         self.init(
             manifest: HandlerManifest(identifier: id, executable: nil),

@@ -2,7 +2,7 @@
 public enum BackgroundMode: String, Sendable, Hashable, CaseIterable {
     /// Plays or records sound.
     case audio
-    /// Receives updates of its location.
+    /// Receives updates on its location.
     case location
     /// Takes calls over the network.
     case voip
@@ -22,7 +22,8 @@ public enum BackgroundMode: String, Sendable, Hashable, CaseIterable {
     /// Whether a handler with this mode is not suspended.
     ///
     /// According to the guide, an app keeps running while it plays sound or manages the sockets of its calls. The other
-    /// modes do not prevent suspension: they wake an app for news. There is no such news here, so they have no effect.
+    /// modes do not prevent suspension: they wake an app when something new arrives. That does not happen here, so they
+    /// have no effect.
     public var preventsSuspension: Bool {
         switch self {
         case .audio, .voip: true

@@ -4,7 +4,7 @@
 public enum Executable: Sendable, Hashable, CustomStringConvertible {
     /// An absolute path.
     case absolute(String)
-    /// A path with a slash, which begins at the bundle, or at the directory of a bare manifest. It has no `..`.
+    /// A path with a slash, relative to the bundle, or to a bare manifest's directory. It has no `..`.
     case relative(String)
     /// A name without a slash: a file in the bundle or, for a bare manifest, a program that is looked up on `PATH` at
     /// launch.
@@ -14,16 +14,16 @@ public enum Executable: Sendable, Hashable, CustomStringConvertible {
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The text is empty.
         case empty
-        /// The path names a directory: `.`, `..` or a path with a slash at the end.
+        /// The path is a directory's: `.`, `..` or a path with a slash at the end.
         case directory
         /// The path is relative and contains `..`.
         case leavesBundle
 
-        /// The error, worded to follow the name of the key.
+        /// The error, worded to follow the key's name.
         public var description: String {
             switch self {
             case .empty: "is empty"
-            case .directory: "names a directory, not a program; name the file in it"
+            case .directory: "is a directory, not a program; give the file in it"
             case .leavesBundle: "leads out of the handler's directory with '..'; give an absolute path"
             }
         }

@@ -1,7 +1,7 @@
 internal import Desktop
 internal import UserFiles
 
-/// The command of a handler that has no interface on the bus (`OUCommand`): a program and its arguments, without a
+/// The command for a handler that has no interface on the bus (`OUCommand`): a program and its arguments, without a
 /// shell.
 ///
 /// In an argument, `%u` stands for the URL, `%f` for the path of a local file (any other URL stays a URL), and `%%` for
@@ -14,14 +14,14 @@ public struct HandlerCommand: Sendable, Hashable {
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The list is empty.
         case empty
-        /// A percent sign in the word begins none of the codes.
+        /// A percent sign in the word does not begin any of the codes.
         case unknownCode(word: String)
-        /// There is a percent sign in the word that names the program.
+        /// There is a percent sign in the word for the program.
         case codeInProgram(String)
-        /// The word at the index is the text of a program, so the sender of a URL would write part of that program.
+        /// The word at this index is a program's text, so a URL's sender would write part of that program.
         case codeInProgramText(Int)
 
-        /// The error, worded to follow the name of the key.
+        /// The error, worded to follow the key's name.
         public var description: String {
             switch self {
             case .empty: "is empty"

@@ -2,12 +2,12 @@ internal import Desktop
 internal import UserFiles
 
 extension HandlerManifest {
-    /// Largest number of schemes of one handler.
+    /// Maximum number of one handler's schemes.
     private static let maximumSchemes = 1024
 
     /// Decodes a manifest from a property list.
     ///
-    /// It reports all errors, not only the first, in the order in which the keys are declared.
+    /// This reports all errors, not only the first, in the order in which the keys are declared.
     ///
     /// - Returns: the manifest, or `nil` if there is any problem, so that no handler is registered incompletely.
     static func decode(_ list: PropertyListValue) -> (manifest: HandlerManifest?, problems: [ManifestProblem]) {
@@ -99,7 +99,7 @@ extension HandlerManifest {
 }
 
 extension HandlerManifest {
-    /// Returns the schemes that a manifest with errors names; none if the file is not a property list.
+    /// Returns the schemes listed in a manifest with errors; none if the file is not a property list.
     static func claims(inFile path: String) -> [Scheme] {
         do {
             let bytes = try contents(ofFile: path, limit: ManifestFiles.sizeLimit, followingLinks: true)

@@ -2,8 +2,8 @@ public import Desktop
 
 /// A handler's own description: the typed and validated keys of its information property list.
 ///
-/// The keys are those of app bundles (Information Property List Key Reference), and some with the prefix `OU`, which
-/// only this system has. All others are ignored.
+/// The keys are those of app bundles (Information Property List Key Reference), plus some with the prefix `OU`, which
+/// only this system has. All other keys are ignored.
 public struct HandlerManifest: Sendable, Hashable {
     /// `CFBundleIdentifier`: the handler's id and bus name.
     public var identifier: BundleIdentifier
@@ -21,7 +21,7 @@ public struct HandlerManifest: Sendable, Hashable {
     public var name: String?
     /// `CFBundleDisplayName`: the name for display.
     public var displayName: String?
-    /// `CFBundleVersion`: the build's version.
+    /// `CFBundleVersion`: the build version.
     public var version: String?
     /// `CFBundleIconFile`: the icon, as the name of an image in the bundle, the name of an icon in the desktop's theme,
     /// or the absolute path of an image.
@@ -52,28 +52,27 @@ public struct HandlerManifest: Sendable, Hashable {
     /// `OUTransitionTimeout`: time limit for each method on the way to the foreground or to the background, and for
     /// taking the bus name back after a suspension; `nil` for the router's default.
     public var transitionTimeout: Duration?
-    /// `OUBackgroundTime`: time limit of the handler's background tasks if it is shorter than the router's; `nil` for
+    /// `OUBackgroundTime`: time limit for the handler's background tasks, if it is shorter than the router's; `nil` for
     /// the router's.
     public var backgroundTime: Duration?
     /// `OUEnvironment`: variables to add to the clean environment in which the handler starts.
     public var environment: [String: String] = [:]
-    /// `OUAllowedSources`: senders that may send URLs to the handler; `nil` for all, empty for none.
+    /// `OUAllowedSources`: the senders whose URLs the handler accepts; `nil` for all, empty for none.
     public var allowedSources: [SourcePattern]?
     /// `OUReach`: programs that may send URLs to the handler. ``Reach/listed`` requires ``allowedSources``.
     public var reach: Reach = .everyone
-    /// `OUAsk`: whether the router asks the person at the computer before each URL, unless a rule of the policy says
-    /// otherwise.
+    /// `OUAsk`: whether the router asks the user before each URL, unless a rule in the policy says otherwise.
     public var asks: Bool = false
     /// `OUAnswersCallbacks`: whether the router opens the callbacks of x-callback-url for the handler, with the handler's replies.
     public var answersCallbacks: Bool = false
-    /// `OUKeepOldProgram`: whether the handler's process stays when its program has been rebuilt.
+    /// `OUKeepOldProgram`: whether the handler's process is kept when its program has been rebuilt.
     public var keepsOldProgram: Bool = false
     /// `OUFixed`: whether no other handler can take over the schemes.
     ///
     /// This works only in a system directory: see ``Handler/isFixed``.
     public var isFixed: Bool = false
 
-    /// Base name of the launch images if the manifest names none.
+    /// Base name of the launch images if the manifest gives none.
     public static let defaultLaunchImageFile = "Default"
 
     /// Creates a manifest that has only an id and a program.
@@ -93,7 +92,7 @@ public struct URLType: Sendable, Hashable {
     /// `OUHosts`: the hosts whose URLs the entry claims, never empty; `nil` for URLs with any host or none.
     public var hosts: [HostPattern]?
 
-    /// Creates an entry that claims the URLs of these schemes and hosts.
+    /// Creates an entry that claims the URLs with these schemes and hosts.
     public init(name: String? = nil, schemes: [Scheme], hosts: [HostPattern]? = nil) {
         self.name = name
         self.schemes = schemes

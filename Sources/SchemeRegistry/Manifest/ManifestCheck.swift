@@ -2,17 +2,17 @@ internal import Glibc
 internal import Spelling
 public import UserFiles
 
-/// A check of a manifest. It also finds things that reading the manifest ignores.
+/// A check of a manifest, which also finds things that are ignored when the manifest is read.
 public enum ManifestCheck {
-    /// Largest number of findings.
+    /// Maximum number of findings.
     private static let limit = 100
 
-    /// Returns the findings about the contents of a manifest, in the order of their lines.
+    /// Returns the findings about a manifest's contents, in the order of their lines.
     ///
-    /// An error means that the handler cannot be registered. A warning says one of these: a key is ignored although it
-    /// resembles a known key, is in the wrong dictionary or begins with `OU`; a key or a background mode of the app
-    /// programming guide has no effect here; a word needs a shell; a command has no place for the URL; the handler
-    /// claims nothing. Other keys may be Apple's.
+    /// An error means that the handler cannot be registered. A warning says one of these: an ignored key resembles a
+    /// known key, is in the wrong dictionary or begins with `OU`; a key or a background mode from the app programming
+    /// guide has no effect here; a word needs a shell; a command has no place for the URL; the handler claims nothing.
+    /// Other keys may be Apple's.
     ///
     /// - Parameter file: the path of the manifest, used only in the findings. This reads no file.
     public static func findings(in bytes: [UInt8], of file: String) -> [Diagnostic] {
@@ -52,7 +52,7 @@ public enum ManifestCheck {
     /// Adds lines to diagnostics about manifests. This reads the manifests as they are now, and may wait for a file
     /// system.
     ///
-    /// The registry keeps no lines. If a manifest cannot be read, its diagnostics stay as they are.
+    /// The registry does not store lines. If a manifest cannot be read, its diagnostics stay as they are.
     public static func locating(_ diagnostics: [Diagnostic]) -> [Diagnostic] {
         var files: [String: [UInt8]] = [:]
         return diagnostics.map { diagnostic in
@@ -106,7 +106,7 @@ public enum ManifestCheck {
         }
     }
 
-    /// Returns what to do if there is no program with the name that a manifest gives.
+    /// Returns advice for when there is no program with the name that a manifest gives.
     private static func advice(on handler: Handler) -> String {
         let text = handler.manifest.executable?.description ?? ""
         if ShellSyntax(in: text) != nil { return "no shell reads this text, so write the whole path" }
@@ -151,7 +151,7 @@ public enum ManifestCheck {
             }
     }
 
-    /// Returns the reason to warn about a key that means nothing in a dictionary; nil if the key may be Apple's.
+    /// Returns the reason to warn about a key that has no meaning in a dictionary; nil if the key may be Apple's.
     private static func reason(ofIgnored key: String, in keys: ManifestKeys) -> String? {
         if let advice = keys.withoutEffect[key] { return "has no effect here; \(advice)" }
         if let place = ManifestKeys.place(of: key) {
@@ -170,8 +170,8 @@ public enum ManifestCheck {
 
     // MARK: Modes
 
-    /// Finds background modes that have no effect. Reading the manifest already reports long strings, and elements that
-    /// are not strings.
+    /// Finds background modes that have no effect. Long strings, and elements that are not strings, are already
+    /// reported when the manifest is read.
     private static func ignoredModes(of value: PropertyListValue) -> [ManifestProblem] {
         guard case .dictionary(let members) = value, case .array(let modes)? = members["UIBackgroundModes"] else {
             return []
@@ -196,7 +196,7 @@ public enum ManifestCheck {
 }
 
 extension HandlerManifest {
-    /// The key that names the program.
+    /// The key that gives the program.
     var programKey: String {
         command != nil ? "OUCommand" : desktopEntry != nil ? "OUDesktopEntry" : "CFBundleExecutable"
     }

@@ -13,7 +13,7 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
     /// The dictionary `UTTypeTagSpecification` of a declaration.
     case tags = "UTTypeTagSpecification"
 
-    /// All keys that mean something here.
+    /// All keys that have a meaning here.
     package var known: [String] {
         switch self {
         case .manifest:
@@ -38,7 +38,7 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
         }
     }
 
-    /// Apple's keys that mean nothing here but resemble keys that do.
+    /// Apple's keys that have no meaning here but resemble keys that do.
     var foreign: Set<String> {
         switch self {
         case .urlType: ["CFBundleTypeRole", "CFBundleURLIconFile"]
@@ -47,17 +47,17 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
         }
     }
 
-    /// Keys of the app programming guide that have no effect here, each with the reason or the key to use.
+    /// Keys from the app programming guide that have no effect here, each with the reason, or with the key to use.
     var withoutEffect: [String: String] {
         switch self {
         case .manifest:
             [
-                "CFBundleIcons": "CFBundleIconFile names the icon",
-                "CFBundleIconFiles": "CFBundleIconFile names the icon",
-                "LSSupportsOpeningDocumentsInPlace": "a handler opens every file in its place",
+                "CFBundleIcons": "CFBundleIconFile gives the icon",
+                "CFBundleIconFiles": "CFBundleIconFile gives the icon",
+                "LSSupportsOpeningDocumentsInPlace": "a handler opens every file where it is",
                 "UIRequiredDeviceCapabilities": "a handler runs on every machine that it is installed on",
             ]
-        case .documentType: ["CFBundleTypeIconFiles": "the desktop's theme has the icons of files"]
+        case .documentType: ["CFBundleTypeIconFiles": "the desktop's theme provides the icons for files"]
         case .urlType, .exportedType, .importedType, .tags: [:]
         }
     }
@@ -71,7 +71,7 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns the dictionary that a key belongs to; nil if it belongs to none.
+    /// Returns the dictionary to which a key belongs; nil if it belongs to none.
     static func place(of key: String) -> ManifestKeys? {
         allCases.first { $0.known.contains(key) }
     }

@@ -2,12 +2,12 @@ internal import UserFiles
 
 /// An error in a manifest.
 struct ManifestProblem: Error, Hashable {
-    /// Path of the key, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` if the whole file is invalid.
+    /// The key's path, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` if the whole file is invalid.
     var key: String?
     var reason: String
 }
 
-/// A reader for the keys of one dictionary, which collects the problems of their values.
+/// A reader for the keys in one dictionary, which collects the problems with their values.
 ///
 /// It is a class because the readers of inner dictionaries add their problems to those of the outermost reader.
 final class ManifestReader {
@@ -76,8 +76,8 @@ final class ManifestReader {
         problems += inner.problems
     }
 
-    /// Returns the elements of an array, or a single value in place of the array as the only element; empty if the key
-    /// is missing.
+    /// Returns the elements of an array, or, if there is a single value instead of an array, that value as the only
+    /// element; empty if the key is missing.
     func oneOrMore<Element>(_ key: String, _ read: (PropertyListValue) throws -> Element) -> [Element] {
         guard case .string? = keys[key] else { return list(key, read) ?? [] }
         return optional(key, read).map { [$0] } ?? []
@@ -150,7 +150,7 @@ extension PropertyListValue {
         return text
     }
 
-    /// The reason to refuse a value in the place of an array.
+    /// The reason to refuse a value that should be an array.
     var isNotAnArray: String {
         switch self {
         case .string, .dictionary: "is \(typeName), not an array; write <array> and </array> around it"
@@ -158,7 +158,7 @@ extension PropertyListValue {
         }
     }
 
-    /// Returns the elements of an array of strings, for the command line of a program.
+    /// Returns the elements of an array of strings, for a program's command line.
     func strings() throws -> [String] {
         guard case .array(let elements) = self else { throw WrongValue(description: isNotAnArray) }
         return try elements.map { try $0.string(allowing: .anything) }
@@ -169,7 +169,7 @@ extension PropertyListValue {
         return value
     }
 
-    /// Returns the value as a duration between a millisecond and a day, because no watchdog waits longer.
+    /// Returns the value as a duration between a millisecond and a day, because no watchdog waits longer than that.
     func seconds() throws -> Duration {
         let seconds: Double
         switch self {

@@ -1,21 +1,21 @@
-/// The words of a command that an interpreter runs as a program, such as the word after `-c` of a shell.
+/// The words in a command that an interpreter runs as a program, such as the word after a shell's `-c`.
 ///
-/// If a URL were put into such a word, its sender would write part of the program.
+/// If a URL were put into such a word, the URL's sender would write part of the program.
 struct ProgramText {
-    /// Their indices, in order.
+    /// The indices of these words, in order.
     private(set) var indices: [Int] = []
 
-    /// The way in which a program takes the text of a program.
+    /// How an interpreter is given the text of a program.
     private struct Interpreter {
-        /// Letters of options that precede the text.
+        /// The letters of the options that precede the text.
         var letters: Set<Character> = []
         /// Long options that precede the text.
         var options: Set<String> = []
-        /// Options that take some other value, by their letters, and the long ones.
+        /// The options that take some other value, by their letters, including long options.
         var valued: Set<Character> = []
         var valuedOptions: Set<String> = []
-        /// Whether the text is the first argument that is not an option. Then an option with one of the ``letters`` may
-        /// precede further options.
+        /// Whether the text is the first argument that is not an option. In that case, an option with one of the
+        /// ``letters`` may precede further options.
         var isFirstArgument = false
         /// Whether the first argument is the text only if an option with one of the ``letters`` precedes it.
         var needsLetter = false
@@ -110,17 +110,16 @@ struct ProgramText {
         }
     }
 
-    /// Reads options of one letter each.
+    /// Reads a word of single-letter options.
     ///
-    /// - Returns: whether one of them is an option that precedes the text, and whether the next word is the value of the last
-    ///   one.
+    /// - Returns: whether one of them precedes the text, and whether the next word is the last one's value.
     private func cluster(_ letters: Substring, _ interpreter: Interpreter) -> (takesText: Bool, takesNext: Bool) {
         var takesText = false
         for (position, letter) in letters.enumerated() {
             let isLast = position == letters.count - 1
             if interpreter.letters.contains(letter) {
                 takesText = true
-                // Further options of a shell may follow in the same word, as in `-ce`, and of others as in `-pe`.
+                // Further options may follow in the same word: a shell's as in `-ce`, or another program's as in `-pe`.
                 let isTextNext = letters.dropFirst(position + 1).allSatisfy(interpreter.letters.contains)
                 if !interpreter.needsLetter { return (true, isTextNext) }
             } else if interpreter.valued.contains(letter) {

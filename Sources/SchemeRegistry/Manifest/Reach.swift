@@ -8,14 +8,14 @@ public enum Reach: String, Sendable, Hashable, CaseIterable {
     case everyone
     /// The user's own programs, unless they are confined. The handler has no desktop entry, so no browser reaches it.
     case local
-    /// Only the handlers that `OUAllowedSources` names, and only through the router.
+    /// Only the handlers listed in `OUAllowedSources`, and only through the router.
     case listed
 
-    /// Thrown for a string that is not one of the words.
+    /// Thrown for a string that is not one of these words.
     public struct ParseError: Error, Hashable, CustomStringConvertible {
         let text: String
 
-        /// The error, worded to follow the name of the key.
+        /// The error, worded to follow the key's name.
         public var description: String {
             "is '\(printable(text))'; it has to be everyone, local or listed"
         }

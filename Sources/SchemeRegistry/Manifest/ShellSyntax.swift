@@ -1,7 +1,7 @@
 internal import UserFiles
 
-/// A part of a word that means something only to a shell. No shell reads the words of a manifest, so the program gets
-/// it as it is written.
+/// A part of a word that has a meaning only to a shell. No shell reads the words in a manifest, so the program gets the
+/// part as it is written.
 enum ShellSyntax {
     /// A pipe, a redirection or another way to join commands.
     case joining(String)
@@ -23,7 +23,7 @@ enum ShellSyntax {
         }
     }
 
-    /// The warning about it, worded to follow the key.
+    /// The warning about the part, worded to follow the key.
     var reason: String {
         switch self {
         case .joining(let text):

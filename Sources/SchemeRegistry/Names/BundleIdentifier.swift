@@ -2,14 +2,14 @@ internal import UserFiles
 
 /// A handler's reverse-DNS name, which is also its D-Bus bus name.
 ///
-/// It has at least two elements separated by dots, and at most 255 bytes. Each element consists of `[A-Za-z0-9_-]` and
-/// does not begin with a digit. These are the rules for bus names in the D-Bus specification, "Valid Names". As on the
-/// bus, case matters.
+/// It has at least two elements separated by dots, and at most 255 bytes. Each element consists of characters from
+/// `[A-Za-z0-9_-]` and does not begin with a digit. These are the rules for bus names in the D-Bus specification,
+/// "Valid Names". As on the bus, case matters.
 public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The identifier as written.
     public let rawValue: String
 
-    /// Largest length of an identifier, in bytes.
+    /// Maximum length of an identifier, in bytes.
     public static let maximumLength = 255
 
     /// Thrown for a string that is not a bundle identifier.
@@ -27,7 +27,7 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
         /// This is the name of the bus itself or of the router, which no handler can own.
         case reserved
 
-        /// The error, worded to follow the name of the key.
+        /// The error, worded to follow the key's name.
         public var description: String {
             switch self {
             case .tooLong(let length): "has \(length) bytes; a bundle identifier may have at most \(maximumLength)"
@@ -41,13 +41,13 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
         }
     }
 
-    /// Names that the bus would refuse to a handler. Moreover, the handler's D-Bus service file would replace the
+    /// Names that the bus would not give to a handler. Also, the handler's D-Bus service file would replace the
     /// router's.
     private static let reserved: Set<String> = ["org.freedesktop.DBus", routerName]
 
-    /// Beginnings of names that only a handler in the system's directories may have: those of this system's own
-    /// handlers, and those of the services that every desktop relies on. A vendor's programs need no reservation: where
-    /// they are installed, their service files keep their names.
+    /// The beginnings of names that only a handler in the system's directories may have: the names of this system's own
+    /// handlers, and those of the services on which every desktop relies. A vendor's programs need no reservation:
+    /// where they are installed, their service files reserve their names.
     static let systemPrefixes = ["org.openurl.", "org.freedesktop."]
 
     /// The router's bus name.
@@ -76,15 +76,14 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
     public var description: String { rawValue }
 }
 
-/// A pattern for the senders of URLs: one bundle identifier, all identifiers below a prefix (`com.acme.*`), or all
-/// (`*`).
+/// A pattern for URLs' senders: one bundle identifier, all identifiers below a prefix (`com.acme.*`), or all (`*`).
 ///
 /// For example, `com.acme.*` matches `com.acme.todolist` and `com.acme.todolist.helper`, but not `com.acme`.
 public struct SourcePattern: Sendable, Hashable, CustomStringConvertible {
     /// The pattern as written.
     public let rawValue: String
 
-    /// Checks a pattern. Everything before a final `.*` follows the rules for the elements of an identifier.
+    /// Checks a pattern. Everything before a final `.*` follows the rules for an identifier's elements.
     public init(_ text: String) throws(BundleIdentifier.ParseError) {
         if text != "*" {
             // The prefix may be a single element (`com.*`), although `com` itself is not an identifier.

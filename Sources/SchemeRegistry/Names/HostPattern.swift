@@ -1,15 +1,15 @@
 internal import UserFiles
 
-/// A pattern for the hosts whose URLs a handler accepts: one host, or every host below a host, written with `*.`.
+/// A pattern for the hosts whose URLs a handler accepts: one host or, written with `*.`, every host below one.
 ///
 /// It matches whole labels: `*.acme.com` matches `www.acme.com` and `a.b.acme.com`, but neither `acme.com` nor
 /// `evilacme.com`. Case does not matter. A host is a registered name or an IPv4 address as written in the URL: nothing
-/// is decoded, and a trailing dot stays.
+/// is decoded, and a trailing dot is kept.
 public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
     /// The pattern in lower case, including `*.`.
     public let rawValue: String
 
-    /// Largest length of a pattern in bytes, which is that of a name in RFC 1035 section 2.3.4.
+    /// Maximum length of a pattern in bytes, which is the limit for a name in RFC 1035 section 2.3.4.
     public static let maximumLength = 253
 
     /// Thrown for a string that is not a host pattern.
@@ -25,7 +25,7 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         /// The text contains a character that cannot be part of a host.
         case forbiddenCharacter(Unicode.Scalar)
 
-        /// The error, worded to follow the name of the key.
+        /// The error, worded to follow the key's name.
         public var description: String {
             switch self {
             case .empty: "is empty"
@@ -67,8 +67,8 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
     /// Returns every pattern that matches a host, the longest first: the host itself, then `*.` with each of its
     /// suffixes.
     ///
-    /// Because no pattern is longer than ``maximumLength``, a very long host takes no more work. A host with non-ASCII
-    /// characters has no patterns: case folding would change a Kelvin sign to a `k`.
+    /// Because no pattern is longer than ``maximumLength``, a very long host causes no extra work. A host with
+    /// non-ASCII characters has no patterns: case folding would change a Kelvin sign to a `k`.
     static func matching(_ host: String) -> [HostPattern] {
         guard host.utf8.allSatisfy({ $0 < 0x80 }) else { return [] }
         let host = host.lowercased()
@@ -84,7 +84,7 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         return patterns
     }
 
-    /// All other patterns that match everything that this one matches.
+    /// All other patterns that match everything this one matches.
     var wider: [HostPattern] {
         let isWildcard = rawValue.hasPrefix("*")
         return Array(Self.matching(isWildcard ? String(rawValue.dropFirst(2)) : rawValue).dropFirst())

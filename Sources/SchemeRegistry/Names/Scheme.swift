@@ -2,16 +2,16 @@ internal import UserFiles
 
 /// A URL's scheme, in lower case.
 ///
-/// The grammar is `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` of RFC 3986 section 3.1, with at most 64 bytes. Case
+/// The grammar is `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` from RFC 3986 section 3.1, with at most 64 bytes. Case
 /// does not matter (RFC 1738 section 2.1), so `HTTP` and `http` are the same value.
 public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The scheme in lower case.
     public let rawValue: String
 
-    /// Largest length of a scheme that a handler can claim, in bytes.
+    /// Maximum length of a scheme that a handler can claim, in bytes.
     public static let maximumLength = 64
 
-    /// The scheme of answers to the router's calls. No handler can claim it.
+    /// The scheme for answers to the router's calls. No handler can claim it.
     public static let reply = Scheme(checked: "openurl-reply")
 
     /// Thrown for a string that is not a scheme.
@@ -25,7 +25,7 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
         /// The text contains a character outside `[A-Za-z0-9+.-]`.
         case forbiddenCharacter(Unicode.Scalar)
 
-        /// The error, worded to follow the name of the key.
+        /// The error, worded to follow the key's name.
         public var description: String {
             switch self {
             case .empty: "is empty"

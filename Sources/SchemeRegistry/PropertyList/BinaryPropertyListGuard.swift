@@ -4,7 +4,7 @@ internal import ByteCoding
 ///
 /// It follows every reference from the top object, as the decoder does, but without recursion and within
 /// ``PropertyListLimits``. It rejects everything that does not have exactly the layout of `CFBinaryPList.c`: the magic
-/// `bplist00`, the objects, a table of their offsets and a trailer of 32 bytes, with all numbers in big-endian order.
+/// `bplist00`, the objects, a table of their offsets and a 32-byte trailer, with all numbers in big-endian order.
 struct BinaryPropertyListGuard {
     static let magic = Array("bplist00".utf8)
 
@@ -28,7 +28,7 @@ struct BinaryPropertyListGuard {
         objectCount = try Self.integer(in: bytes, at: trailer + 8, size: 8)
         topObject = try Self.integer(in: bytes, at: trailer + 16, size: 8)
         offsetTable = try Self.integer(in: bytes, at: trailer + 24, size: 8)
-        // Bound the count by the file's size first, so that the multiplication cannot overflow.
+        // Limit the count to the file's size first, so that the multiplication cannot overflow.
         guard objectCount > 0, objectCount <= bytes.count, offsetTable > Self.magic.count,
             offsetTable <= trailer - objectCount * offsetSize
         else { throw .corrupt("its table of offsets is not within the file") }
@@ -66,7 +66,7 @@ struct BinaryPropertyListGuard {
     private enum Content {
         /// The object's own size in bytes.
         case bytes(Int)
-        /// A string in UTF-16, in this range of the file.
+        /// A UTF-16 string, in this range of the file.
         case text(Range<Int>)
         /// References to other objects, in this range of the file.
         case references(Range<Int>)

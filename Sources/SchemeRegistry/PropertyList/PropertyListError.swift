@@ -1,6 +1,6 @@
 internal import UserFiles
 
-/// Why the registry rejects the bytes of a property list.
+/// Why the registry rejects a property list's bytes.
 enum PropertyListError: Error, Hashable, CustomStringConvertible {
     /// The bytes begin neither with `bplist00` nor with `<`. The text says what they are; nil if it is not known.
     case unknownFormat(String?)
@@ -40,7 +40,7 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Advice on errors of the decoder, by a part of their text.
+    /// Advice on the decoder's errors, by a part of their text.
     private static let advice: [(part: String, advice: String)] = [
         ("ampersand", "write '&' as &amp; and '<' as &lt;"),
         ("Non key string", "each value must follow a <key>"),
@@ -60,10 +60,10 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
     }
 
     /// Returns the line of an XML property list where reading failed with this error, counted from 1; nil for an error
-    /// of the list as a whole, and for a binary list.
+    /// in the list as a whole, and for a binary list.
     ///
-    /// The decoder reads from the front and names no line, so the line of the error is where the shortest beginning
-    /// with the same error ends. Finding it takes about 20 decodings of the list.
+    /// The decoder reads from the front and does not report a line, so the error's line is where the shortest beginning
+    /// with the same error ends. Finding it takes about 20 attempts to decode the list.
     func line(in bytes: [UInt8]) -> Int? {
         guard !bytes.starts(with: BinaryPropertyListGuard.magic) else { return nil }
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
@@ -87,7 +87,7 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
 
     private func isError(of beginning: ArraySlice<UInt8>) -> Bool {
         do throws(PropertyListError) {
-            // The decoder looks ahead as many bytes as a closing tag has.
+            // The decoder looks ahead by the length of a closing tag.
             _ = try PropertyListValue(bytes: beginning + [UInt8](repeating: UInt8(ascii: "\n"), count: 64))
             return false
         } catch {
@@ -101,19 +101,18 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
 /// `PropertyListDecoder` trusts its input. A container that contains itself overflows the stack, and so do 10,000
 /// nested containers. A list of 60 arrays, each with 16 references to the next, keeps the decoder busy forever. Every
 /// level of dictionaries multiplies the running time. That is why the checks run before the decoder. The limit on
-/// containers also bounds the depth, whatever structure the decoder finds in the text. The limits on values and bytes
-/// bound the effect of shared references.
+/// containers also limits the depth, no matter what structure the decoder finds in the text. The limits on values and
+/// bytes limit the effect of shared references.
 enum PropertyListLimits {
-    /// Largest number of arrays and dictionaries. A container counts once for every reference to it.
+    /// Maximum number of arrays and dictionaries. A container counts once for every reference to it.
     ///
     /// With this many nested containers, the decoder needs less than 1 MiB of stack.
     static let containers = 256
-    /// Largest number of values of any type, counted in the same way.
+    /// Maximum number of values of any type, counted in the same way.
     static let values = 65_536
-    /// Largest number of combining marks in all strings together, counted in the same way. The decoder compares and
-    /// hashes keys many times, which takes a time that grows with the square of the number of consecutive marks in a
-    /// key.
+    /// Maximum number of combining marks in all strings together, counted in the same way. The decoder compares and
+    /// hashes keys many times, which takes time that grows with the square of the number of consecutive marks in a key.
     static let marks = 4096
-    /// Largest number of bytes in strings and data, counted in the same way.
+    /// Maximum number of bytes in strings and data, counted in the same way.
     static let payload = 1 << 20
 }

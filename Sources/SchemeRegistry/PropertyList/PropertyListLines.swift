@@ -1,20 +1,21 @@
 /// The lines of keys and array elements in an XML property list.
 ///
-/// The scan only looks at tags, so use it only for a list that the decoder has accepted: ``PropertyListLimits`` bound
-/// its containers.
+/// The scan only looks at tags, so use it only for a list that the decoder has accepted: the ``PropertyListLimits``
+/// then limit its containers.
 struct PropertyListLines {
     private enum Container {
         case dictionary(path: String, key: String)
         case array(path: String, count: Int)
     }
 
-    /// Longest path that has a line, in bytes. Many elements below a long key would need a lot of memory.
+    /// Maximum length of a path whose line is stored, in bytes. Many elements below a long key would need a lot of
+    /// memory.
     private static let longestPath = 256
 
     private var lines: [String: Int] = [:]
     private var containers: [Container] = []
 
-    /// Creates the lines of a list; none for a binary list.
+    /// Creates a list's lines; none for a binary list.
     init(_ bytes: [UInt8]) {
         guard !bytes.starts(with: BinaryPropertyListGuard.magic) else { return }
         var line = 1

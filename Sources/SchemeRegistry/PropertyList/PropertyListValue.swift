@@ -14,11 +14,11 @@ indirect enum PropertyListValue: Sendable, Hashable {
     case dictionary([String: PropertyListValue])
     case date
     case data
-    /// A value that means nothing here or cannot be read: a set, a UID, a null, or a string with an invalid encoding or
-    /// too many combining marks in a row.
+    /// A value that has no meaning here or cannot be read: a set, a UID, a null, or a string with an invalid encoding
+    /// or too many combining marks in a row.
     case unreadable
 
-    /// The value's type, as messages name it.
+    /// The value's type, as messages describe it.
     var typeName: String {
         switch self {
         case .string: "a string"
@@ -50,8 +50,8 @@ indirect enum PropertyListValue: Sendable, Hashable {
 
 extension PropertyListValue: Decodable {
     init(from decoder: any Decoder) throws {
-        // The decoder reveals a value's type only by trying one. A failed attempt costs about a microsecond, and most
-        // values of a manifest are strings, so try strings first. Booleans come before numbers, because an integer
+        // The only way to find out a value's type is to try one. A failed attempt costs about a microsecond, and most
+        // values in a manifest are strings, so try strings first. Booleans come before numbers, because an integer
         // never decodes as a boolean, and integers before real numbers, because a whole real number decodes as an
         // integer.
         let container = try decoder.singleValueContainer()
@@ -79,7 +79,7 @@ extension PropertyListValue: Decodable {
 
 /// Returns the value if it has this type; otherwise nil.
 ///
-/// The error of a failed attempt says nothing more.
+/// The error from a failed attempt contains no more information.
 private func decoded<Value: Decodable>(_ type: Value.Type, from container: any SingleValueDecodingContainer) -> Value? {
     do {
         return try container.decode(type)
@@ -90,8 +90,8 @@ private func decoded<Value: Decodable>(_ type: Value.Type, from container: any S
 
 /// Returns the innermost reason for a decoding error; the outer errors only say that decoding failed.
 ///
-/// It leaves out the line, because the decoder says "line 1" about every line. ``PropertyListError/line(in:)`` finds
-/// the real one.
+/// It leaves out the line, because the decoder says "line 1" for every line. ``PropertyListError/line(in:)`` finds the
+/// real one.
 private func reason(of error: any Error) -> String {
     guard case DecodingError.dataCorrupted(let context) = error else { return "\(error)" }
     guard let inner = context.underlyingError as? CocoaError,

@@ -3,10 +3,10 @@ internal import UserFiles
 
 /// The entry through which the desktop passes callbacks to the programs that wait for them.
 ///
-/// It exists while there are claims, from the first call until the router ends. It bears the mark of this system but
-/// belongs to no handler. So if a router could not remove its entry, ``publish(_:)`` does.
+/// It exists while there are claims, from the first call until the router ends. It bears this system's mark but belongs
+/// to no handler. So if a router could not remove its entry, ``publish(_:)`` removes it.
 extension DesktopPublication {
-    /// The mark of the entry, in the place of a handler's identifier.
+    /// The entry's mark, in place of a handler's identifier.
     static let callbackMark = "org.openurl.callback"
 
     private static var callbackEntry: DesktopFileID? { DesktopFileID(name: callbackMark) }
@@ -45,7 +45,7 @@ extension DesktopPublication {
         }
     }
 
-    /// Whether the entry in the user's directory is one for callbacks.
+    /// Whether the entry in the user's directory is for callbacks.
     private func isCallbackEntry(_ id: DesktopFileID) -> Bool {
         let location = DesktopFile.Location(id: id, file: "\(applicationDirectory)/\(id)", precedence: 0)
         guard !DesktopEntryFile.isLink(id, in: applicationDirectory),

@@ -3,25 +3,25 @@ public import UserFiles
 
 /// The files through which the desktop and the bus reach the registry's handlers.
 ///
-/// A router publishes in the user's directories. ``init(inDataDirectory:of:command:)`` publishes in a directory of the
-/// system, so that the desktop reaches the system's handlers before any router has run. If the files of a handler are
-/// complete there, a router leaves it to them.
+/// A router publishes in the user's directories. ``init(inDataDirectory:of:command:)`` publishes in one of the system's
+/// directories, so that the desktop reaches the system's handlers before any router has run. If a handler's files are
+/// complete there, a router does not publish it again.
 ///
 /// Each handler has an entry `<id>.desktop`, which opens URLs with the `openurl` command, and a service file, so that
 /// calling its bus name makes the router start or wake it. This is how programs that do not know this system reach the
 /// handlers.
 ///
-/// Only files that bear the mark of this system are replaced or removed. If another program has an entry or a service
-/// of the same name, it stays in use. Publishing blocks on files, but does not wait for the disk: if a loss of power
-/// damages files, the next start writes them again.
+/// Only files that bear this system's mark are replaced or removed. If another program has an entry or a service with
+/// the same name, that one stays in use. Publishing blocks while it reads and writes files, but does not wait for the
+/// disk: if a power failure damages files, the next start writes them again.
 public struct DesktopPublication: Sendable {
     let applicationDirectory: String
     private let serviceDirectory: String
     /// The system's data directories, where the desktop and the bus look too.
     private let dataDirectories: [String]
-    /// The cache of MIME types; nil if another program makes it.
+    /// The cache of MIME types; nil if another program creates it.
     private var cache: MimeInfoCache?
-    /// Absolute path of the command.
+    /// The command's absolute path.
     let command: String
     /// Schemes for which programs are waiting for callbacks.
     var callbackSchemes: Set<String> = []
@@ -32,16 +32,16 @@ public struct DesktopPublication: Sendable {
     private var problems: [BundleIdentifier: [Diagnostic]] = [:]
     /// Problems that do not belong to a single handler.
     private var otherProblems: [Diagnostic] = []
-    /// Handlers in whose place the desktop uses another program's file, or whose own files could not be written or
-    /// removed.
+    /// The handlers for which the desktop uses another program's file instead, or whose own files could not be written
+    /// or removed.
     private var unpublished: Set<BundleIdentifier> = []
-    /// Whether the cache of MIME types differs from the entries.
+    /// Whether the cache of MIME types is out of date.
     private var isCacheBehind = false
 
-    /// Largest number of changes to the cache of MIME types. If there are more, the whole cache is written again.
+    /// Maximum number of changes to the cache of MIME types. If there are more, the whole cache is written again.
     private static let editLimit = 8
 
-    /// For each entry, the MIME types that it claims now, and those that it claimed before; `nil` if those are not
+    /// For each entry, the MIME types that it claims now, and those that it claimed before; `nil` if the latter are not
     /// known.
     typealias Claims = [DesktopFileID: (now: [String], before: [String]?)]
 
@@ -59,12 +59,12 @@ public struct DesktopPublication: Sendable {
         root = ""
     }
 
-    /// Creates a publication in a data directory of the system.
+    /// Creates a publication in one of the system's data directories.
     ///
     /// - Parameters:
     ///   - directory: the path of the data directory, such as `/usr/share`.
-    ///     - root: the directory that takes the place of `/` while a package is built, or an empty string. A package must
-    ///       not contain the cache of MIME types, so none is made there.
+    ///     - root: the directory that takes the place of `/` while a package is built, or an empty string. A package
+    ///       must not contain the cache of MIME types, so none is created there.
     ///   - command: the absolute path of the command, without the root.
     public init(inDataDirectory directory: String, of root: String = "", command: String) {
         applicationDirectory = "\(root)\(directory)/applications"
@@ -75,7 +75,7 @@ public struct DesktopPublication: Sendable {
         self.root = root
     }
 
-    /// All problems with publishing: failed writes, and handlers whose entries another program's files replace.
+    /// All problems with publishing: failed writes, and handlers whose entries are replaced by another program's files.
     public var diagnostics: [Diagnostic] { problems.sorted { $0.key < $1.key }.flatMap(\.value) + otherProblems }
 
     /// Returns one handler's problems, and those that do not belong to a single handler.
@@ -83,7 +83,7 @@ public struct DesktopPublication: Sendable {
 
     /// Makes the published files match a registry, and removes those of handlers that no longer exist.
     ///
-    /// - Parameter registry: the registry with the current applications of the desktop.
+    /// - Parameter registry: the registry with the desktop's current applications.
     public mutating func publish(_ registry: Registry) {
         problems = [:]
         otherProblems = []
@@ -125,7 +125,7 @@ public struct DesktopPublication: Sendable {
         updateCache(claims)
     }
 
-    /// Makes the published files match a changed registry. Only considers the handlers that differ.
+    /// Makes the published files match a changed registry. Considers only the handlers that differ.
     ///
     /// - Parameters:
     ///   - registry: the new registry. Its applications may be those from before the last publication.
@@ -155,10 +155,9 @@ public struct DesktopPublication: Sendable {
         updateCache(claims)
     }
 
-    /// Returns the handlers whose entries another program has deleted, and the ones that a system directory now
-    /// publishes.
+    /// Returns the handlers whose entries another program has deleted, and those that a system directory now publishes.
     ///
-    /// - Parameter registry: the registry with the current applications of the desktop.
+    /// - Parameter registry: the registry with the desktop's current applications.
     private func changedByOthers(_ registry: Registry) -> [BundleIdentifier] {
         let entries = registry.applications.entries.entries
         let published = registry.publishedHandlers
@@ -166,7 +165,7 @@ public struct DesktopPublication: Sendable {
             guard let id = handler.desktopFileID, let entry = entries[id] else { return false }
             return isPublishedBySystem(handler, id) && isInPlace(entry)
         }
-        // Every registration leads here, so look for the entries only if one is missing.
+        // Every registration reaches this point, so look for the entries only if one is missing.
         if entries.values.count(where: { $0.handler != nil && $0.handler != Self.callbackMark }) < published.count
             - unpublished.count
         {
@@ -187,16 +186,16 @@ public struct DesktopPublication: Sendable {
         entry.icon = resources.icon.map { $0.hasPrefix("\(root)/") ? String($0.dropFirst(root.utf8.count)) : $0 }
         entry.mimeTypes = handler.mimeTypes
         entry.hasStartupNotification = true
-        // The entry is for choosers of applications and not for menus. Before Plasma 6.6, KDE's portal hides entries
-        // with `NoDisplay` from its chooser. Other desktops' menus honour `OnlyShowIn`, and KDE's menu leaves out the
-        // core applications that are not KDE's own.
+        // The entry is for application choosers, not for menus. Before Plasma 6.6, KDE's portal hides entries with
+        // `NoDisplay` from its chooser. Other desktops' menus honour `OnlyShowIn`, and KDE's menu leaves out the core
+        // applications that are not KDE's own.
         entry.desktops = ["KDE"]
         entry.categories = ["Core"]
         entry.handler = handler.id.rawValue
         return entry
     }
 
-    /// Returns whether an entry has the content that would be written for a handler.
+    /// Returns whether an entry already has the content that would be written for a handler.
     private func isComplete(_ entry: DesktopEntry, _ handler: Handler) -> Bool {
         do throws(ExecCommand.ParseError) {
             return try entry.contentsHash == self.entry(entry.id, of: handler).contentsHash
@@ -205,12 +204,12 @@ public struct DesktopPublication: Sendable {
         }
     }
 
-    /// Returns whether an entry is in the directory of the handlers' entries.
+    /// Returns whether an entry is in the directory for handlers' entries.
     private func isInPlace(_ entry: DesktopEntry) -> Bool { entry.file == "\(applicationDirectory)/\(entry.id)" }
 
-    /// Removes the entry of a system handler that the system's directories publish.
+    /// Removes a system handler's entry if the system's directories publish it.
     ///
-    /// - Returns: whether the handler is one of these.
+    /// - Returns: whether they do.
     private mutating func leavesToSystem(_ handler: Handler, _ id: DesktopFileID, _ claims: inout Claims) -> Bool {
         guard isPublishedBySystem(handler, id) else { return false }
         unpublished.insert(handler.id)
@@ -218,7 +217,7 @@ public struct DesktopPublication: Sendable {
         return true
     }
 
-    /// Returns whether the desktop finds a complete entry of a system handler in the system's directories.
+    /// Returns whether the desktop finds a system handler's complete entry in the system's directories.
     private func isPublishedBySystem(_ handler: Handler, _ id: DesktopFileID) -> Bool {
         guard handler.scope == .system else { return false }
         let directories = dataDirectories.map { "\($0)/applications" }
@@ -228,7 +227,7 @@ public struct DesktopPublication: Sendable {
         return isComplete(entry, handler)
     }
 
-    /// Writes a handler's entry, unless the desktop uses another program's entry in its place.
+    /// Writes a handler's entry, unless the desktop uses another program's entry instead.
     ///
     /// - Parameters:
     ///     - types: the MIME types that a previous entry claimed, in case it no longer exists.
@@ -245,7 +244,7 @@ public struct DesktopPublication: Sendable {
         let own = ownEntry(id, of: handler.id)
         if own == nil, let existing, isThere || !isInPlace(existing), !isInPlace(existing) || existing.handler == nil {
             if isComplete(existing, handler) || existing.handler == nil && existing.isOwn {
-                // A package's entry that starts the command is as good as a written one.
+                // A package's entry that starts the command is as good as one written here.
                 unpublished.insert(handler.id)
                 return
             }
@@ -274,7 +273,7 @@ public struct DesktopPublication: Sendable {
 
     private mutating func publishService(of handler: Handler) {
         let name = handler.id.rawValue
-        // Commands never take the name.
+        // Commands never take the bus name.
         guard handler.kind == .native else { return withdrawService(of: handler.id) }
         guard var service = DBusServiceFile(name: name, command: [command, "activate", "--background", name]) else {
             return
@@ -294,7 +293,7 @@ public struct DesktopPublication: Sendable {
         }
     }
 
-    /// Removes the entry of a handler.
+    /// Removes a handler's entry.
     ///
     /// - Parameter handler: the handler for which the entry was written; `nil` if there can be no such handler.
     private mutating func withdrawEntry(_ entry: DesktopEntry, of handler: BundleIdentifier?, _ claims: inout Claims) {
@@ -368,11 +367,11 @@ extension Handler {
     /// Whether the handler is published to the desktop. System handlers use the desktop's own applications already.
     var isPublished: Bool { program != nil && !isFixed && !isTemporary }
 
-    /// MIME types of the handler's schemes and files.
+    /// The MIME types for the handler's schemes and files.
     fileprivate var mimeTypes: [String] { schemes.map(\.mimeType) + fileTypes.map(\.rawValue) }
 
-    /// Id of the handler's entry on the desktop; `nil` if it opens no scheme and no type of file, or does not want the
-    /// desktop to reach it.
+    /// The id of the handler's entry on the desktop; `nil` if the handler opens no scheme and no type of file, or does
+    /// not want the desktop to reach it.
     package var desktopFileID: DesktopFileID? {
         schemes.isEmpty && fileTypes.isEmpty || manifest.reach == .local
             ? nil : DesktopFileID(name: id.rawValue)

@@ -3,12 +3,12 @@ public import UserFiles
 
 /// The URLs or files for which a user chooses a handler or an application.
 public enum ChosenKind: Sendable, Hashable, CustomStringConvertible {
-    /// The URLs of a scheme.
+    /// The URLs with a scheme.
     case scheme(Scheme)
     /// The files of a type.
     case type(MimeType)
 
-    /// Parses a scheme, or a MIME type, which you can recognise by its slash.
+    /// Parses a scheme or a MIME type; the latter has a slash.
     init(_ text: String) throws(DefaultError) {
         guard !text.contains("/") else {
             guard let type = MimeType(text) else { throw .badType(text) }
@@ -23,7 +23,7 @@ public enum ChosenKind: Sendable, Hashable, CustomStringConvertible {
         if self == .scheme(.reply) { throw .routersOwn(.reply) }
     }
 
-    /// MIME type by which the desktop knows the choice.
+    /// The MIME type by which the desktop knows the choice.
     var mimeType: String {
         switch self {
         case .scheme(let scheme): scheme.mimeType
@@ -44,9 +44,9 @@ public enum ChosenKind: Sendable, Hashable, CustomStringConvertible {
 public enum DefaultError: Error, Hashable, CustomStringConvertible {
     /// The text is not a scheme.
     case badScheme(String, Scheme.ParseError)
-    /// Only the router gets URLs of this scheme.
+    /// Only the router gets URLs with this scheme.
     case routersOwn(Scheme)
-    /// The text is not a MIME type of files.
+    /// The text is not a MIME type for files.
     case badType(String)
     /// No handler or application has this name.
     case unknown(String)
@@ -54,7 +54,7 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
     case notClaimed(BundleIdentifier, ChosenKind)
     /// The scheme stays with a system handler, whose URLs go to an application.
     case fixed(Scheme, owner: BundleIdentifier)
-    /// The application does not claim the scheme or the type, and no file of the desktop assigns it.
+    /// The application does not claim the scheme or the type, and none of the desktop's files assigns it.
     case notAssigned(DesktopFileID, ChosenKind)
     /// The desktop has no entry for the handler.
     case notPublished(BundleIdentifier)
@@ -94,7 +94,7 @@ extension Registry {
     ///
     /// - Parameters:
     ///   - id: the id of a handler, or the name of a desktop file. If it is empty, the choice is removed.
-    ///   - kind: a scheme, or the MIME type of files.
+    ///   - kind: a scheme, or a MIME type for files.
     ///   - directories: the desktop's directories.
     public func setDefault(
         _ id: String,
@@ -115,7 +115,7 @@ extension Registry {
         }
     }
 
-    /// Writes several choices of one claimant in one step.
+    /// Writes several choices for one claimant in one step.
     func setDefault(
         _ id: String,
         for kinds: [ChosenKind],

@@ -13,7 +13,7 @@ enum LinkDirectoryError: Error, Hashable {
 struct LinkDirectory {
     let path: String
 
-    /// Returns whether a path names an entry of this directory, even if it leads there through links.
+    /// Returns whether a path leads to an entry in this directory, even if it does so through links.
     func contains(_ entry: String) throws(LinkDirectoryError) -> Bool {
         let parent = parentDirectory(of: entry)
         guard let directory = try statusIfPresent(path, followingLinks: true),
@@ -34,8 +34,8 @@ struct LinkDirectory {
 
     /// Returns the links that declare an id, with their targets.
     ///
-    /// This includes links that are named after the id, whatever their targets, and the link that the registry found
-    /// under another name.
+    /// This includes links that are named after the id, no matter what their targets are, and the link that the
+    /// registry found under another name.
     func links(declaring id: BundleIdentifier, previous: Handler?) throws(LinkDirectoryError) -> [String: String] {
         var names: Set<String> = [HandlerForm.bundle.entryName(of: id), HandlerForm.manifest.entryName(of: id)]
         if let previous, previous.entry.hasPrefix("\(path)/") {
@@ -51,10 +51,10 @@ struct LinkDirectory {
         return links
     }
 
-    /// Creates a link or replaces its target, in one step. Then removes other links.
+    /// Creates a link or replaces its target in one step, and then removes other links.
     ///
-    /// If the directory does not exist, this creates it with access for the user only. All changes are on the disk when
-    /// it returns.
+    /// If the directory does not exist, this method creates it with access for the user only. All changes are on the
+    /// disk when the method returns.
     ///
     /// - Parameter date: the date of the registration that the link replaces; `nil` for the current time.
     func link(

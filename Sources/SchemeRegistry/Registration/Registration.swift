@@ -16,10 +16,10 @@ public struct Registration: Sendable, Hashable {
     public let handler: Handler
     /// The change to the user's directory.
     public let change: Change
-    /// Schemes that other handlers claim as well. The registry's rules decide which one wins, not only the order of
-    /// registration.
+    /// The schemes that other handlers claim as well. The registry's rules decide which handler wins; the order of
+    /// registration is only one of them.
     public let conflicts: [Conflict]
-    /// Requests of the manifest that are not granted, such as a fixed scheme.
+    /// What the manifest asks for but does not get, such as a fixed scheme.
     public var warnings: [Diagnostic]
 }
 
@@ -33,7 +33,8 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
     case pathHoldsNUL
     /// There is nothing at the path.
     case missing(String)
-    /// The file's name ends neither in `.app` nor in `.plist`. If it is a directory, these of its files could be meant.
+    /// The file's name ends neither in `.app` nor in `.plist`. If it is a directory, these are the files in it that
+    /// could be meant.
     case notAHandler(String, containing: [String])
     /// The manifest is invalid.
     case invalid([Diagnostic])
@@ -88,7 +89,7 @@ public enum UnregistrationError: Error, Hashable, CustomStringConvertible {
     case unknown(BundleIdentifier)
     /// Only a system directory declares the id.
     case systemHandler(BundleIdentifier, entry: String)
-    /// A file or directory in the user's directory declares the id, not a link. Only links are removed.
+    /// The id is declared by a file or directory in the user's directory, not by a link. Only links are removed.
     case notALink(entry: String)
     /// The system refused to change the directory.
     case fileSystem(path: String, reason: String)

@@ -2,7 +2,7 @@ public import Desktop
 public import UserFiles
 
 extension RegistryDirectories {
-    /// Returns what registering a file and launching its handler would find. Changes nothing.
+    /// Returns the problems that registering a file and launching its handler would find. Changes nothing.
     ///
     /// This blocks while it reads files.
     ///
@@ -11,7 +11,7 @@ extension RegistryDirectories {
     ///   - registry: the current registry.
     ///   - services: the bus names that no handler can have.
     ///   - searchPath: the value of `PATH` for a launch.
-    /// - Returns: the findings, without an error if the handler can be registered, and the handler if it can be.
+    /// - Returns: the findings, which contain no error if the handler can be registered, and the handler if it can be.
     /// - Throws: ``RegistrationError`` for a reason that is not in the manifest.
     public func check(
         _ path: String,
@@ -41,14 +41,14 @@ extension RegistryDirectories {
         if handler.manifest.isFixed, !handler.isFixed {
             findings.append(RegistryEntry.ignoredFixed(entry.manifestFile))
         }
-        // Registering takes nothing away from a manifest but the fixed schemes of other handlers.
+        // The only thing that registering takes away from a manifest is other handlers' fixed schemes.
         let owners = registry.handlers.filter { $0.isFixed && $0.id != handler.id }
         let around = Registry(handlers: owners + [handler])
         findings += around.diagnostics.filter { $0.file == handler.manifestFile }
         return (ManifestCheck.locating(findings), around[handler.id] ?? handler)
     }
 
-    /// Returns the warnings of a registration: the findings about its files, and the warnings already known.
+    /// Returns the warnings about a registration: the findings about its files, and the warnings already known.
     func warnings(about handler: Handler, known: [Diagnostic], searchPath: String?) -> [Diagnostic] {
         guard let form = HandlerForm(name: handler.entry) else { return known }
         // People know the file that was registered, and not the link to it.
@@ -115,7 +115,7 @@ extension RegistryDirectories {
 }
 
 extension [Diagnostic] {
-    /// Returns these diagnostics, and the others that are not among them. The others have no lines.
+    /// Returns these diagnostics, plus those of the others that are not among them. The others have no lines.
     fileprivate func adding(_ others: [Diagnostic]) -> [Diagnostic] {
         others.filter { other in !contains { $0.key == other.key && $0.reason == other.reason } } + self
     }

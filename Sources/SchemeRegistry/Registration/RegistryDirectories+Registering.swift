@@ -2,10 +2,10 @@ public import Desktop
 internal import UserFiles
 
 extension RegistryDirectories {
-    /// Registers a bundle or a bare manifest for the user, by a link in the user's directory that is named after the
-    /// handler's id.
+    /// Registers a bundle or a bare manifest for the user. The registration is a link in the user's directory, named
+    /// after the handler's id.
     ///
-    /// First it checks that no other user can change the manifest or the program. The link takes its place in one step,
+    /// First it checks that no other user can change the manifest or the program. The link is put in place in one step,
     /// so a crash leaves either the old state or the new one. The function blocks while it reads and writes files.
     ///
     /// If another handler has the id, this fails without `isReplacing`, unless that handler's file no longer exists. The
@@ -30,7 +30,7 @@ extension RegistryDirectories {
         services: DBusServiceNames = DBusServiceNames()
     ) throws(RegistrationError) -> Registration {
         let found = try inspect(path, in: registry, services: services)
-        // Since the caller's check, the file may have changed. From here on, the manifest is not read again.
+        // The file may have changed since the caller's check. From here on, the manifest is not read again.
         if let expected, found.handler != expected { throw .changed(path) }
         let (path, form, id) = (found.path, found.form, found.handler.id)
         guard let user else { throw .noUserDirectory }
@@ -40,7 +40,7 @@ extension RegistryDirectories {
         if entryName.utf8.first != UInt8(ascii: "."),
             try changing({ () throws(LinkDirectoryError) in try directory.contains(path) })
         {
-            // If an entry is already in the directory and has the right name, it needs no link.
+            // An entry that is already in the directory and has the right name needs no link.
             let target = RegistryEntry(path: path, form: form)
             let (handler, warnings) = try read(
                 target,
@@ -58,7 +58,8 @@ extension RegistryDirectories {
         var change = Registration.Change.unchanged
         if links != [name: path] {
             let replaced = links.min { $0.key < $1.key }?.value ?? previous?.path
-            // A registration that leads nowhere protects nothing: often it is that of the same handler, before a move.
+            // A registration that leads nowhere protects nothing: it often belongs to the same handler before that was
+            // moved.
             if let replaced, !isReplacing, previous?.path != found.handler.path, exists(replaced) {
                 throw .registered(id, by: previous?.path ?? replaced, instead: path)
             }
@@ -97,7 +98,7 @@ extension RegistryDirectories {
         return (path, form, handler)
     }
 
-    /// Checks that there is a file or a directory at a path. Any other fault is left to whatever reads it.
+    /// Checks that there is a file or a directory at a path. Any other fault is found by whatever reads the file.
     func checkPresence(of path: String) throws(RegistrationError) {
         do throws(FileError) {
             _ = try status(of: path, followingLinks: false)
@@ -106,7 +107,7 @@ extension RegistryDirectories {
         }
     }
 
-    /// Returns the error of a path whose name is not that of a handler.
+    /// Returns the error for a path whose name is not a handler's.
     func notAHandler(_ path: String) -> RegistrationError {
         do throws(FileError) {
             let names = try names(inDirectory: path) ?? []

@@ -1,8 +1,8 @@
 /// The registry as it was read at one time.
 ///
-/// It is a class so that each request can keep the registry that it was decided with.
+/// It is a class so that each request can keep the registry with which it was decided.
 package final class RegistrySnapshot: Sendable {
-    /// Number of the snapshot. A later registry has a higher one, and the same registry has the same one.
+    /// The snapshot's number. A later registry has a higher one, and the same registry has the same one.
     package let number: Int
     /// The registry.
     package let registry: Registry

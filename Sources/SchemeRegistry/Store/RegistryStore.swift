@@ -10,9 +10,9 @@ package import UserFiles
 ///
 /// Because reading and writing files blocks, it has its own thread, separate from the router's.
 public actor RegistryStore {
-    /// Time without a change after which a burst of changes is read.
+    /// How long to wait without a change before reading a burst of changes.
     private static let quiet = Duration.milliseconds(100)
-    /// Time after the first change of a burst at which it is read in any case.
+    /// How long after the first change in a burst the burst is read even if it has not ended.
     private static let limit = Duration.milliseconds(500)
 
     private let directories: RegistryDirectories
@@ -49,7 +49,7 @@ public actor RegistryStore {
     /// - Parameters:
     ///   - command: the absolute path of `openurl`, which the desktop runs to open URLs; nil publishes nothing.
     ///   - cache: the cache of the manifests; nil for none.
-    ///   - loop: the loop of the store's thread. Because the store blocks the thread, only other stores of files may
+    ///   - loop: the loop on the store's thread. Because the store blocks the thread, only other stores of files may
     ///     run there.
     public init(
         _ directories: RegistryDirectories,
@@ -97,7 +97,8 @@ public actor RegistryStore {
         return snapshot
     }
 
-    /// If the command is gone because openurl was removed, withdraws what the desktop and the bus know of the handlers.
+    /// If the command is gone because openurl was removed, withdraws everything that tells the desktop and the bus
+    /// about the handlers.
     ///
     /// `xdg-open` stops at an entry whose program is gone, without looking for the next application. A later router
     /// publishes the handlers again.
@@ -108,8 +109,8 @@ public actor RegistryStore {
         publication?.publish(Registry(handlers: [], applications: applications.applications))
     }
 
-    /// Writes the entry through which the desktop passes on callbacks, or removes it if there are no schemes. If an
-    /// earlier call arrives late, it does nothing.
+    /// Writes the entry through which the desktop passes on callbacks, or removes it if there are no schemes. An
+    /// earlier call that arrives late does nothing.
     ///
     /// - Parameters:
     ///   - schemes: all schemes for which programs are waiting.
@@ -124,7 +125,7 @@ public actor RegistryStore {
     /// The desktop's files that an update reads.
     private enum ApplicationUpdate {
         case atAll
-        /// All files but the entries of the registry's own handlers.
+        /// All files except the entries of the registry's own handlers.
         case pastOwnEntries
         case atNone
     }
@@ -181,7 +182,7 @@ public actor RegistryStore {
         return (handlersChanged, applicationsChanged)
     }
 
-    /// Reads the desktop's files. If applications are on a file system that is not responding, they are left out.
+    /// Reads the desktop's files. Applications on a file system that is not responding are left out.
     ///
     /// - Returns: whether the applications have changed.
     private func updateApplications(assumingEntriesOf handlers: [Handler] = []) -> Bool {
@@ -227,7 +228,7 @@ public actor RegistryStore {
             try directories.inspect(path, in: registry, services: services).handler
         }
         let name = handler.id.rawValue
-        // Services of other programs are refused above, so a file of this name is the handler's.
+        // Other programs' services are refused above, so a file with this name is the handler's.
         let hasService =
             loader.services[name] != nil || desktop.serviceDirectories.contains { DBusServiceFile.exists(name, in: $0) }
         return (handler, hasService)
@@ -236,7 +237,7 @@ public actor RegistryStore {
     /// Describes the handler with an identifier whose process is running: as the files declare it, or only by its
     /// program.
     ///
-    /// - Throws: ``RegistrationError`` if the identifier is a fixed handler's, or the bus name of another program.
+    /// - Throws: ``RegistrationError`` if the identifier is a fixed handler's, or another program's bus name.
     package func describe(
         _ id: BundleIdentifier,
         running program: Handler.Program
@@ -253,7 +254,8 @@ public actor RegistryStore {
         return Handler(id, running: program)
     }
 
-    /// Returns what registering a path, or the entry that declares an id, and launching the handler would find.
+    /// Returns the problems that registering a path, or the entry that declares an id, and launching the handler would
+    /// find.
     ///
     /// - Parameter searchPath: the value of `PATH` for a launch.
     /// - Returns: the findings, and the handler if it can be registered; nil if no directory declares the id.
@@ -271,7 +273,7 @@ public actor RegistryStore {
     /// Returns the path of the entry that declares an id, even if it cannot be read; nil if no directory has one.
     package func entry(of id: BundleIdentifier) -> String? { directories.entry(of: id, in: registry) }
 
-    /// Returns the warnings of a registration: those about its files, and the ones that it already has.
+    /// Returns the warnings about a registration: those about its files, and those that it already has.
     ///
     /// - Parameter searchPath: the value of `PATH` for a launch.
     package func warnings(of registration: Registration, searchPath: String?) throws(RegistrationError) -> [Diagnostic]
@@ -350,14 +352,14 @@ public actor RegistryStore {
         return reload().adding(before.changed)
     }
 
-    /// Removes a registration and the user's choices of the handler, and reads the changes.
+    /// Removes a registration and the user's choices for the handler, and reads the changes.
     package func unregister(_ id: BundleIdentifier) throws(UnregistrationError) -> RegistrySnapshot {
         // This reads the entry of a handler that may have been registered a moment ago.
         let earlier = reload().changed
         let before = registry
         try directories.unregister(id, from: before)
         let snapshot = reload(looking: .atNone) { $0.update(unregistrationOf: id) }.adding(earlier)
-        // A system directory's handler may be in effect again, with the same entry.
+        // A handler in a system directory may be in effect again, with the same entry.
         guard let handler = before[id], registry[id] == nil else { return snapshot }
         do throws(DefaultError) {
             if try before.forgetDefaults(of: handler, in: desktop) { return reload().adding(snapshot.changed) }
@@ -401,8 +403,8 @@ public actor RegistryStore {
         }
     }
 
-    /// Watches other files too, from ``follow(_:)`` on, because a user has few instances of inotify. The closure is
-    /// also called after changes to the store's own files.
+    /// Watches other files too, from ``follow(_:)`` on. They share the store's inotify instance, because a user has
+    /// only a few of them. The closure is also called after changes to the store's own files.
     package func watch(_ paths: Set<String>, _ onChange: @escaping @Sendable () async -> Void) {
         others = (paths, onChange)
     }
@@ -416,12 +418,12 @@ public actor RegistryStore {
         Task(executorPreference: loop) { await onChange(snapshot) }
     }
 
-    /// Watches every path that the registry depends on.
+    /// Watches every path on which the registry depends.
     private func followPaths() {
         let paths = loader.paths.union(applications.paths).union(others?.paths ?? [])
         guard let following, following.watch.paths != paths else { return }
         following.watch.paths = paths
-        // Between reading and watching, a path may have changed.
+        // A path may have changed between being read and being watched.
         following.changes.signal()
     }
 
@@ -440,7 +442,7 @@ public actor RegistryStore {
         return diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched)
     }
 
-    /// Logs the problems that were not there at the last call.
+    /// Logs the problems that were not there at the time of the last call.
     private func warn(_ current: [String]) {
         for problem in current where !problems.contains(problem) { log.warning("\(problem)") }
         problems = Set(current)

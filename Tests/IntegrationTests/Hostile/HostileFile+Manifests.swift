@@ -164,8 +164,8 @@ extension HostileFile {
         return [
             refused("up", "../../../bin/sh", leavesBundle),
             refused("down", "a/../../x", leavesBundle),
-            refused("parent", "..", "names a directory, not a program; name the file in it"),
-            refused("folder", "bin/", "names a directory, not a program; name the file in it"),
+            refused("parent", "..", "is a directory, not a program; give the file in it"),
+            refused("folder", "bin/", "is a directory, not a program; give the file in it"),
             refused("nothing", "", "is empty"),
             fails("quits", "/bin/true"),
             fails("nowhere", "/nowhere/hostile"),
