@@ -26,21 +26,21 @@ public final class Application {
     }
     /// The sender of the URL that is being opened, according to the bus and the kernel; nil between URLs.
     public var source: OpenContext.Source? { opened?.context.source }
-    /// Lets a window of the handler take the focus.
+    /// The token that lets one of the handler's windows take the focus.
     ///
     /// The token comes from the sender of the URL that is being opened, or from the handler that returns to this one.
-    /// Use it with `xdg_activation_v1` of Wayland, or with `gdk_toplevel_set_startup_id` and similar functions of
-    /// toolkits. It is nil at other times, and if no token was passed.
+    /// Use it with Wayland's `xdg_activation_v1`, or with toolkits' functions such as `gdk_toplevel_set_startup_id`. It
+    /// is nil at other times, or if no token was passed.
     public var activationToken: String? { opened?.context.activationToken ?? tokens?.activationToken }
-    /// The name of the startup notification, from the sender of the URL that is being opened: the token of X11.
+    /// The ID of the startup notification, from the sender of the URL that is being opened. This is X11's token.
     ///
-    /// It is nil between URLs, and if the sender passed no name.
+    /// It is nil between URLs, or if the sender passed no ID.
     public var desktopStartupID: String? { opened?.context.desktopStartupID ?? tokens?.desktopStartupID }
 
-    /// The name of the request for the URL that is being opened; nil between URLs. See `OpenContext.requestID`.
+    /// The ID of the request for the URL that is being opened; nil between URLs. See `OpenContext.requestID`.
     public var requestID: String? { opened?.context.requestID }
-    /// The place of the URL that is being opened in the sender's trace (W3C Trace Context); nil between URLs, and if
-    /// the sender passed none.
+    /// The place in the sender's trace of the URL that is being opened (W3C Trace Context); nil between URLs, or if the
+    /// sender passed none.
     public var traceParent: TraceParent? { opened?.context.traceParent }
 
     /// Whether another program is waiting for the reply to the URL that is being opened, because it asked for a
@@ -96,7 +96,7 @@ public final class Application {
     /// method returns.
     ///
     /// - Parameter end: takes the answer or the error, once.
-    /// - Returns: the rest of the work, which calls `end`; nil if the method has called `end`.
+    /// - Returns: the rest of the work, which calls `end`; nil if the method has already called `end`.
     func open(
         _ event: OpenEvent,
         _ end: @escaping @Sendable (Result<OpenAnswer, OpenURLError>) -> Void
@@ -136,7 +136,7 @@ public final class Application {
         return nil
     }
 
-    /// Ends the only step of a URL for a handler in the foreground.
+    /// Ends the only step for a URL if the handler is in the foreground.
     private func conclude(
         _ event: OpenEvent,
         _ start: UInt64,
@@ -151,7 +151,7 @@ public final class Application {
 
     /// Runs the sequence for a URL.
     ///
-    /// - Parameter arrived: a way to cancel the URL, and to report on it.
+    /// - Parameter arrived: a way to cancel the URL and to report on it.
     /// - Returns: the handler's reply or the reason for the refusal, and the trace of the delegate's methods that ran.
     package func handle(
         _ url: GenericURL,
@@ -204,8 +204,8 @@ public final class Application {
         _ arrived: ArrivedURL?,
         _ result: inout SequenceResult
     ) async {
-        // Saving and restoring take two steps each, and the coder passes the state between them. If there is no coder,
-        // the second step does nothing.
+        // Saving and restoring take two steps each, and the coder passes the state between them. Without a coder, the
+        // second step does nothing.
         var coder: RestorableStateCoder?
         var saved: SavedState?
         for step in Lifecycle.steps(for: event, in: state) {
@@ -215,7 +215,7 @@ public final class Application {
             case .becomeActive: state = .active
             case .becomeBackground: state = .background
             case .willFinishLaunching:
-                // If a launch crashes in its first method, the saved state may be the reason too.
+                // The saved state may be the reason even if a launch crashes in its first method.
                 saved = store?.beginLaunch()
                 let options = LaunchOptions(url, context)
                 await call(step, &result) {
@@ -275,7 +275,7 @@ public final class Application {
         result.take(answer, of: arrived)
     }
 
-    /// The error of a URL that was cancelled.
+    /// The error for a URL that was cancelled.
     nonisolated var cancellation: OpenURLError {
         OpenURLError(.cancelled, "\(identifier) stopped its work on the URL")
     }
@@ -290,7 +290,7 @@ public final class Application {
     ///
     /// - Parameters:
     ///   - fraction: the part of the work that is done, from 0 to 1. A value that is not a number is ignored.
-    ///   - message: the current work, for a person; at most 256 bytes.
+    ///   - message: the current work, for people to read; at most 256 bytes.
     public nonisolated func reportProgress(_ fraction: Double, _ message: String = "") {
         guard let report = ProgressReport(fraction, message) else { return }
         ArrivedURL.current?.report(report)
@@ -371,7 +371,7 @@ public final class Application {
 
     // MARK: Steps
 
-    /// Runs one method of the delegate, and then calls the step's observers.
+    /// Runs one of the delegate's methods, and then calls the step's observers.
     ///
     /// The watchdog sees the name of the running method, so that it can report which one does not return.
     private func call(_ step: LifecycleStep, _ result: inout SequenceResult, _ body: () async -> Bool) async {

@@ -4,8 +4,8 @@ public import RFC1808
 
 /// The methods that a handler implements to follow its life cycle and to open URLs.
 ///
-/// They have the names of the app programming guide, in Swift spelling. Each has a default implementation, and none of
-/// these refuses a launch. If you implement neither ``application(_:open:sourceApplication:annotation:)`` nor
+/// They have the names from the app programming guide, in Swift spelling. Each has a default implementation, and none
+/// of these refuses a launch. If you implement neither ``application(_:open:sourceApplication:annotation:)`` nor
 /// ``application(_:handleOpen:)``, the handler declines every URL.
 ///
 /// All methods run on the main actor. The handler receives one event at a time, in the order of arrival: while a method
@@ -14,7 +14,7 @@ public import RFC1808
 public protocol ApplicationDelegate: AnyObject {
     /// Tells the delegate that the process has started, and that its state is not restored yet.
     ///
-    /// This is the first time that the delegate's code runs.
+    /// No other code in the delegate runs before this.
     ///
     /// - Parameter options: the URL that the launch is for, and its sender; empty in a launch without a URL.
     /// - Returns: false to refuse the URL in the options; the launch still continues.
@@ -32,12 +32,12 @@ public protocol ApplicationDelegate: AnyObject {
         didFinishLaunchingWithOptions options: LaunchOptions
     ) async -> Bool
 
-    /// Opens a URL, whether it launched the handler or the handler was running.
+    /// Opens a URL, whether the URL launched the handler or the handler was already running.
     ///
     /// If the method throws, it declines the URL, and the sender receives the error's description as the reason.
     ///
     /// The method runs in a separate task, which is cancelled if the sender withdraws the URL, or when its time limit
-    /// expires. Even then the answer still counts. Throw `CancellationError` to report that the URL was cancelled.
+    /// expires. Even then, the answer still counts. Throw `CancellationError` to report that the URL was cancelled.
     /// During long work, call ``Application/reportProgress(_:_:)``.
     ///
     /// - Parameters:
@@ -45,7 +45,7 @@ public protocol ApplicationDelegate: AnyObject {
     ///   - sourceApplication: the sender's bundle identifier, or nil if the sender is not a handler. The router
     ///     determines it, so a sender cannot choose it. For more about the sender, see ``Application/source``.
     ///   - annotation: additional data from the sender. Descriptors in it belong to this process, and each is closed
-    ///     with its last reference.
+    ///     when its last reference is gone.
     /// - Returns: `true` or ``OpenResponse/handled(reply:)`` if the URL was opened, otherwise `false` or
     ///   ``OpenResponse/declined(reason:)``.
     func application(
@@ -63,7 +63,7 @@ public protocol ApplicationDelegate: AnyObject {
     /// Tells the delegate that the handler is in the foreground and receives events from now on.
     func applicationDidBecomeActive(_ application: Application) async
 
-    /// Tells the delegate that another handler is coming to the foreground, and that this one goes to the background
+    /// Tells the delegate that another handler is coming to the foreground, and that this one will go to the background
     /// next.
     func applicationWillResignActive(_ application: Application) async
 
@@ -96,7 +96,7 @@ public protocol ApplicationDelegate: AnyObject {
 
     /// The version of the format that ``application(_:willEncodeRestorableStateWith:)`` encodes; 1 by default.
     ///
-    /// Raise it when a new release of the handler can no longer restore the states that earlier releases saved.
+    /// Increase it when a new release of the handler can no longer restore the states that earlier releases saved.
     var restorationVersion: Int { get }
 
     /// Returns whether to save the state; true by default.
@@ -104,7 +104,7 @@ public protocol ApplicationDelegate: AnyObject {
     /// This is called when the handler is in the background, after each URL that is opened there, and before the
     /// process ends.
     ///
-    /// Whatever it returns, the previously saved state is deleted.
+    /// No matter what this returns, the previously saved state is deleted.
     func application(
         _ application: Application,
         shouldSaveApplicationState coder: RestorableStateCoder
@@ -129,16 +129,16 @@ public protocol ApplicationDelegate: AnyObject {
 
     /// Restores the state from the coder.
     ///
-    /// When the launch is done, the saved state is deleted. It is saved again the next time that the handler enters the
+    /// When the launch is done, the saved state is deleted. It is saved again the next time the handler enters the
     /// background or ends. If the launch fails, because the process ends before
     /// ``application(_:didFinishLaunchingWithOptions:)`` has returned, the next launch is offered the state again. If
-    /// that fails too, the state is deleted. If this method throws, the error is written to standard error.
+    /// that launch fails too, the state is deleted. If this method throws, the error is written to standard error.
     func application(
         _ application: Application,
         didDecodeRestorableStateWith coder: RestorableStateCoder
     ) async throws
 
-    /// Tells the delegate that the process ends when this method returns. Its state has already been saved.
+    /// Tells the delegate that the process ends when this method returns. The state has already been saved.
     ///
     /// This is not called if the process is killed, or ends while it is suspended.
     func applicationWillTerminate(_ application: Application) async
@@ -212,7 +212,7 @@ extension ApplicationDelegate {
         willEncodeRestorableStateWith coder: RestorableStateCoder
     ) async throws {}
 
-    /// Agrees to restore a state of the same version.
+    /// Agrees to restore a state with the same version.
     public func application(
         _ application: Application,
         shouldRestoreApplicationState coder: RestorableStateCoder
@@ -237,7 +237,7 @@ public struct LaunchOptions: Sendable, Hashable {
     /// Additional data from the sender.
     public var annotation: Value?
 
-    /// Creates the options of a launch without a URL.
+    /// Creates the options for a launch without a URL.
     public init() {}
 
     init(_ url: GenericURL?, _ context: OpenContext) {

@@ -3,12 +3,12 @@ internal import Reactor
 
 /// The delegate's work on a URL.
 ///
-/// The delegate's method runs in a separate task. Cancelling a URL cancels only this task, because the other methods of
-/// the sequence move the handler through its life cycle, whatever happens to the URL.
+/// The delegate's method runs in a separate task. Cancelling a URL cancels only this task, because the other methods in
+/// the sequence move the handler through its life cycle, no matter what happens to the URL.
 @MainActor final class DelegateWork {
     private let arrived: ArrivedURL
     private var ended: Result<OpenResponse, any Error>?
-    /// The task, if the method waits.
+    /// The task, if the method waits for something.
     private var task: Task<Void, Never>?
 
     /// Begins the work. If the method does not wait, it has ended when the initializer returns.
@@ -25,12 +25,11 @@ internal import Reactor
     /// The result if the method has not waited and has reported nothing; nil otherwise.
     var resultWithoutReports: Result<OpenResponse, any Error>? { arrived.hasReported ? nil : ended }
 
-    /// Returns the result of the method, once the router has all reports.
+    /// Returns the method's result, once the router has all reports.
     func result() async -> Result<OpenResponse, any Error> {
         if let task {
             await withTaskCancellationHandler {
-                // Without another executor, `Task.value` leaves the main actor for the thread pool of the Swift
-                // runtime.
+                // Without another executor, `Task.value` leaves the main actor for the Swift runtime's thread pool.
                 await withTaskExecutorPreference(arrived.loop) { await task.value }
             } onCancel: {
                 task.cancel()

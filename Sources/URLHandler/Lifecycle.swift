@@ -18,7 +18,7 @@ package enum LifecycleEvent: CaseIterable {
     case terminate
 }
 
-/// One step of a sequence: a change of state, or a method of the delegate by its name in a trace.
+/// One step in a sequence: a change of state, or one of the delegate's methods, by its name in a trace.
 enum LifecycleStep: String, CaseIterable {
     case becomeNotRunning
     case becomeInactive
@@ -26,8 +26,8 @@ enum LifecycleStep: String, CaseIterable {
     case becomeBackground
 
     case willFinishLaunching
-    /// Skipped if there is no saved state, or if nothing stores states. Then ``didDecodeRestorableState`` is skipped
-    /// too.
+    /// Skipped if there is no saved state, or if nothing stores states. In that case, ``didDecodeRestorableState`` is
+    /// skipped too.
     case shouldRestoreApplicationState
     case didDecodeRestorableState
     case didFinishLaunching
@@ -45,13 +45,13 @@ enum LifecycleStep: String, CaseIterable {
     case open
 }
 
-/// The event sequences of the app programming guide ("App States and Multitasking", figures 3-2 to 3-6, 6-1 and 6-2).
+/// The event sequences in the app programming guide ("App States and Multitasking", figures 3-2 to 3-6, 6-1 and 6-2).
 ///
-/// A sequence depends only on the event and on the handler's state when it begins. Events run one after the other, so
-/// no event begins in the middle of a sequence. Afterwards, the handler has the state of the last change in the
-/// sequence, or its old state if there was none.
+/// A sequence depends only on the event and on the handler's state when it begins. Events run one after another, so no
+/// event begins in the middle of a sequence. Afterwards, the handler has the state that the last change in the sequence
+/// set, or its old state if there was no change.
 enum Lifecycle {
-    /// Returns the steps of an event in the given state.
+    /// Returns the steps for an event in the given state.
     static func steps(for event: LifecycleEvent, in state: HandlerState) -> [LifecycleStep] {
         switch (state, event) {
         // Figure 3-2, without a URL.
@@ -102,7 +102,7 @@ enum Lifecycle {
             [
                 .willEnterForeground, .becomeInactive, .didReceiveNotification, .open, .becomeActive, .didBecomeActive,
             ]
-        // The handler is in the background again without an event that says so, and may be ended without notice.
+        // The handler is in the background again without being told by an event, and may be ended without notice.
         case (.background, .openInBackground), (.suspended, .openInBackground):
             [.didReceiveNotification, .open, .shouldSaveApplicationState, .willEncodeRestorableState]
         case (.background, .enterBackground), (.suspended, .enterBackground):

@@ -1,6 +1,6 @@
 public import DBus
 
-/// A step of a handler's life that parts other than the delegate can observe.
+/// A step in a handler's life that parts other than the delegate can observe.
 public enum LifecycleNotification: Sendable, Hashable, CaseIterable {
     /// The launch is done.
     case didFinishLaunching

@@ -2,8 +2,8 @@ internal import OpenURLBus
 
 /// The result of one sequence.
 struct SequenceResult {
-    /// When the router accepted the request, in microseconds of `TracePhase.now`. If there is no request, this is the
-    /// start of the sequence.
+    /// When the router accepted the request, in microseconds on the clock of `TracePhase.now`. If there is no request,
+    /// this is when the sequence started.
     let start: UInt64
     private(set) var trace: [TracePhase] = []
     /// The first launch method that refused the URL.

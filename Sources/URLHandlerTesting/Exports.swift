@@ -1,2 +1,2 @@
-// A test names the types of its delegate, so `import URLHandlerTesting` has to be enough.
+// A test uses its delegate's types, so `import URLHandlerTesting` has to be enough.
 @_exported public import URLHandler

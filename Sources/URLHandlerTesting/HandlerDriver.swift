@@ -19,8 +19,8 @@ public import URLHandler
 /// }
 /// ```
 ///
-/// Each method returns when the delegate has completed the whole sequence. It handles events in the order of the calls,
-/// so wait until a call has returned before you make the next one.
+/// Each method returns when the delegate has completed the whole sequence. The delegate handles events in the order of
+/// the calls, so wait until a call has returned before you make the next one.
 @MainActor public final class HandlerDriver {
     /// The application that the delegate's methods receive.
     public let application: Application
@@ -31,8 +31,8 @@ public import URLHandler
     /// - Parameters:
     ///   - identifier: the handler's bundle identifier.
     ///   - delegate: the delegate under test, to which the driver keeps a strong reference.
-    ///   - previous: the previous process of the handler. The launch of this handler restores the state that it saved.
-    ///     If its launch did not finish, the state that it was offered is still there.
+    ///   - previous: the handler's previous process. This handler's launch restores the state that the previous process
+    ///     saved. If the previous launch did not finish, the state that it was offered is still there.
     public init(
         _ identifier: BusName = "com.example.test",
         delegate: any ApplicationDelegate,
@@ -45,7 +45,7 @@ public import URLHandler
     /// Whether there is a saved state for the next process.
     public var hasSavedState: Bool { store.saved != nil }
 
-    /// The number of background tasks that have begun and not ended.
+    /// The number of background tasks that have begun but not ended.
     public var openBackgroundTasks: Int { application.backgroundTasks.count }
 
     // MARK: Events
@@ -70,8 +70,7 @@ public import URLHandler
     ///
     /// To cancel the URL as a sender does, cancel the task that calls this method.
     ///
-    /// - Throws: the reason why `url` is not a URL. The handler's own answer is the ``EventResult/outcome`` of the
-    ///   result.
+    /// - Throws: why `url` is not a URL. The handler's own answer is the result's ``EventResult/outcome``.
     @discardableResult
     public func open(
         _ url: String,
@@ -98,7 +97,7 @@ public import URLHandler
         )
     }
 
-    /// Moves the handler to the background and saves its state. If it is not running, it is launched into the
+    /// Moves the handler to the background and saves its state. If the handler is not running, it is launched into the
     /// background.
     @discardableResult
     public func enterBackground() async -> EventResult { await handle(.enterBackground) }
@@ -118,7 +117,7 @@ public import URLHandler
         application.backgroundTasks.expire()
     }
 
-    /// Saves the state of a running handler, and ends it.
+    /// Saves a running handler's state, and ends the handler.
     @discardableResult
     public func terminate() async -> EventResult {
         let saving = await handle(.prepareToTerminate)
@@ -140,13 +139,13 @@ public struct EventResult: Sendable {
     public let outcome: Result<[String: Value], OpenURLError>
     /// The handler's state after the sequence.
     public let state: HandlerState
-    /// Which of the delegate's methods were called, in order, and what they answered.
+    /// The delegate's methods that were called, in order, and their answers.
     public let trace: [TracePhase]
     /// Everything that the delegate has reported about its work on the URL. A real sender gets at most ten reports a
     /// second.
     public private(set) var progress: [ProgressReport] = []
 
-    /// The names of the delegate's methods in the order of their calls, such as `willFinishLaunching`.
+    /// The names of the delegate's methods, in the order in which they were called, such as `willFinishLaunching`.
     public var steps: [String] { trace.map(\.name) }
 }
 

@@ -39,7 +39,7 @@ import Testing
 
     @Test func thereIsNoWayBackWithoutARouter() async {
         let application = Application("com.example.app", delegate: Returning())
-        let error = OpenURLError(.notAllowed, "there is no router that could return to the sender")
+        let error = OpenURLError(.notAllowed, "there is no router to switch back to the sender")
         await #expect(throws: error) { try await application.returnToSource() }
     }
 }

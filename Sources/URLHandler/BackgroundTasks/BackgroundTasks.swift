@@ -7,16 +7,16 @@ extension Application {
     /// Begins a background task, which keeps the handler from being suspended until it ends ("Executing a Finite-Length
     /// Task in the Background").
     ///
-    /// Begin the task before the work, whatever state the handler is in, and end every task. During each stay in the
-    /// background, the router gives all tasks a total of 180 seconds (`OUBackgroundTime` sets a shorter time). A stay
-    /// ends when the handler comes to the foreground or is suspended, and if another program's URL arrives in the
+    /// Begin the task before the work, no matter what state the handler is in, and end every task. During each stay in
+    /// the background, the router gives all tasks a total of 180 seconds (`OUBackgroundTime` sets a shorter time). A
+    /// stay ends when the handler comes to the foreground or is suspended. If another program's URL arrives in the
     /// background, a new stay begins. Shortly before the time runs out, the router asks the handler to call the
     /// expiration handlers. If a task is still open one second later, the router ends the process. There is no limit if
     /// no router suspends the handler: without a router, with `audio` or `voip` in `UIBackgroundModes`, and if the
     /// handler was started by hand.
     ///
     /// - Parameters:
-    ///   - name: describes the work for a person who looks at the running tasks.
+    ///   - name: describes the work for people who look at the running tasks.
     ///   - expirationHandler: stops the work and ends the task. It is called on the main actor when the time is nearly
     ///     over, at most once, and not after the task has ended.
     /// - Returns: the identifier to pass to ``endBackgroundTask(_:)``. If the time has already run out, the expiration
@@ -37,14 +37,14 @@ extension Application {
 
     /// How much time the handler's background tasks have left, whether a task is open or not.
     ///
-    /// On the way to the background, and so in `applicationDidEnterBackground`, it is the time of the whole stay. It is
-    /// nil if there is no limit: in the foreground, and if no router suspends the handler.
+    /// On the way to the background, and therefore in `applicationDidEnterBackground`, it is the time for the whole
+    /// stay. It is nil if there is no limit: in the foreground, or if no router suspends the handler.
     public var backgroundTimeRemaining: Duration? {
         get async { await backgroundTasks.timekeeper?.remaining() }
     }
 }
 
-/// The source of a handler's background time. Outside of tests, this is the router.
+/// The source of a handler's background time. Outside tests, this is the router.
 package protocol BackgroundTimekeeper: Sendable {
     /// Begins a task.
     func begin(_ name: String) async -> BackgroundTaskGrant
@@ -56,7 +56,7 @@ package protocol BackgroundTimekeeper: Sendable {
     func remaining() async -> Duration?
 }
 
-/// The answer of a ``BackgroundTimekeeper`` to a task that begins.
+/// A ``BackgroundTimekeeper``'s answer to a task that begins.
 package enum BackgroundTaskGrant: Sendable, Hashable {
     /// The task has begun, and has this number.
     case begun(UInt32)
@@ -66,7 +66,7 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
     case unlimited
 }
 
-/// The background tasks that have begun and not ended.
+/// The background tasks that have begun but not ended.
 @MainActor package final class BackgroundTasks {
     private struct OpenTask {
         let name: String
@@ -97,10 +97,11 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
         return BackgroundTaskIdentifier(number: number)
     }
 
-    /// Begins the open tasks again with a new router.
+    /// Begins the open tasks again under a new router.
     ///
-    /// The router may know some of them from its predecessor, and also tasks whose end the predecessor never heard of. So each
-    /// task begins again, and then all earlier numbers end, except those that the new router has given out again.
+    /// The router may know some of them from its predecessor, and may also know tasks of whose end the predecessor was
+    /// never told. So each task begins again, and then all earlier numbers end, except those that the new router has
+    /// given out again.
     func renew() async {
         let earlier = Set(tasks.values.flatMap(\.numbers))
         for number in tasks.keys.sorted() {
@@ -115,7 +116,7 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
         guard let timekeeper, let name = tasks[number]?.name else { return }
         switch await timekeeper.begin(name) {
         case .begun(let given):
-            // The task may have ended meanwhile.
+            // The task may have ended in the meantime.
             if tasks[number] == nil { timekeeper.end(given) } else { tasks[number]?.numbers.append(given) }
         case .refused:
             tasks.removeValue(forKey: number)?.expirationHandler?()
@@ -129,7 +130,7 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
         for number in ended.numbers { timekeeper?.end(number) }
     }
 
-    /// The number of tasks that have begun and not ended.
+    /// The number of tasks that have begun but not ended.
     package var count: Int { tasks.count }
 
     /// Calls the expiration handlers, in the order in which the tasks began.

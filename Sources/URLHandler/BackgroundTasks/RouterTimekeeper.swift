@@ -4,7 +4,7 @@ internal import Reactor
 
 /// The router on the bus, as the source of background time.
 ///
-/// Its calls do not start the router. Without one, no process suspends the handler, so the time needs no limit.
+/// Its calls do not start the router. Without a router, nothing suspends the handler, so the time needs no limit.
 struct RouterTimekeeper: BackgroundTimekeeper {
     private static let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
 

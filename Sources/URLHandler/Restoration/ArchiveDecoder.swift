@@ -1,7 +1,7 @@
 extension ArchivedValue {
     /// Creates a value from its archived form.
     ///
-    /// - Throws: `DecodingError` if it is the form of another type, and the errors of the value's own `init(from:)`.
+    /// - Throws: `DecodingError` if it is another type's form, and any error from the value's own `init(from:)`.
     func decoded<Content: Decodable>(as type: Content.Type) throws -> Content {
         try ArchiveDecoder(value: self, codingPath: []).decode(type)
     }
@@ -121,7 +121,7 @@ private struct Elements: UnkeyedDecodingContainer {
         return ArchiveDecoder(value: elements[currentIndex], codingPath: path)
     }
 
-    /// Reads the next element. If it cannot be read, it stays the next one.
+    /// Reads the next element. If it cannot be read, it remains the next one.
     private mutating func next<Result>(_ body: (ArchiveDecoder) throws -> Result) throws -> Result {
         let result = try body(try element())
         currentIndex += 1

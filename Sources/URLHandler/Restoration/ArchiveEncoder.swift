@@ -1,7 +1,7 @@
 extension ArchivedValue {
     /// Archives a value.
     ///
-    /// - Throws: the errors of the value's own `encode(to:)`, and `EncodingError` for an integer of more than 64 bits,
+    /// - Throws: any error from the value's own `encode(to:)`, and `EncodingError` for an integer of more than 64 bits,
     ///   or for values that are nested more than ``maximumDepth`` deep.
     init(encoding value: some Encodable) throws {
         let node = ArchiveNode()
@@ -111,7 +111,7 @@ private struct Elements: UnkeyedEncodingContainer {
     func superEncoder() -> any Encoder { element() }
 }
 
-/// The key of an array's element, or of the values of a superclass.
+/// The key of an array's element, or of a superclass's values.
 struct ArchiveKey: CodingKey {
     static let parent = ArchiveKey(stringValue: "super")
 

@@ -9,7 +9,7 @@ final class ArchiveNode {
 
     /// A value that encodes nothing is an empty record.
     private var kind = Kind.record
-    /// The elements of an array. They are not part of `kind`, because an enum would copy them for each element that is
+    /// An array's elements. They are not part of `kind`, because an enum would copy them each time an element is
     /// appended.
     private(set) var elements: [ArchiveNode] = []
     private var fields: [String: ArchiveNode] = [:]

@@ -16,12 +16,12 @@ enum ArchivedValue: Hashable {
     static let maximumDepth = 256
 }
 
-/// The error for a file that is damaged, or is not the state of a handler.
+/// The error for a file that is damaged, or is not a handler's state.
 package struct DamagedArchive: Error {}
 
 /// Writes an archived value as bytes: a tag, and then the number, the text, or the elements after their count.
 ///
-/// Foundation's JSON would do as well, but would add 0.4 ms to the start of each handler and 12 MB to its program.
+/// Foundation's JSON would work as well, but would add 0.4 ms to each handler's start and 12 MB to its program.
 extension ByteWriter {
     mutating func write(_ value: ArchivedValue) {
         switch value {

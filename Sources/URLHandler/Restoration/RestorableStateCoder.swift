@@ -1,6 +1,6 @@
 internal import ByteCoding
 
-/// A store for values that a delegate saves, and gets back at its next launch ("Preserving Your App's High-Level
+/// A store for values that a delegate saves and gets back at its next launch ("Preserving Your App's High-Level
 /// State").
 ///
 /// Use it for the state of the user interface: a selection, a filter, a draft. Because the state may be deleted
@@ -15,14 +15,14 @@ public final class RestorableStateCoder {
         self.values = values
     }
 
-    /// Stores a value under a key, and replaces an earlier value of that key.
+    /// Stores a value under a key, replacing any earlier value for that key.
     ///
     /// - Throws: `EncodingError`, also for an integer that needs more than 64 bits.
     public func encode(_ value: some Encodable, forKey key: String) throws {
         values[key] = try ArchivedValue(encoding: value)
     }
 
-    /// Returns the value of a key; nil if there is none.
+    /// Returns the value for a key; nil if there is none.
     ///
     /// - Throws: `DecodingError` if the value has another type.
     public func decode<Content: Decodable>(_ type: Content.Type, forKey key: String) throws -> Content? {
@@ -30,7 +30,7 @@ public final class RestorableStateCoder {
     }
 }
 
-/// A handler's state, as it is stored between two of its processes.
+/// A handler's state, as stored between two of the handler's processes.
 package struct SavedState: Hashable {
     var version: Int
     var values: [String: ArchivedValue]
@@ -43,7 +43,7 @@ package struct SavedState: Hashable {
     /// The first bytes of a file: a name and the version of the format.
     private static let mark = Array("openurl-state 1\n".utf8)
 
-    /// The contents of a file: the mark, a checksum of the rest, the handler's restoration version, the values.
+    /// The contents of a file: the mark, a checksum of the rest, the handler's restoration version, and the values.
     package var bytes: [UInt8] {
         var content = ByteWriter()
         content.write(.integer(Int64(version)))

@@ -19,8 +19,8 @@ internal import UserFiles
 ///
 /// Errors are only written to standard error, and do not stop the handler.
 ///
-/// The file's name contains the number of launches that have failed with the state. A launch is therefore counted by
-/// renaming the file once, and a process that is killed at any moment loses neither the state nor the count.
+/// The file's name contains the number of launches that have failed with the state. Renaming the file once is therefore
+/// enough to count a launch, and a process that is killed at any moment loses neither the state nor the count.
 final class SavedStateFile: RestorableStateStore {
     private let file: SavedStateLocation
     private let warn: (String) -> Void
@@ -51,7 +51,7 @@ final class SavedStateFile: RestorableStateStore {
     ///
     /// - Returns: the path of the state that the launch uses; nil if there is no state, or if two launches have failed.
     private func countLaunch() -> String? {
-        // A file with a smaller count is the newer one: a later process saved it, and could not remove the older one.
+        // A file with a smaller count is the newer one: a later process saved it, but could not remove the older one.
         for (path, next) in zip(file.paths, file.paths.dropFirst()) {
             if unsafe rename(path, next) == 0 { return next }
             guard errno == ENOENT else {

@@ -14,21 +14,21 @@ extension Application {
     /// The library uses `SIGCONT` itself.
     ///
     /// Call this before `main` awaits anything else. The main thread then serves the bus, the main actor and
-    /// `DispatchQueue.main` without changing threads. If `main` has waited for something else before, a URL takes
+    /// `DispatchQueue.main` without switching threads. If `main` has already waited for something else, each URL takes
     /// longer.
     ///
     /// The exit status is 0 if the handler was asked to end. It is 1 in these cases, and a message on standard error
-    /// names the cause:
+    /// gives the cause:
     ///
     /// - There is no session bus, or the connection to it has ended.
-    /// - Another process owns the bus name, at the start or after a suspension.
+    /// - Another process owns the bus name, either at the start or after a suspension.
     public static func main(_ identifier: BusName, delegate: any ApplicationDelegate) async -> Never {
         // Write lines at once, as on a terminal. Otherwise they are lost if the process is killed.
         buffer_standard_output_by_line()
         let launcher = variable(HandlerInterface.launchVariable)
         let reach = variable(HandlerInterface.reachVariable).flatMap(HandlerReach.init(rawValue:)) ?? .everyone
-        // Programs that the handler starts must not inherit these variables: they were not started by the router, and a
-        // token is for one window. The handler still gets the tokens in the router's messages.
+        // Programs that the handler starts must not inherit these variables: the router did not start these programs,
+        // and a token is for one window. The handler still gets the tokens in the router's messages.
         let personal = [HandlerInterface.launchVariable, HandlerInterface.reachVariable]
         for name in personal + ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] { unsafe unsetenv(name) }
         let loop: EventLoop
@@ -38,7 +38,7 @@ extension Application {
         } catch {
             fail(identifier, "the event loop cannot be created: \(error)")
         }
-        // Keep the library out of the pool of the Swift runtime, whose first thread starts others to watch the pool.
+        // Keep the library out of the Swift runtime's pool, whose first thread starts others to watch the pool.
         await withTaskExecutorPreference(loop) { await run(identifier, delegate, launcher, reach, on: loop) }
         exit(1)
     }
@@ -106,7 +106,7 @@ extension Application {
                 Task(executorPreference: loop) { await application.backgroundTasks.renew() }
                 Task(executorPreference: loop) { await lane.open() }
             }
-            // The router learns of the name only after this, so every URL arrives over the lane.
+            // The router notices the name only after this, so every URL arrives over the lane.
             await lane.open()
             guard try await connection.requestName(identifier) == .owned else {
                 fail(identifier, "another process already has that name on the bus; end it first")
@@ -122,9 +122,9 @@ extension Application {
         unsafe getenv(name).map { unsafe String(cString: $0) }
     }
 
-    /// Returns the file of the handler's state.
+    /// Returns the file for the handler's state.
     ///
-    /// It is nil if there is no home directory. Then the handler neither restores nor saves a state.
+    /// It is nil if there is no home directory. In that case, the handler neither restores nor saves a state.
     private static func stateFile(of identifier: BusName) -> SavedStateFile? {
         var environment: [String: String] = [:]
         for name in ["XDG_STATE_HOME", "HOME"] {
@@ -141,13 +141,12 @@ extension Application {
 }
 
 extension EventQueue {
-    /// The time limit for the end of a handler ("App Termination": five seconds).
+    /// The time limit for a handler to end ("App Termination": five seconds).
     private static let endTimeout = Duration.seconds(5)
 
     /// Ends the handler after the events that have already arrived.
     ///
-    /// At the time limit, the process exits with status 1, so that a delegate that does not return cannot prevent the
-    /// end.
+    /// At the time limit, the process exits with status 1, so that a delegate that does not return cannot prevent this.
     fileprivate func end(
         _ application: Application,
         _ connection: Connection,
@@ -158,12 +157,12 @@ extension EventQueue {
         loop.execute { loop.schedule(at: .now + Self.endTimeout) { exit(1) } }
         finish {
             // As soon as the name is free, the next process may start and restore the state, and the router may remove
-            // it. So save nothing after that.
+            // the state. So save nothing after that.
             await application.handle(.prepareToTerminate)
             await EventQueue.refuseMore(as: application.identifier, connection)
             await lanes?.receiveAll()
             await application.handle(.terminate)
-            // Before it closes, a connection writes the answers that were given.
+            // Before a connection closes, it writes the answers that were given.
             await lanes?.close()
             await connection.close()
             ended()

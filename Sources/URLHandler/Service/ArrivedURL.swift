@@ -13,7 +13,7 @@ package final class ArrivedURL: Sendable {
     }
 
     let name: String
-    /// The event loop of the connection; nil without a connection.
+    /// The connection's event loop; nil without a connection.
     let loop: EventLoop?
     private let reports: any ProgressSink
     private let state = Lock(State())
@@ -65,7 +65,7 @@ package final class ArrivedURL: Sendable {
 
 /// The path that reports take to the router.
 package protocol ProgressSink: Sendable {
-    /// Takes a report of the delegate.
+    /// Takes one of the delegate's reports.
     func add(_ report: ProgressReport)
     /// Sends the last report, and returns when the delegate's answer may follow.
     func end() async

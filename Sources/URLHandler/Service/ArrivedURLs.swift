@@ -1,11 +1,11 @@
 internal import Reactor
 
-/// The URLs from the router that have arrived and have not been answered yet, by the names of their requests.
+/// The URLs from the router that have arrived and have not been answered yet, by their requests' IDs.
 final class ArrivedURLs: Sendable {
     private struct State {
-        /// The latest URL of each name.
+        /// The latest URL for each ID.
         var latest: [String: ArrivedURL] = [:]
-        /// The other URLs of a name, because a caller may use a name twice.
+        /// The other URLs for an ID, because a caller may use an ID twice.
         var earlier: [String: [ArrivedURL]] = [:]
     }
 
@@ -35,7 +35,7 @@ final class ArrivedURLs: Sendable {
         }
     }
 
-    /// Cancels the URLs of a request. If the request has been answered, this does nothing.
+    /// Cancels a request's URLs. If the request has been answered, this does nothing.
     func cancel(_ name: String) {
         let urls = state.withLock { state in
             state.latest[name].map { [$0] + (state.earlier[name] ?? []) } ?? []

@@ -5,7 +5,7 @@ internal import Reactor
 /// Another program's request to activate the handler, which the handler passes on to the router.
 ///
 /// The router decides who is in the foreground, and brings the handler there with a separate call. Because that call
-/// has no token, the handler uses the one that the other program gave.
+/// has no token, the handler uses the token that the other program gave.
 final class DesktopActivation: Sendable {
     private static let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
 

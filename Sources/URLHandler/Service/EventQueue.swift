@@ -4,7 +4,7 @@ internal import OpenURLBus
 internal import Reactor
 internal import Synchronization
 
-/// The events that wait for the main actor. They run one at a time, in the order of arrival.
+/// The events that are waiting for the main actor. They run one at a time, in the order of arrival.
 ///
 /// If the queue is idle, an event starts a task on the main actor, which ends when the queue is empty. This is not an
 /// asynchronous stream, because a wake-up from a stream takes a detour through another thread (see `EventLoop`).
@@ -15,8 +15,8 @@ final class EventQueue: Sendable {
     /// The part of an event that waits. When it returns, the event is done.
     typealias Remainder = @MainActor @Sendable () async -> Void
 
-    /// The maximum number of waiting events. It is as high as the number of calls that a connection admits; the router
-    /// sends a handler fewer.
+    /// The maximum number of waiting events. It is the same as the number of calls that a connection accepts; the
+    /// router sends a handler fewer.
     static let limit = 16_384
 
     private struct State {
@@ -27,7 +27,7 @@ final class EventQueue: Sendable {
 
     private let state = Lock(State())
 
-    /// The number of events that have arrived and are not done.
+    /// The number of events that have arrived but are not done.
     ///
     /// This is separate from `State`, because the main actor finds the queue empty only after the sender of the last
     /// event has received its answer. The sender could ask in between whether the handler is idle.
@@ -38,8 +38,8 @@ final class EventQueue: Sendable {
 
     /// Runs `body` on the main actor when all earlier events are done, and returns its result.
     ///
-    /// - Throws: the error of `body`; `limitsExceeded` when too many events wait; `HandlerInterface.ending` when the
-    ///   handler is ending.
+    /// - Throws: any error from `body`; `limitsExceeded` when too many events are waiting; `HandlerInterface.ending`
+    ///   when the handler is ending.
     func run<T: Sendable>(_ body: @escaping @MainActor @Sendable () async throws -> T) async throws -> T {
         try await withCheckedThrowingContinuation { result in
             do throws(Refusal) {
@@ -68,14 +68,14 @@ final class EventQueue: Sendable {
         if starts { start() }
     }
 
-    /// The reason why the queue does not take an event.
+    /// Why the queue does not accept an event.
     enum Refusal: Error {
-        /// Too many events wait.
+        /// Too many events are waiting.
         case full
         /// The handler is ending. This error tells the router that this process has not handled the URL.
         case finished
 
-        /// The error for the sender of the event.
+        /// The error for the event's sender.
         var answer: any Error {
             switch self {
             case .full: OpenURLError(.limitsExceeded, "\(EventQueue.limit) events are already waiting; try again later")
@@ -86,7 +86,7 @@ final class EventQueue: Sendable {
 
     /// Adds an event, which runs on the main actor when all earlier events are done.
     ///
-    /// - Parameter event: gets a function, which it calls once, before the sender learns the result.
+    /// - Parameter event: gets a function, which it calls once, before the sender gets the result.
     func add(
         _ event: @escaping @MainActor @Sendable (_ end: @escaping @Sendable () -> Void) -> Remainder?
     ) throws(Refusal) {
@@ -106,8 +106,8 @@ final class EventQueue: Sendable {
         return !state.isRunning
     }
 
-    /// After this many microseconds, the main actor does other work before the next event. Meanwhile, the answers so
-    /// far are sent.
+    /// After this many microseconds, the main actor does other work before the next event. In the meantime, the answers
+    /// so far are sent.
     private static let turn: UInt64 = 500
 
     private func start() {

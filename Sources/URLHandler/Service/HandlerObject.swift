@@ -17,7 +17,7 @@ struct HandlerObject: Sendable {
     let urls = ArrivedURLs()
     let desktop = DesktopActivation()
     let loop: EventLoop
-    /// Called for each URL that came over the bus.
+    /// Called for each URL that arrives over the bus.
     let cameOnBus: @Sendable () -> Void
 
     var interfaces: [ExportedInterface] {
@@ -140,8 +140,8 @@ struct HandlerObject: Sendable {
         }
     }
 
-    /// Takes over the annotation's descriptors. Otherwise this thread would close them when the caller leaves, although
-    /// the delegate still uses them on the main actor.
+    /// Takes over the annotation's descriptors. Otherwise, this thread would close them when the caller leaves, even
+    /// while the delegate still uses them on the main actor.
     private func takeDescriptors(_ context: inout OpenContext) throws(OpenURLError) {
         guard let annotation = context.annotation else { return }
         guard let taken = annotation.takingDescriptors() else {
@@ -180,8 +180,8 @@ struct HandlerObject: Sendable {
         }
     }
 
-    /// Refuses a URL that does not come from a router, if only certain programs may send URLs. Only the router knows
-    /// the sender.
+    /// If only certain programs may send URLs, refuses a URL that does not come from a router, because only the router
+    /// knows the sender.
     private func checkReach(of caller: BusName?) throws(OpenURLError) {
         guard reach != .everyone, !routers.contains(caller) else { return }
         let message = "\(application.identifier) takes URLs only from the router"

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// A handler's direct connections to routers, one after the other, which do not go through the bus.
+/// A handler's direct connections to successive routers, which do not go through the bus.
 ///
 /// The handler offers such a connection, and the router calls the handler over it. Only the program on the bus is the
 /// handler, so the router compares the processes.
@@ -28,8 +28,8 @@ final class RouterLanes: Sendable {
         self.object = object
     }
 
-    /// Connects once more if the latest router was not listening when it appeared. It does listen before it sends the
-    /// first URL.
+    /// Connects once more if the latest router was not listening when it appeared. A router is listening by the time it
+    /// sends its first URL.
     func openIfMissed() {
         let isMissed = state.withLock { state in
             defer { state.isMissed = false }
@@ -92,7 +92,7 @@ final class RouterLanes: Sendable {
         }
     }
 
-    /// Ends the connections, once the answers that were given have been written.
+    /// Ends the connections once the answers that were given have been written.
     func close() async {
         let connections = state.withLock { state in
             state.isClosed = true

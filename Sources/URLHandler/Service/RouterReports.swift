@@ -36,7 +36,7 @@ final class RouterReports: ProgressSink {
 
     func end() async {
         sendHeld()
-        // With the answer, the router forgets the request, so the answer must not overtake a report.
+        // The router forgets the request when it gets the answer, so the answer must not overtake a report.
         await state.withLock { $0.call }?.value
     }
 
@@ -58,7 +58,7 @@ final class RouterReports: ProgressSink {
                         timeout: Self.timeout
                     )
                 } catch {
-                    // The router does not support reports, or has exited. The caller learns nothing more, and the work
+                    // The router does not support reports, or has exited. The caller gets no more reports, and the work
                     // on the URL continues.
                 }
             }

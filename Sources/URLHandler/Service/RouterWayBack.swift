@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The router on the bus, as the way back to the sender of a URL. Calls do not start the router.
+/// The router on the bus, as the way back to a URL's sender. Calls do not start the router.
 struct RouterWayBack: WayBack {
     private static let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
 

@@ -4,9 +4,9 @@ internal import Reactor
 
 /// The unique names of all connections that have owned the router's bus name.
 ///
-/// A router determines the facts about a sender itself, so its context is trusted. Any other caller only claims what
-/// its context says. A router that has released the name still delivers its remaining URLs, so it stays trusted. This
-/// is safe because the bus never gives a unique name to a second connection.
+/// A router determines the facts about a sender itself, so its context is trusted. Any other caller's context contains
+/// only claims. A router that has released the name still delivers its remaining URLs, so it stays trusted. This is
+/// safe because the bus never gives a unique name to a second connection.
 final class Routers: Sendable {
     private let names: Lock<Set<BusName>>
 
@@ -17,7 +17,7 @@ final class Routers: Sendable {
         if let launcher, launcher.isUnique { add(launcher) }
     }
 
-    /// Adds the current owner of the router's name, and every later owner as long as the connection lives.
+    /// Adds the current owner of the router's name, and every later owner as long as the connection exists.
     ///
     /// - Parameter appeared: called on the event loop when a new router has the name.
     func watch(on connection: Connection, _ appeared: @escaping @Sendable () -> Void) async throws(CallError) {

@@ -8,14 +8,14 @@ internal import Synchronization
 /// The handler's bus name while the process may be stopped.
 ///
 /// The handler releases the name before it is stopped, so that no message to the name reaches a stopped process. When
-/// it continues, it requests the name again. If a message to its unique name arrives, the process continues.
+/// it continues, it requests the name again. A message to its unique name also makes the process continue.
 final class Suspension: Sendable {
     private let identifier: BusName
     private let connection: Connection
     private let queue: EventQueue
     private let blackboard: WatchdogBlackboard
     private let isNameGiven = Atomic(false)
-    /// While the process may be stopped, the end of this pipe continues it.
+    /// While the process may be stopped, the kernel continues it when this pipe ends.
     private let lifeline = Lock<UnixFD?>(nil)
 
     init(of identifier: BusName, _ connection: Connection, _ queue: EventQueue, _ blackboard: WatchdogBlackboard) {
@@ -32,7 +32,7 @@ final class Suspension: Sendable {
     /// This runs on the event loop, so a busy main actor is noticed at once, without waiting for it.
     ///
     /// The bus answers the release after it has sent everything addressed to the name. Events enter the queue in the
-    /// order of arrival. When the answer is here, the queue therefore contains every event that was on its way, and the
+    /// order of arrival. Once the answer is here, the queue therefore contains every event that was on its way, and the
     /// handler's answers have already been sent.
     ///
     /// - Parameter lifeline: the reading end of the router's pipe.
@@ -43,8 +43,8 @@ final class Suspension: Sendable {
         self.lifeline.withLock { $0 = lifeline }
         isNameGiven.store(true, ordering: .relaxed)
         try await connection.releaseName(identifier)
-        // Some buses report the loss of the name only after they have answered. That must not continue the process, so
-        // wait for another answer. The proxy of a Flatpak lets this question through.
+        // Some buses report the loss of the name only after they have answered. That report must not wake the process,
+        // so wait for another answer. A Flatpak's proxy lets this question through.
         _ = try await connection.owner(of: identifier)
         let continues = await connection.startSignalling(SIGCONT)
         if continues, isIdle { return isNameGiven.load(ordering: .relaxed) }
