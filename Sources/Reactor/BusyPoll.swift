@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// The time for which a loop that expects input polls without sleeping.
+/// How long a loop that expects input polls before it sleeps.
 ///
 /// Waking up costs more than a short call: the kernel needs 30 to 60 µs to wake an idle processor of a virtual machine,
 /// on each side of the call. Two processes that exchange 200 bytes over a local socket need 66 µs for a round trip if
@@ -16,7 +16,8 @@ internal import Glibc
 ///
 /// A loop that usually waits longer than ``longest`` therefore stops polling.
 struct BusyPoll {
-    /// Longest window. A URL takes less time than this from a caller through the router to a handler and back.
+    /// The longest window. A URL's trip from a caller through the router to a handler and back takes less time than
+    /// this.
     static let longest = Duration.microseconds(500)
     static let shortest = Duration.microseconds(50)
 

@@ -1,7 +1,7 @@
 /// Turns a burst of events into one action.
 ///
 /// The action runs once no event has arrived for some time or, if the burst continues, once a time limit has passed. If
-/// it is slow, it runs less often: between two runs there is nine times the time that the first one took, but at most
+/// it is slow, it runs less often: between two runs it rests nine times as long as the first one took, but at most
 /// ``longestRest``.
 ///
 /// Use a debouncer only on the loop's thread. While idle, it costs nothing.
@@ -41,7 +41,7 @@ public final class Debouncer {
         wait()
     }
 
-    /// Forgets all events that the action has not run for yet. Call this on the loop's thread.
+    /// Forgets all events for which the action has not run yet. Call this on the loop's thread.
     public func cancel() {
         if let timer { loop?.cancelTimer(timer) }
         timer = nil

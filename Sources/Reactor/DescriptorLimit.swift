@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// The number of descriptors that this process may have.
 ///
-/// The usual limit of 1024 is there for programs that use `select(2)`. It is too low for a service that has many
-/// programs to serve.
+/// The usual limit of 1024 is there for programs that use `select(2)`. It is too low for a service that serves many
+/// programs.
 public enum DescriptorLimit {
     /// The limit before ``raise()``, to be restored in children; 0 if it was not raised.
     private static let usual = Atomic<UInt>(0)

@@ -19,7 +19,7 @@ struct DescriptorSet: ~Copyable {
     /// Number of descriptors that one wait reports. The next wait begins with the others.
     private static let eventsPerWait = 64
 
-    /// - Throws: The error of `epoll_create1(2)` if the process has no descriptor left.
+    /// - Throws: The error from `epoll_create1(2)` if the process has no descriptor left.
     init() throws(Errno) {
         epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw Errno(rawValue: errno) }

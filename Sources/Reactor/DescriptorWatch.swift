@@ -12,7 +12,7 @@ public struct DescriptorEvents: OptionSet, Sendable {
     public static let readable = DescriptorEvents(rawValue: 1)
     /// Writing does not block. In C, this is `EPOLLOUT`.
     public static let writable = DescriptorEvents(rawValue: 2)
-    /// The other end has closed. You get this event even if you did not ask for it. In C, it is `EPOLLHUP`.
+    /// The other end has been closed. You get this event even if you did not ask for it. In C, it is `EPOLLHUP`.
     public static let hangup = DescriptorEvents(rawValue: 4)
     /// The descriptor is broken, or cannot be watched. You get this event even if you did not ask for it. In C, it is
     /// `EPOLLERR`.

@@ -3,23 +3,23 @@ internal import Glibc
 internal import Synchronization
 public import SystemPackage
 
-/// One thread that waits for descriptors and deadlines, and runs the jobs of every actor that names the loop as its
+/// One thread that waits for descriptors and deadlines, and runs the jobs of every actor that has the loop as its
 /// executor.
 ///
 /// An actor on a loop may use the objects that the loop drives, such as a C library or a descriptor, without a lock:
-/// the callbacks of the loop and the methods of the actor run on the same thread, one at a time, in the order of
-/// arrival. The loop does not wake up without a reason. If it is idle, it sleeps in `epoll_wait`; after ``expectInput()`` it
-/// polls without sleeping, for at most 500 µs.
+/// the loop's callbacks and the actor's methods run on the same thread, one at a time, in the order of arrival. The
+/// loop does not wake up without a reason. If it is idle, it sleeps in `epoll_wait`; after ``expectInput()`` it polls
+/// without sleeping, for at most 500 µs.
 ///
 /// ### Task executor
 ///
 /// The loop is also a task executor, for `Task(executorPreference:)`. In Swift 6.3 a resumed continuation returns to
-/// its actor by way of the global executor. This detour changes threads twice and loses the order in which several
+/// its actor by way of the global executor. This detour switches threads twice and loses the order in which several
 /// continuations were resumed. If the task prefers the loop, it returns to the actor directly.
 ///
-/// A task without this preference passes through the loop's job queue at each `await` of an actor's method, even if the
-/// method does not suspend. Other jobs may run in between. So if a condition decides whether a task has to wait, check
-/// it in the closure that gets the continuation, and not before.
+/// A task without this preference passes through the loop's job queue each time it awaits an actor's method, even if
+/// the method does not suspend. Other jobs may run in between. So if a condition decides whether a task has to wait,
+/// check it in the closure that gets the continuation, and not before.
 ///
 /// ### Thread
 ///
@@ -30,10 +30,10 @@ public import SystemPackage
 ///
 /// ### Main thread
 ///
-/// `shareMainThread()` lets the main thread run the loop and the main actor's jobs, so that going from one to the
-/// other does not change threads. If a job of the main actor blocks the main thread for more than a few milliseconds,
-/// the loop's own thread stands in. So the loop's thread is whichever of the two threads runs the loop; they never do
-/// so at the same time.
+/// `shareMainThread()` lets the main thread run the loop and the main actor's jobs, so that going from one to the other
+/// does not involve switching threads. If a job of the main actor blocks the main thread for more than a few
+/// milliseconds, the loop's own thread stands in. So the loop's thread is whichever of the two threads runs the loop;
+/// they never do so at the same time.
 ///
 /// ### Deadlines
 ///
@@ -48,7 +48,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         var jobs: [Job] = []
         var isRunning = false
         var isStopping = false
-        /// Whether the thread waits or is about to. Only then does a new job need the wakeup descriptor.
+        /// Whether the thread is waiting or is about to wait. Only then does a new job need the wakeup descriptor.
         var isWaiting = false
         /// The main thread's part, if it shares the loop.
         var main: MainThreadShare?
@@ -86,7 +86,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Creates a loop. Its thread starts with the first job.
     ///
-    /// - Throws: The error of `epoll_create1(2)` or `eventfd(2)` if the process has no descriptor left.
+    /// - Throws: The error from `epoll_create1(2)` or `eventfd(2)` if the process has no descriptor left.
     public init() throws(Errno) {
         descriptors = try DescriptorSet()
         wakeup = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
@@ -189,7 +189,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// Runs the jobs that have arrived, in order. In between, the main thread runs those of the main actor.
     ///
     /// - Parameter round: An empty array, which the caller reuses so that a turn does not allocate memory.
-    /// - Returns: `wait` if no job is left. In any other case, the loop must not sleep.
+    /// - Returns: `wait` if no job is left. Otherwise, the loop must not sleep.
     private func runJobs(_ round: inout [Job], on main: MainThread?) -> Step {
         let start = ContinuousClock.now
         var step = Step.wait
@@ -231,7 +231,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         for body in ready { body() }
     }
 
-    /// Takes all jobs of the loop or all jobs of the main actor; if there are both, alternates between them.
+    /// Takes all the loop's jobs or all the main actor's jobs; if there are both, alternates between them.
     private func takeJobs(_ round: inout [Job], on main: MainThread?, after last: Step) -> Step {
         shared.withLock { shared in
             if let main {
@@ -252,7 +252,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         }
     }
 
-    /// Keeps the memory for the next round, but gives it back after a large burst.
+    /// Keeps the memory for the next round, but frees it after a large burst.
     private func clear(_ round: inout [Job]) {
         round.removeAll(keepingCapacity: round.count <= 4096)
     }
@@ -263,18 +263,18 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// first waits until the process ends.
     ///
     /// It also runs the blocks of libdispatch's main queue. While it is blocked, the loop's own thread runs the loop.
-    /// Signals of the process arrive at that thread, so they do not interrupt the calls of the main actor. After this
-    /// call, ``stop()`` does nothing.
+    /// The process's signals go to that thread, so they do not interrupt the main actor's calls. After this call,
+    /// ``stop()`` does nothing.
     ///
     /// If `main` has waited already, or is not async, the main thread stays as it is. Call this on the main actor, for
     /// only one loop of the process, and not for a loop that ``runOnCurrentThread(beginning:)`` runs.
     ///
-    /// - Throws: The error of `eventfd(2)` or `timerfd_create(2)` if the process has no descriptor left.
+    /// - Throws: The error from `eventfd(2)` or `timerfd_create(2)` if the process has no descriptor left.
     package func shareMainThread() throws(Errno) {
         try MainThread(of: self).replaceMainExecutor()
     }
 
-    /// Shares the loop with the main thread, which may turn it from now on.
+    /// Shares the loop with the main thread, which may run it from now on.
     func share(with main: MainThread) {
         sharesMainThread.store(true, ordering: .relaxed)
         shared.withLock { $0.main = MainThreadShare(thread: main) }
@@ -292,7 +292,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         turn(on: main)
     }
 
-    /// Runs the jobs of the main actor. Meanwhile the loop's own thread may run the loop.
+    /// Runs the main actor's jobs. Meanwhile the loop's own thread may run the loop.
     private func runMainJobs(_ round: inout [Job], on main: MainThread, setsAlarm: Bool) {
         if setsAlarm { main.setAlarm() }
         for job in round {
@@ -379,8 +379,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return try result.get()
     }
 
-    /// Shows ThreadSanitizer that the work of one thread happens before that of another. ThreadSanitizer does not see
-    /// this order if a continuation is resumed before its task waits.
+    /// Shows ThreadSanitizer that one thread's work happens before another's. ThreadSanitizer does not see this order
+    /// if a continuation is resumed before its task waits.
     private func synchronize() {
         shared.withLock { _ in }
     }
@@ -437,7 +437,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// Calls `handler` on the loop's thread each time the descriptor is ready for `events`, until the watch is
     /// cancelled.
     ///
-    /// You keep the descriptor, and must cancel the watch before you close it. Call this on the loop's thread.
+    /// The descriptor is still yours; cancel the watch before you close it. Call this on the loop's thread.
     public func watch(
         _ descriptor: CInt,
         for events: DescriptorEvents,
@@ -471,8 +471,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Calls `handler` once, on the loop's thread, when `deadline` has passed. Call this on the loop's thread.
     ///
-    /// - Returns: The timer's name, for ``cancelTimer(_:)``. Once the timer has fired or been cancelled, it keeps
-    ///   nothing alive.
+    /// - Returns: The timer's ID, for ``cancelTimer(_:)``. Once the timer has fired or been cancelled, it keeps nothing
+    ///   alive.
     @discardableResult
     public func schedule(at deadline: ContinuousClock.Instant, _ handler: @escaping () -> Void) -> TimerID {
         checkIsolated()

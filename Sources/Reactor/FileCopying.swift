@@ -10,7 +10,7 @@ package enum FileCopying {
         openat(directory, ".", CInt(OPEN_UNNAMED) | O_WRONLY | O_CLOEXEC, mode)
     }
 
-    /// Copies bytes from one file to the same place in another, in the kernel.
+    /// Copies bytes from one file to the same position in another, within the kernel.
     ///
     /// - Returns: the number of bytes, 0 at the end of the file, or -1 with `errno`.
     package static func copyRange(from source: CInt, to target: CInt, at place: Int, atMost count: Int) -> Int {

@@ -16,7 +16,7 @@ public enum HelperThread {
     ///   - work: The work.
     ///   - late: Gets a result that arrives after the time limit, on the loop's thread.
     /// - Returns: The result; nil after the time limit.
-    /// - Throws: The error of `pthread_create(3)`. The work does not run then.
+    /// - Throws: The error from `pthread_create(3)`. The work does not run then.
     public static func run<Result: Sendable>(
         for limit: Duration,
         on loop: EventLoop,
@@ -44,7 +44,7 @@ public enum HelperThread {
     ///   - work: The work. It gets a closure that reports progress.
     ///   - late: Called on the work's thread if the work ends after all.
     /// - Returns: The result; nil if the work makes no progress.
-    /// - Throws: The error of `pthread_create(3)`. The work does not run then.
+    /// - Throws: The error from `pthread_create(3)`. The work does not run then.
     public static func wait<Result: Sendable>(
         patience: Duration,
         _ work: @escaping @Sendable (_ progress: @Sendable () -> Void) -> Result,
@@ -78,8 +78,8 @@ public enum HelperThread {
             var steps = 0
             var result: Result?
             var isOver = false
-            /// Clock of the processor time that the work's thread has used. The thread exists as long as there is no
-            /// result.
+            /// The clock that measures the processor time of the work's thread. The thread exists as long as there is
+            /// no result.
             var clock: clockid_t?
 
             /// Processor time of the work, in nanoseconds.

@@ -5,11 +5,11 @@ internal import SystemPackage
 
 /// A program's main thread, as the executor of the main actor, while it also runs a loop.
 ///
-/// The concurrency runtime asks for the executor of the main actor at each change to it, so it can be replaced while
-/// the program runs. Swift 6.3 has no stable interface for this: `ExecutorFactory` is not public.
+/// The concurrency runtime asks for the main actor's executor each time it switches to that actor, so the executor can
+/// be replaced while the program runs. Swift 6.3 has no stable interface for this: `ExecutorFactory` is not public.
 final class MainThread: SerialExecutor {
-    /// Time for which a job of the main actor may block the main thread before the loop's own thread runs the loop: at
-    /// least once, and less than twice this long.
+    /// How long a job of the main actor may block the main thread before the loop's own thread runs the loop. The
+    /// actual time is between one and two times this value.
     private static let patience = 2_000_000  // ns
 
     private let loop: EventLoop
@@ -32,9 +32,9 @@ final class MainThread: SerialExecutor {
         loop.share(with: self)
     }
 
-    /// Makes this object the executor of the main actor once the program's main thread has nothing else to do.
+    /// Makes this object the main actor's executor once the program's main thread has nothing else to do.
     func replaceMainExecutor() {
-        // From now on the runtime keeps the object.
+        // From now on the runtime holds the object.
         _ = Unmanaged.passRetained(self)
         let executor = unsafeBitCast(asUnownedSerialExecutor(), to: swift_executor.self)
         replace_main_executor(executor) { identity in
@@ -45,7 +45,7 @@ final class MainThread: SerialExecutor {
         }
     }
 
-    /// Runs the blocks of libdispatch's main queue among the jobs of the main actor.
+    /// Runs the blocks of libdispatch's main queue among the main actor's jobs.
     private func drainMainQueue() {
         let queue = _dispatch_get_main_queue_handle_4CF()
         let drain: @Sendable () -> Void = { _dispatch_main_queue_callback_4CF(nil) }
@@ -55,18 +55,18 @@ final class MainThread: SerialExecutor {
                 loop.addMain(.closure(drain))
             }
         }
-        // All earlier jobs of the main actor are in the queue by now.
+        // All the main actor's earlier jobs are in the queue by now.
         loop.addMain(.closure(drain))
     }
 
-    /// Runs the loop and the jobs of the main actor on the calling thread until the process ends.
+    /// Runs the loop and the main actor's jobs on the calling thread until the process ends.
     func run() {
         id.store(UInt(pthread_self()), ordering: .relaxed)
         blockSignals()
         loop.run(on: self)
     }
 
-    // MARK: The executor of the main actor
+    // MARK: The main actor's executor
 
     func enqueue(_ job: consuming ExecutorJob) {
         loop.addMain(.task(UnownedJob(job)))
@@ -80,7 +80,7 @@ final class MainThread: SerialExecutor {
         precondition(isIsolatingCurrentContext() == true, "not on the main actor")
     }
 
-    // MARK: The change between the two threads
+    // MARK: Switching between the two threads
 
     /// Wakes the loop's own thread after the ``patience``.
     func setAlarm() {
@@ -106,7 +106,7 @@ final class MainThread: SerialExecutor {
     // MARK: Signals
 
     /// Leaves signals to the loop's own thread, except those that the calling thread causes itself. A signal would cut
-    /// short a call of the main actor such as `sleep`.
+    /// short a call such as `sleep` on the main actor.
     private func blockSignals() {
         var set = sigset_t()
         sigfillset(&set)
@@ -127,7 +127,7 @@ enum Turner { case own, main }
 /// The main thread's part in a loop, guarded by the loop's lock.
 struct MainThreadShare {
     let thread: MainThread
-    /// Jobs of the main actor.
+    /// The main actor's jobs.
     var jobs: [EventLoop.Job] = []
     /// The thread that runs the loop; nil while the main thread runs jobs of the main actor and the loop's own thread
     /// sleeps.

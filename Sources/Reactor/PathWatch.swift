@@ -16,12 +16,12 @@ public struct UnwatchedPath: Error, Sendable, Hashable, CustomStringConvertible 
     public var description: String { "\(path): \(error)" }
 }
 
-/// Reports changes at a set of paths: in a directory, of a file, or on the way there.
+/// Reports changes at a set of paths: in a directory, to a file, or on the way there.
 ///
 /// A path need not exist. Until it does, the nearest existing directory above it is watched. Each step on the way is
 /// watched too, including symbolic links themselves. So the watch notices when a path is moved, deleted, replaced or
-/// redirected by a link, and follows the path to its new place. The contents of a subdirectory are not watched; add it
-/// as a separate path.
+/// redirected by a link, and follows the path to its new location. The contents of a subdirectory are not watched; add
+/// it as a separate path.
 ///
 /// The kernel reports changes (`inotify(7)`), so nothing is polled and nothing blocks. It does not report writes
 /// through memory maps, changes by other machines on a network file system, or a file system that is mounted over a
@@ -55,7 +55,7 @@ public final class PathWatch {
     /// Directories and files to watch, as absolute paths.
     ///
     /// Set the paths before you read the files: a change that happens before the end of the assignment may not be
-    /// reported. The cost grows with the number of added paths, or with that of all paths if one is removed.
+    /// reported. The cost grows with the number of added paths, or with the number of all paths if one is removed.
     public var paths: Set<String> = [] {
         didSet {
             guard paths != oldValue, descriptorWatch != nil else { return }

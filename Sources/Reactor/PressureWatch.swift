@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 public import SystemPackage
 
-/// Reports that programs have to wait for memory, from the kernel's "Pressure Stall Information"
+/// Reports when programs have to wait for memory. It gets this from the kernel's "Pressure Stall Information"
 /// (`/proc/pressure/memory`).
 public enum PressureWatch {
     /// Calls `handler` on the loop's thread each time programs have waited for memory for 150 ms within 2 s.

@@ -147,8 +147,8 @@ public final class ProcessHandle {
     ///   - arguments: All of `argv`, with the program's name first.
     ///   - environment: The environment variables, each as `NAME=value`.
     ///   - directory: The working directory.
-    ///   - output: The descriptor that becomes standard output and standard error, which you keep. Nil means those of
-    ///     this process.
+    ///   - output: The descriptor that becomes standard output and standard error, and that you still have to close.
+    ///     Nil means that the program shares those of this process.
     /// - Returns: The number of the child, for ``init(child:on:onExit:)`` or ``end(child:)``.
     /// - Throws: The reason why the program could not be started, such as `.noSuchFileOrDirectory` or
     ///   `.permissionDenied`.
@@ -237,7 +237,7 @@ public final class ProcessHandle {
     }
 }
 
-/// Whether the exit statuses of children are lost, because `SIGCHLD` is ignored or its action says so.
+/// Whether the exit statuses of children are lost, because `SIGCHLD` is ignored or its action has the flag for that.
 private func ignoresEndOfChildren() -> Bool {
     var action = sigaction()
     guard sigaction(SIGCHLD, nil, &action) == 0 else { return false }

@@ -6,14 +6,15 @@ public import SystemPackage
 /// Delivers signals to the process as events of a loop.
 ///
 /// A signal handler may call only a few functions, so it writes the signal's number into a pipe, which the loop reads.
-/// This works for every thread that receives the signal. For `signalfd(2)`, all threads would have to block the
-/// signals, but in the end the main thread of a Swift program with `async` code unblocks all signals.
+/// This works no matter which thread receives the signal. For `signalfd(2)`, all threads would have to block the
+/// signals, but the main thread of a Swift program with `async` code eventually unblocks all of them.
 public enum SignalWatch {
     /// Calls `handler` on the loop's thread for each of the signals that arrives, until the process ends.
     ///
     /// Call this on the loop's thread, and only once in a process.
     ///
-    /// - Throws: The error of `pipe2(2)` if the process has no descriptor left; `.alreadyInProcess` for a second call.
+    /// - Throws: The error from `pipe2(2)` if the process has no descriptor left; `.alreadyInProcess` for a second
+    ///   call.
     public static func start(_ signals: [CInt], on loop: EventLoop, _ handler: @escaping (CInt) -> Void) throws(Errno) {
         var ends: [CInt] = [-1, -1]
         guard pipe2(&ends, O_CLOEXEC | O_NONBLOCK) == 0 else { throw Errno(rawValue: errno) }

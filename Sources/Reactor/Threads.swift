@@ -13,13 +13,13 @@ private final class ThreadBody: Sendable {
     }
 }
 
-/// Starts a thread that runs by itself, without anything waiting for it.
+/// Starts a thread that nothing waits for.
 ///
 /// Its stack is large because property lists may be nested deeply, and are read by recursion. Only the pages in use
 /// take memory.
 ///
 /// - Parameter name: at most 15 bytes, for debuggers.
-/// - Returns: the error of `pthread_create(3)`; nil if the thread runs.
+/// - Returns: the error from `pthread_create(3)`; nil if the thread runs.
 package func startThread(_ name: String, _ run: @escaping @Sendable () -> Void) -> Errno? {
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)

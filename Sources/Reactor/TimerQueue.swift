@@ -1,6 +1,6 @@
 internal import HeapModule
 
-/// Names one timer of an ``EventLoop``.
+/// Identifies one timer of an ``EventLoop``.
 public struct TimerID: Hashable, Sendable {
     fileprivate let number: UInt64
 }

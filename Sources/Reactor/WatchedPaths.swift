@@ -15,7 +15,7 @@ internal import SystemPackage
 /// - A directory that is removed while another process has it open, because it reports nothing itself. Since only an
 ///   empty directory can be removed, it is enough to watch the directory above the end of the walk.
 struct WatchedPaths {
-    /// The meaning of a change.
+    /// The effect of a change.
     enum Effect {
         /// It does not matter.
         case none
@@ -62,7 +62,7 @@ struct WatchedPaths {
         let before = watches
         watches = [:]
         let failures = walk(paths, with: inotify)
-        // The kernel has already removed the watch of a deleted file. Removing it again fails, which does no harm.
+        // The kernel has already removed the watch on a deleted file. Removing it again fails, which does no harm.
         for descriptor in before.keys where watches[descriptor] == nil { inotify_rm_watch(inotify, descriptor) }
         return failures
     }
@@ -98,7 +98,7 @@ struct WatchedPaths {
         watches = [:]
     }
 
-    /// Returns the meaning of an event.
+    /// Returns an event's effect.
     mutating func effect(of event: WatchEvent) -> Effect {
         let mask = CInt(bitPattern: event.mask)
         // The kernel has dropped events, so any path may have changed.
