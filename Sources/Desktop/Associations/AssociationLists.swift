@@ -1,6 +1,6 @@
 internal import UserFiles
 
-/// The associations in one `mimeapps.list` or similar file.
+/// The associations in a `mimeapps.list` or similar file.
 struct AssociationLists {
     private(set) var defaults: [String: [DesktopFileID]] = [:]
     private(set) var added: [String: [DesktopFileID]] = [:]

@@ -5,15 +5,15 @@ internal import UserFiles
 /// KDE does not follow MIME Applications Associations to the letter. These are the rules of KService 6, in
 /// `KBuildServiceFactory::populateServiceTypes` and `KMimeAssociations`:
 ///
-/// - Each entry that claims the type is an offer with the preference 1, unless its menu keys keep it out of KDE.
+/// - Each entry that claims the type is an offer with the preference 1, unless its menu keys exclude it from KDE.
 /// - The association files are read from the last to the first. Each begins 50 above the one before, starting at 1000.
 ///   Its added associations become offers, and its defaults become offers 25 higher, each 1 lower than the one before
-///   in its line. Its removed associations end the offers that exist so far.
-/// - The offer with the greatest preference opens the type. Among equal ones, chance decides, because their order is
-///   that of a hash table.
+///   in its line. Its removed associations remove the offers that exist so far.
+/// - The offer with the greatest preference opens the type. Among equal ones, chance decides, because their order comes
+///   from a hash table.
 public struct KDEApplications: Sendable {
     private let entries: DesktopEntries
-    /// Contents of the files that exist, in order of precedence.
+    /// The contents of the files that exist, in order of precedence.
     private let lists: [AssociationLists]
 
     private static let desktop = "KDE"
@@ -63,7 +63,7 @@ public struct KDEApplications: Sendable {
         return offers.filter { $0.value == greatest }.keys.sorted()
     }
 
-    /// Whether the keys `OnlyShowIn` and `NotShowIn` let KDE show an entry.
+    /// Whether the keys `OnlyShowIn` and `NotShowIn` allow KDE to show an entry.
     private static func isShown(_ entry: DesktopEntry) -> Bool {
         func names(_ key: String) -> [Substring]? {
             DesktopFile.writtenValue(of: key, inFile: entry.file)?.split(separator: ";")

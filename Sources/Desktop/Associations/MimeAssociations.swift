@@ -3,25 +3,25 @@ public import UserFiles
 /// The applications that open MIME types, as chosen by the user and the system: the contents of all `mimeapps.list`
 /// files, in order of precedence.
 ///
-/// The rules are those of MIME Applications Associations 1.0.1. In two points, this type follows GLib instead, because
+/// The rules are those of MIME Applications Associations 1.0.1. On two points, this type follows GLib instead, because
 /// `gio open`, file managers and portals use GLib:
 ///
 /// - A default application need not be associated with the type. The line that makes it the default is enough, even if
 ///   another line removes the association.
-/// - If an entry cannot be used, it does not hide an entry of the same ID in a later directory.
+/// - An entry that cannot be used does not hide an entry with the same ID in a later directory.
 ///
-/// Where GLib is simply wrong, this type follows the specification. A `Hidden` entry is never a default. And the file
-/// of a directory also removes associations that the entries of the same directory claim.
+/// Where GLib is simply wrong, this type follows the specification. A `Hidden` entry is never a default. And a
+/// directory's file also removes associations that entries in the same directory claim.
 ///
 /// Case does not matter in comparisons of types (RFC 2045 section 5.1). Aliases and parents of MIME types do not count,
-/// because the types of URL schemes have neither.
+/// because the types that stand for URL schemes have neither.
 public struct MimeAssociations: Sendable, Hashable {
-    /// Problems in the files. If a line is unusable, it has no effect, and the other lines still count.
+    /// Problems in the files. An unusable line has no effect, and the other lines still count.
     public let diagnostics: [Diagnostic]
 
-    /// Associations that the files of one directory add and remove.
+    /// The associations that the files in one directory add and remove.
     private struct Directory: Sendable, Hashable {
-        /// Index of the directory among the directories of entries; `nil` for a directory of configuration.
+        /// The directory's index among the directories for entries; `nil` for a configuration directory.
         var precedence: Int?
         var added: [String: [DesktopFileID]] = [:]
         var removed: [String: [DesktopFileID]] = [:]
@@ -31,17 +31,17 @@ public struct MimeAssociations: Sendable, Hashable {
     /// Directories with files that add or remove associations, in order of precedence.
     private let directories: [Directory]
 
-    /// Largest size of a file of associations, in bytes.
+    /// Maximum size of an association file, in bytes.
     public static let limit = 16 << 20
 
-    /// Creates associations without any content.
+    /// Creates an empty set of associations.
     public init() {
         diagnostics = []
         defaults = [:]
         directories = []
     }
 
-    /// Reads all files in one pass, and blocks meanwhile. A missing file has no effect.
+    /// Reads all files in one pass. Blocks while it reads. A missing file has no effect.
     public init(loading directories: DesktopDirectories) {
         var defaults: [String: [DesktopFileID]] = [:]
         var associations: [Directory] = []
@@ -77,15 +77,15 @@ public struct MimeAssociations: Sendable, Hashable {
         return Set(schemes.map { String($0.dropFirst(schemeHandlerPrefix.count)) })
     }
 
-    /// Returns the IDs that the files name as defaults, in order of precedence. There need not be an installed
-    /// application with such an ID.
+    /// Returns the IDs that the files list as defaults, in order of precedence. There need not be installed
+    /// applications with these IDs.
     public func defaults(for mimeType: String) -> [DesktopFileID] {
         var seen: Set<DesktopFileID> = []
         return defaults[asciiLowercased(mimeType), default: []].filter { seen.insert($0).inserted }
     }
 
-    /// Returns the path of the first file that names an entry as the default for a type; nil if none does. This reads
-    /// the files again.
+    /// Returns the path of the first file that makes an entry the default for a type; nil if none does. This reads the
+    /// files again.
     package static func file(
         choosing id: DesktopFileID,
         for mimeType: String,
@@ -134,12 +134,13 @@ public struct MimeAssociations: Sendable, Hashable {
     /// Returns the applications that are associated with a type, the best first. GLib calls them the recommended
     /// applications.
     ///
-    /// Directories contribute in order of precedence: each the applications that its file adds, then those whose
-    /// entries in it claim the type. An application is left out in these cases ("Adding/removing associations"):
+    /// The directories come in order of precedence. Each contributes the applications that its file adds, and then
+    /// those with entries in it that claim the type. An application is left out in these cases ("Adding/removing
+    /// associations"):
     ///
     /// - The same directory's file removes it, and does not add it.
     /// - An earlier directory's file removes it.
-    /// - An earlier directory has an entry of the same ID, which hides the later one.
+    /// - An earlier directory has an entry with the same ID, which hides the later one.
     public func associated(with mimeType: String, in entries: DesktopEntries) -> [DesktopEntry] {
         let type = asciiLowercased(mimeType)
         return associations(with: type, claims: entries.claims(of: type), in: entries).compactMap {
@@ -147,8 +148,8 @@ public struct MimeAssociations: Sendable, Hashable {
         }
     }
 
-    /// Returns the associations with a type in lower case in the order of ``associated(with:in:)``, including those of
-    /// programs that are not installed.
+    /// Returns the associations with a type, given in lower case, in the order of ``associated(with:in:)``, including
+    /// those for programs that are not installed.
     ///
     /// - Parameters:
     ///   - claims: the claims on the type, ordered by precedence, then by ID.
@@ -183,7 +184,7 @@ public struct MimeAssociations: Sendable, Hashable {
         return result
     }
 
-    /// Returns the IDs that the files name for a type, as defaults and as added or removed associations.
+    /// Returns the IDs that the files list for a type, as defaults and as added or removed associations.
     package func names(for mimeType: String) -> Set<DesktopFileID> {
         let type = asciiLowercased(mimeType)
         let others = directories.flatMap { $0.added[type, default: []] + $0.removed[type, default: []] }
@@ -192,8 +193,8 @@ public struct MimeAssociations: Sendable, Hashable {
 
     /// Returns whether the files remove an entry's claim on a type.
     ///
-    /// The first file that adds or removes the association decides. If it does both, the association stays. Only files
-    /// in directories of configuration, in the entry's directory and in earlier directories count.
+    /// The first file that adds or removes the association decides. If it does both, the association is kept. Only
+    /// files in configuration directories, in the entry's directory and in earlier directories count.
     ///
     /// - Parameter precedence: The index of the entry's directory; `nil` takes all files into account.
     public func isRemoved(_ id: DesktopFileID, from mimeType: String, declaredIn precedence: Int? = nil) -> Bool {

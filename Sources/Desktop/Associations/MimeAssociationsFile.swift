@@ -3,15 +3,15 @@ public import UserFiles
 /// The user's own `mimeapps.list`, opened for changes. `gio mime`, `xdg-mime` and settings programs write to the same
 /// file.
 ///
-/// Every change reads the file, changes only the lines concerned, and replaces the file in one step. All other lines
-/// stay as they are, including comments and malformed lines. The desktop specifies no lock for the file, so if two
-/// programs change it at the same moment, one can undo the other's change.
+/// Every change reads the file, edits only the lines concerned, and replaces the file in one step. All other lines stay
+/// as they are, including comments and malformed lines. The desktop specifies no lock for the file, so if two programs
+/// change it at the same moment, one can undo the other's change.
 public struct MimeAssociationsFile: Sendable, Hashable {
-    /// The path of the file.
+    /// The file's path.
     public let path: String
 
-    /// Creates a value for the file that the directories select for writing; `nil` if there is no directory for
-    /// configuration.
+    /// Creates a value for the file that the directories select for writing; `nil` if there is no configuration
+    /// directory.
     public init?(in directories: DesktopDirectories) {
         guard let path = directories.writtenAssociationFile else { return nil }
         self.path = path
@@ -38,9 +38,9 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         try replaceFile(path, with: editor.bytes, followingLinks: true)
     }
 
-    /// Takes back the user's default for a type, so that the previous default applies again.
+    /// Removes the user's default for a type, so that the previous default applies again.
     ///
-    /// The association that ``setDefault(_:for:)`` added is also removed. All other associations stay.
+    /// The association that ``setDefault(_:for:)`` added is also removed. All other associations are kept.
     public func removeDefault(for mimeType: String) throws(FileWriteError) {
         guard let bytes = try contents(ofChangedFile: path, limit: MimeAssociations.limit) else { return }
         let type = asciiLowercased(mimeType)
@@ -53,7 +53,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
 
     /// Removes an application from the user's defaults and added associations for types, and changes nothing else.
     ///
-    /// - Returns: whether the file named it.
+    /// - Returns: whether the file listed it.
     public func remove(_ id: DesktopFileID, for mimeTypes: [String]) throws(FileWriteError) -> Bool {
         guard let bytes = try contents(ofChangedFile: path, limit: MimeAssociations.limit) else { return false }
         var editor = KeyFileEditor(bytes)

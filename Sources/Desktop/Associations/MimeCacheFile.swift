@@ -4,14 +4,14 @@ internal import UserFiles
 
 /// An open `mimeinfo.cache` file, which can be copied with some lines changed.
 ///
-/// `update-desktop-database` writes a heading and then one line for each type, in the byte order of the types. So a
-/// binary search can find a type's line, reading only a few kilobytes of a file that may have several megabytes and
-/// 100,000 types. The copy is made in pieces, and only one of them is in memory, because new memory for the whole file
-/// would take more time than the copying.
+/// `update-desktop-database` writes a heading and then one line for each type, sorted by the types' bytes. So a binary
+/// search can find a type's line while reading only a few kilobytes of a file that may have several megabytes and
+/// 100,000 types. The copy is made in pieces, and only one of them is in memory, because getting new memory for the
+/// whole file would take more time than copying it.
 ///
-/// Any file will do. But if it is not in order, the search may miss the line of a type.
+/// Any file can be opened, but if it is not in order, the search may miss a type's line.
 final class MimeCacheFile {
-    /// Identity and state of the file when it was opened.
+    /// The file's identity and state when it was opened.
     let version: FileVersion
 
     /// A change to the file: `line` replaces the bytes in `range`.
@@ -49,7 +49,7 @@ final class MimeCacheFile {
 
     /// Throws an error if the contents have changed since the file was opened.
     ///
-    /// Most programs replace the file, but one may also write to it in place.
+    /// Most programs replace the file, but some may write to it in place.
     private func checkVersion() throws(FileError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw FileError(code: errno) }
@@ -58,7 +58,7 @@ final class MimeCacheFile {
 
     private static let changed = FileError("was changed while it was read")
 
-    /// Returns whether the contents look as `update-desktop-database` writes them, down to the last line.
+    /// Returns whether the contents look the way `update-desktop-database` writes them, down to the last line.
     static func areOrdered(_ contents: [UInt8]) -> Bool {
         guard contents.starts(with: heading) else { return false }
         return contents.withUnsafeBytes { bytes in
@@ -81,9 +81,9 @@ final class MimeCacheFile {
         }
     }
 
-    /// Returns whether the contents list exactly the types that each entry claims, and name only files that exist.
+    /// Returns whether the contents list exactly the types that each entry claims, and only files that exist.
     ///
-    /// They must be in order. If an ID has an escape sequence, its file is not checked.
+    /// The contents must be in order. The file for an ID with an escape sequence is not checked.
     static func agree(
         _ contents: [UInt8],
         with entries: [DesktopEntry],
@@ -119,7 +119,7 @@ final class MimeCacheFile {
         return zip(claims, counts).allSatisfy { $0.count == $1 }
     }
 
-    /// Returns the changes to make when the claims of an entry have changed, in the order of the file.
+    /// Returns the changes to make when an entry's claims have changed, in the file's order.
     func edits(
         noting id: DesktopFileID,
         claims types: Set<String>,
@@ -146,7 +146,7 @@ final class MimeCacheFile {
         return edits
     }
 
-    /// Returns the size of the file after some changes, in bytes.
+    /// Returns the file's size after some changes, in bytes.
     func size(with edits: [Edit]) -> Int { edits.reduce(size) { $0 - $1.range.count + $1.line.count } }
 
     /// Writes the contents with some changes to another open file.
@@ -154,7 +154,7 @@ final class MimeCacheFile {
         var pieces = Pieces(output: output)
         var position = 0
         for edit in edits {
-            // Lines found in one state of the file are in order. If these are not, the file has changed during the
+            // Lines found in a file that stays the same are in order. If these are not, the file has changed during the
             // search.
             guard position <= edit.range.lowerBound else { throw Self.changed }
             try pieces.append(position..<edit.range.lowerBound, of: self)
@@ -172,7 +172,7 @@ final class MimeCacheFile {
     /// piece as one unit.
     private struct Pieces {
         let output: Int32
-        /// At this size, the buffer stays in the processor's cache between reading and writing.
+        /// A buffer of this size stays in the processor's cache between reading and writing.
         private var buffer = [UInt8](repeating: 0, count: 256 << 10)
         private var count = 0
 
@@ -212,7 +212,7 @@ final class MimeCacheFile {
         }
     }
 
-    /// Returns the line of a type. If there is none, returns no bytes and the place where it would be.
+    /// Returns a type's line. If there is none, returns no bytes and the position where it would be.
     private func line(of type: [UInt8]) throws(FileError) -> (range: Range<Int>, bytes: ArraySlice<UInt8>) {
         var bounds = min(Self.heading.count, size)..<size
         while !bounds.isEmpty {

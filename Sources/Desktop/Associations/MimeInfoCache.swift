@@ -1,21 +1,21 @@
 public import UserFiles
 
-/// The `mimeinfo.cache` file of one directory of entries, where GLib looks up types instead of reading the entries.
+/// The `mimeinfo.cache` file in a directory of entries, in which GLib looks up types instead of reading the entries.
 ///
-/// For GLib, an entry claims nothing until the cache lists it. A change only looks at the lines concerned, so it takes
-/// milliseconds in a cache of 100,000 types, and replaces the file in one step. If the cache is missing, or does not
-/// look as `update-desktop-database` writes it, a change makes it again from all entries in the directory, as
-/// `update-desktop-database` does.
+/// For GLib, an entry claims nothing until the cache lists it. A change looks only at the lines concerned, so it takes
+/// milliseconds in a cache with 100,000 types, and replaces the file in one step. If the cache is missing, or does not
+/// look the way `update-desktop-database` writes it, a change creates it again from all the entries in the directory,
+/// as `update-desktop-database` does.
 public struct MimeInfoCache: Sendable {
     /// The directory with the entries and the cache.
     public let directory: String
-    /// The path of the cache.
+    /// The cache's path.
     public var path: String { "\(directory)/mimeinfo.cache" }
 
-    /// Largest size of a cache that is changed, in bytes.
+    /// Maximum size of a cache that is changed, in bytes.
     public static let limit = 64 << 20
 
-    /// Version of the file whose lines are known to be in order, so that a binary search can find a line.
+    /// The version of the file whose lines are known to be in order, so that a binary search can find a line.
     private var ordered: FileVersion?
 
     /// Creates a value for the cache of a directory of entries.
@@ -23,7 +23,7 @@ public struct MimeInfoCache: Sendable {
         self.directory = directory
     }
 
-    /// Records that the types that an entry claims have changed.
+    /// Records a change in the types that an entry claims.
     ///
     /// This adds the entry to the lines of `types`, and removes it from the lines of all types that are only in
     /// `before`. Types are written in lower case. Text that is not a MIME type is left out, as it is when an entry is
@@ -36,7 +36,7 @@ public struct MimeInfoCache: Sendable {
         let types = Set(types.compactMap(validMimeType))
         let before = Set(before.compactMap(validMimeType))
         guard let file = try orderedFile() else {
-            // The entry's file may not have been written or deleted yet, so take the new claims from the arguments.
+            // The entry's file may not have been written or deleted yet, so use the new claims from the arguments.
             return try rebuild(with: [id: Array(types)])
         }
         let edits = try attempt { () throws(FileError) in
@@ -48,15 +48,15 @@ public struct MimeInfoCache: Sendable {
         }
     }
 
-    /// Makes the cache again from the entries in the directory.
+    /// Creates the cache again from the entries in the directory.
     public mutating func rebuild() throws(FileWriteError) {
         try rebuild(with: [:])
     }
 
-    /// Returns whether the cache lists exactly the types that some entries claim, and names only files that exist.
+    /// Returns whether the cache lists exactly the types that some entries claim, and only files that exist.
     ///
-    /// If power was lost or a process ended, the cache may be out of date, contain zeros, or be missing. The result is
-    /// then `false`.
+    /// After a power failure or the end of a process, the cache may be out of date, contain zeros, or be missing. In
+    /// these cases, the result is `false`.
     ///
     /// - Parameters:
     ///   - entries: The entries to compare with the cache.
@@ -99,15 +99,15 @@ public struct MimeInfoCache: Sendable {
         }
     }
 
-    /// Makes the cache again from the claims of the directory's entries. For the same IDs, the claims in `changes`
-    /// count instead.
+    /// Creates the cache again from the claims made by the directory's entries. For IDs that are in `changes`, the
+    /// claims there count instead.
     private mutating func rebuild(with changes: [DesktopFileID: [String]]) throws(FileWriteError) {
         var listing = DesktopFileListing(precedence: 0)
         listing.list(directory)
         var claims: [DesktopFileID: [String]] = [:]
         for location in listing.locations.values {
             guard case .application(let entry) = DesktopFile(reading: location, languages: []).content else { continue }
-            // Another program's line keeps its spelling, as `update-desktop-database` writes it.
+            // The types in another program's entry keep their spelling, as `update-desktop-database` writes them.
             claims[entry.id] = entry.handler == nil ? entry.spelledMimeTypes : entry.mimeTypes
         }
         claims.merge(changes) { $1 }

@@ -3,7 +3,7 @@ internal import UserFiles
 /// The desktop's directories and files, in order of precedence.
 ///
 /// They are those of the XDG Base Directory Specification. According to it, an empty variable counts as unset, and a
-/// relative path is ignored. If a directory is named twice, only its first place counts.
+/// relative path is ignored. If a directory is listed twice, only its first position counts.
 public struct DesktopDirectories: Sendable, Hashable {
     /// `$XDG_CONFIG_HOME` or `$HOME/.config`; `nil` if the environment gives neither.
     public let configurationHome: String?
@@ -15,18 +15,18 @@ public struct DesktopDirectories: Sendable, Hashable {
     public let dataDirectories: [String]
     /// The names in `XDG_CURRENT_DESKTOP`, in lower case and in order.
     ///
-    /// Because each becomes part of a file name, a name with a character other than a letter, a digit, `-` or `_` is
-    /// left out.
+    /// Because each becomes part of a file name, a name that contains a character other than a letter, a digit, `-` or
+    /// `_` is left out.
     public let currentDesktop: [String]
-    /// Suffixes of localised keys for the user's languages, the best first: `de_DE@euro`, `de_DE`, `de@euro`, `de`.
+    /// The suffixes of localised keys for the user's languages, the best first: `de_DE@euro`, `de_DE`, `de@euro`, `de`.
     public let languages: [String]
     /// All absolute directories in `PATH`, in order.
     public let searchPath: [String]
-    /// Directories of service files that a session bus reads, the user's first (dbus-daemon(1),
+    /// The directories of service files that a session bus reads, the user's first (dbus-daemon(1),
     /// `standard_session_servicedirs`).
     public let serviceDirectories: [String]
 
-    /// Creates the directories that an environment names. It must be the session's, never a caller's.
+    /// Creates the directories given by an environment, which must be the session's, never a caller's.
     public init(environment: [String: String]) {
         let base = BaseDirectories(environment: environment)
         configurationHome = base.configurationHome
@@ -42,7 +42,7 @@ public struct DesktopDirectories: Sendable, Hashable {
         serviceDirectories = (homes + base.dataDirectories).map { "\($0)/\(Self.serviceSubdirectory)" }
     }
 
-    /// Creates the directories of only one data directory, such as `/usr/share`, in the place of the user's.
+    /// Creates the directories for only one data directory, such as `/usr/share`, which takes the place of the user's.
     public init(dataDirectory: String) {
         configurationHome = nil
         configurationDirectories = []
@@ -63,7 +63,8 @@ public struct DesktopDirectories: Sendable, Hashable {
         ([dataHome].compactMap { $0 } + dataDirectories).map { "\($0)/applications" }
     }
 
-    /// Caches of the shared MIME database, in order of precedence (Shared MIME-info Specification, "Directory layout").
+    /// The caches of the shared MIME database, in order of precedence (Shared MIME-info Specification, "Directory
+    /// layout").
     public var mimeCacheFiles: [String] {
         ([dataHome].compactMap { $0 } + dataDirectories).map { "\($0)/mime/mime.cache" }
     }
@@ -75,10 +76,10 @@ public struct DesktopDirectories: Sendable, Hashable {
     /// "Message Bus Starting Services").
     public var userServiceDirectory: String? { dataHome.map { "\($0)/\(Self.serviceSubdirectory)" } }
 
-    /// All files of associations, in order of precedence (MIME Applications Associations, "File name and location").
+    /// All association files, in order of precedence (MIME Applications Associations, "File name and location").
     ///
     /// In each directory, `$desktop-mimeapps.list` comes before `mimeapps.list`. No specification mentions
-    /// `defaults.list` in the directories of entries, but GLib still reads it, and distributions still install it.
+    /// `defaults.list` in the directories for entries, but GLib still reads it, and distributions still install it.
     public var associationFiles: [AssociationFile] {
         let desktops = currentDesktop.map { ("\($0)-mimeapps.list", true) }
         let configuration = [configurationHome].compactMap { $0 } + configurationDirectories
@@ -100,18 +101,18 @@ public struct DesktopDirectories: Sendable, Hashable {
 
 /// A file that associates MIME types with applications.
 public struct AssociationFile: Sendable, Hashable {
-    /// Path of the file, which need not exist.
+    /// The file's path. The file need not exist.
     public let path: String
-    /// Index of the file's directory in ``DesktopDirectories/applicationDirectories``; `nil` for a directory of
-    /// configuration.
+    /// Index of the file's directory in ``DesktopDirectories/applicationDirectories``; `nil` for a configuration
+    /// directory.
     public let precedence: Int?
     /// Whether only the group `[Default Applications]` counts, because a file for one desktop can neither add nor
     /// remove associations.
     public let onlyDefaults: Bool
 }
 
-/// Returns the suffixes to look up localised keys with, the best first (Desktop Entry Specification, "Localized values
-/// for keys").
+/// Returns the suffixes with which to look up localised keys, the best first (Desktop Entry Specification, "Localized
+/// values for keys").
 ///
 /// The locale of messages comes from `LC_ALL`, `LC_MESSAGES` or `LANG`. The list in `LANGUAGE`, an addition of gettext,
 /// takes precedence unless the locale turns translation off.

@@ -2,12 +2,12 @@ internal import UserFiles
 
 /// The bus names that service files declare for programs other than this system's handlers.
 ///
-/// A service file may have any name, because only its key `Name` counts for the bus. If it bears the mark of this
-/// system (``DBusServiceFile/handler``), it belongs to a handler, and is left out.
+/// A service file may have any name, because only its key `Name` matters to the bus. A file that bears this system's
+/// mark (``DBusServiceFile/handler``) belongs to a handler, and is left out.
 public struct DBusServiceNames: Sendable {
-    /// A service file of another program.
+    /// Another program's service file.
     public struct Service: Sendable, Hashable {
-        /// The path of the file.
+        /// The file's path.
         public let file: String
         /// The program and its arguments, without quotation marks.
         public let command: [String]
@@ -16,7 +16,7 @@ public struct DBusServiceNames: Sendable {
     fileprivate struct Directory {
         let path: String
         var version: FileVersion?
-        /// Declarations by the names of the files; `nil` for a file that declares nothing of another program.
+        /// The declarations, by the files' names; `nil` for a file that declares no other program's name.
         var files: [String: Declaration?] = [:]
     }
 
@@ -29,23 +29,23 @@ public struct DBusServiceNames: Sendable {
     private var services: [String: Service] = [:]
     fileprivate static let group = "D-BUS Service"
 
-    /// Creates the names of some directories, without reading them.
+    /// Creates the names for some directories, without reading them.
     ///
     /// - Parameter directories: the paths, in order of precedence; the user's own directory comes first.
     public init(in directories: [String] = []) {
         self.directories = directories.map { Directory(path: $0) }
     }
 
-    /// The service of another program that has a bus name; `nil` if there is none.
+    /// Another program's service that has a bus name; `nil` if there is none.
     public subscript(name: String) -> Service? { services[name] }
 
     /// Reads the directories that have changed, and in them only the new files. Blocks while it reads.
     ///
     /// - Parameters:
     ///   - isQuick: whether to leave out the user's own directory, which has a file for each handler.
-    ///   - isHandler: whether a name is that of a handler. If a file of such a name is in the user's own directory, it
-    ///     is taken for the handler's without reading it. The next update reads it.
-    /// - Returns: whether the service of a name has changed.
+    ///   - isHandler: whether a name is a handler's. A file with such a name in the user's own directory is assumed to
+    ///     be the handler's and is not read until the next update.
+    /// - Returns: whether the service for any name has changed.
     public mutating func update(isQuick: Bool = false, assuming isHandler: (String) -> Bool = { _ in false }) -> Bool {
         let now = currentTime()
         var hasRead = false
@@ -63,7 +63,7 @@ public struct DBusServiceNames: Sendable {
 }
 
 extension DBusServiceNames {
-    /// Returns the program and the arguments that a service file names; none if it cannot be read.
+    /// Returns the program and the arguments in a service file; none if it cannot be read.
     static func command(inFile path: String) -> [String] {
         do {
             let bytes = try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true)

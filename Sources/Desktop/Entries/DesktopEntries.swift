@@ -9,17 +9,17 @@ public struct DesktopEntries: Sendable, Hashable {
     /// precedence. A `Hidden` entry ends the search: if it comes first, there is no application. As in GLib, an
     /// unusable entry does not hide a later one.
     public let entries: [DesktopFileID: DesktopEntry]
-    /// Valid entries that are left out because their programs are not installed.
+    /// The valid entries that are left out because their programs are not installed.
     public let ignored: [DesktopEntry]
-    /// Problems with files, and with entries that exist but cannot be used.
+    /// The problems with files, and with entries that exist but cannot be used.
     public let diagnostics: [Diagnostic]
 
-    /// Index of the directory with the first file of each ID. Even if that file is unusable, it hides the claims of all
-    /// later files with its ID.
+    /// For each ID, the index of the directory with the first file. Even if that file is unusable, it hides the claims
+    /// in all later files with the same ID.
     private let firstDirectory: [DesktopFileID: Int]
-    /// Claims on each MIME type, ordered by precedence, then by ID.
+    /// The claims on each MIME type, ordered by precedence, then by ID.
     ///
-    /// Only the first file of an ID has claims, even if the entry in use comes from another file. Entries written for
+    /// Only the first file with an ID has claims, even if the entry in use comes from another file. Entries written for
     /// the registry's handlers are left out, because the registry knows their claims best, and there may be very many
     /// of them.
     private let claims: [String: [Claim]]
@@ -44,7 +44,7 @@ public struct DesktopEntries: Sendable, Hashable {
         claims = [:]
     }
 
-    /// Loads all entries in one pass, and blocks meanwhile.
+    /// Loads all entries in one pass. Blocks while it reads.
     public init(loading directories: DesktopDirectories) {
         let (locations, diagnostics) = Self.locations(in: directories)
         let files = locations.map { DesktopFile(reading: $0, languages: directories.languages) }
@@ -56,7 +56,7 @@ public struct DesktopEntries: Sendable, Hashable {
     /// This accesses the file system only to find out whether programs are installed.
     ///
     /// - Parameters:
-    ///   - silent: the programs whose file system is not responding. They count as not installed.
+    ///   - silent: the programs whose file systems are not responding. They count as not installed.
     ///   - progress: called with the path of each program before the file system is asked for it.
     public init(
         of files: [DesktopFile],
@@ -103,12 +103,13 @@ public struct DesktopEntries: Sendable, Hashable {
 
     /// Returns the applications whose entries claim a MIME type, ordered by precedence, then by ID.
     ///
-    /// The caches of `update-desktop-database` have the same order. Entries of the registry's handlers are left out.
+    /// The caches of `update-desktop-database` have the same order. The entries of the registry's handlers are left
+    /// out.
     public func claimants(of mimeType: String) -> [DesktopEntry] {
         claims(of: asciiLowercased(mimeType)).compactMap { entries[$0.id] }
     }
 
-    /// Returns the claims on a MIME type in lower case, ordered by precedence, then by ID.
+    /// Returns the claims on a MIME type, which must be given in lower case, ordered by precedence, then by ID.
     package func claims(of type: String) -> [Claim] { claims[type, default: []] }
 
     /// Returns whether there is a file with this ID, usable or not.
@@ -117,7 +118,7 @@ public struct DesktopEntries: Sendable, Hashable {
     /// Returns whether the first file with this ID is in the directory with this index.
     package func isFirstFile(of id: DesktopFileID, in precedence: Int) -> Bool { firstDirectory[id] == precedence }
 
-    /// Returns whether an earlier directory has a file of the same ID.
+    /// Returns whether an earlier directory has a file with the same ID.
     ///
     /// Such a file hides the ID's claims and associations in this directory.
     func isShadowed(_ id: DesktopFileID, in precedence: Int) -> Bool {
@@ -128,9 +129,9 @@ public struct DesktopEntries: Sendable, Hashable {
 extension DesktopEntries {
     /// Finds the entry files in all directories, ordered by precedence, then by ID.
     ///
-    /// If two files of one directory have the same ID, only the less deeply nested one is in the result. Names that
-    /// start with a dot are left out. A missing directory contributes nothing. If a directory is unreadable, or nested
-    /// deeper than ``depthLimit``, it gives a diagnostic.
+    /// If two files in one directory have the same ID, only the less deeply nested one is in the result. Names that
+    /// start with a dot are left out. A missing directory contributes nothing. A directory that is unreadable, or
+    /// nested deeper than ``depthLimit``, becomes a diagnostic.
     public static func locations(
         in directories: DesktopDirectories
     ) -> (locations: [DesktopFile.Location], diagnostics: [Diagnostic]) {
@@ -145,7 +146,7 @@ extension DesktopEntries {
         return (locations, diagnostics)
     }
 
-    /// Greatest depth of the directories that are searched. This also ends cycles of links.
+    /// Maximum depth of the directories that are searched. This also ends cycles of links.
     public static let depthLimit = 8
 }
 
@@ -220,7 +221,7 @@ struct DesktopFileListing {
     }
 }
 
-/// A file's identity, whatever its name.
+/// A file's identity, regardless of its name.
 private struct FileIdentity: Hashable {
     let device: dev_t
     let inode: ino_t
@@ -231,7 +232,7 @@ private struct FileIdentity: Hashable {
     }
 }
 
-/// A search for programs, for each only once.
+/// A search for programs that looks for each only once.
 private struct ProgramSearch {
     private let directories: [String]
     private let silent: Set<String>
@@ -245,7 +246,7 @@ private struct ProgramSearch {
     /// Returns the problem that makes an application unusable; `nil` if there is none.
     ///
     /// About `TryExec`, the specification says: "If the file is not present or if it is not executable, the entry may
-    /// be ignored". GLib also ignores an entry if the program of `Exec` is missing, even if the application is
+    /// be ignored". GLib also ignores an entry if the program in `Exec` is missing, even if the application is
     /// activated over D-Bus.
     mutating func problem(of entry: DesktopEntry, _ progress: (String) -> Void) -> Diagnostic? {
         for (key, program) in [("TryExec", entry.tryProgram), ("Exec", entry.command?.program)] {

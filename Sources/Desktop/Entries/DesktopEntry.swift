@@ -9,7 +9,7 @@ public struct DesktopEntry: Sendable, Hashable {
     public let id: DesktopFileID
     /// The path of the entry's file.
     public let file: String
-    /// Index of the entry's directory in ``DesktopDirectories/applicationDirectories``.
+    /// The index of the entry's directory in ``DesktopDirectories/applicationDirectories``.
     public let precedence: Int
     /// The application's localised name, from the key `Name`.
     public let name: String
@@ -17,7 +17,7 @@ public struct DesktopEntry: Sendable, Hashable {
     public let command: ExecCommand?
     /// The program without which the application counts as not installed, from the key `TryExec`.
     public let tryProgram: String?
-    /// The bus name that activates the application; `nil` unless the key `DBusActivatable` is true.
+    /// The bus name through which the application is activated; `nil` unless the key `DBusActivatable` is true.
     ///
     /// It is the name of the entry's file without `.desktop`.
     public let busName: String?
@@ -29,22 +29,22 @@ public struct DesktopEntry: Sendable, Hashable {
     public let icon: String?
     /// Whether menus leave the application out, from the key `NoDisplay`. It still opens its MIME types.
     public let isHiddenFromMenus: Bool
-    /// MIME types that the application claims to open, from the key `MimeType`.
+    /// The MIME types that the application claims to open, from the key `MimeType`.
     ///
     /// They are in lower case, without repetitions and without invalid types.
     public let mimeTypes: [String]
-    /// MIME types as the entry spells them, without repetitions and without invalid types.
+    /// The MIME types as spelt in the entry, without repetitions and without invalid types.
     let spelledMimeTypes: [String]
-    /// The handler of this system for which the entry was written, from the key `X-OpenURL-Handler`.
+    /// This system's handler for which the entry was written, from the key `X-OpenURL-Handler`.
     public let handler: String?
-    /// Hash of the file's contents, valid only in this process; `nil` for an entry without a handler.
+    /// A hash of the file's contents, valid only in this process; `nil` for an entry without a handler.
     package let contentsHash: Int?
 
     /// Whether the application is activated over D-Bus, so that ``command`` is not used.
     public var isDBusActivatable: Bool { busName != nil }
 
-    /// Path of the object that exports `org.freedesktop.Application`: the bus name with `/` for `.` and `_` for `-`
-    /// (Desktop Entry Specification, "D-Bus Activation").
+    /// The path of the object that exports `org.freedesktop.Application`: the bus name with `/` in place of `.` and `_`
+    /// in place of `-` (Desktop Entry Specification, "D-Bus Activation").
     public var objectPath: String? {
         busName.map { "/" + $0.replacing(["."], "/").replacing(["-"], "_") }
     }
@@ -54,11 +54,11 @@ public struct DesktopEntry: Sendable, Hashable {
         mimeTypes.filter { $0.hasPrefix(schemeHandlerPrefix) }.map { String($0.dropFirst(schemeHandlerPrefix.count)) }
     }
 
-    /// Names the handler for which an entry was written.
+    /// The key that gives the handler for which an entry was written.
     public static let handlerKey = "X-OpenURL-Handler"
 }
 
-/// Prefix of the MIME types of URL schemes (Shared MIME-info, "URI scheme handlers").
+/// The prefix of the MIME types that stand for URL schemes (Shared MIME-info, "URI scheme handlers").
 let schemeHandlerPrefix = "x-scheme-handler/"
 
 /// Returns the MIME type by which desktops associate a scheme with applications.
@@ -82,8 +82,8 @@ func isBusName(_ name: some StringProtocol) -> Bool {
 
 /// Returns a MIME type in lower case; `nil` if an application cannot claim the text as one.
 ///
-/// The type and the subtype are restricted names of RFC 6838 section 4.2. After `x-scheme-handler/`, the subtype must
-/// be a scheme of RFC 3986 section 3.1 with at most 64 bytes.
+/// The type and the subtype are restricted names as in RFC 6838 section 4.2. After `x-scheme-handler/`, the subtype
+/// must be a scheme as in RFC 3986 section 3.1, with at most 64 bytes.
 func validMimeType(_ text: String) -> String? {
     let bytes = text.utf8
     guard let slash = bytes.firstIndex(of: UInt8(ascii: "/")), isRestrictedName(bytes[..<slash]) else { return nil }

@@ -5,7 +5,7 @@ public import UserFiles
 public struct DesktopEntryFile: Sendable, Hashable {
     /// The form in which a program takes URLs.
     public enum URLCode: String, Sendable, Hashable {
-        /// One URL, so that each starts its own process.
+        /// One URL, so that each URL starts its own process.
         case one = "%u"
         /// All URLs, in one process.
         case several = "%U"
@@ -13,25 +13,26 @@ public struct DesktopEntryFile: Sendable, Hashable {
 
     /// The application's name, written as `Name`.
     public var name: String
-    /// The name in other languages, by the suffix of the key: `de`, `pt_BR`.
+    /// The name in other languages, by the key's suffix: `de`, `pt_BR`.
     public var localizedNames: [String: String] = [:]
     /// An icon's name or path, written as `Icon`.
     public var icon: String?
     /// The MIME types that the application claims, written as `MimeType`.
     public var mimeTypes: [String] = []
-    /// Whether the application is activated by the bus name that the file is named after, written as `DBusActivatable`.
+    /// Whether the application is activated through the bus name after which the file is named, written as
+    /// `DBusActivatable`.
     public var isDBusActivatable = false
     /// Whether menus leave the application out, written as `NoDisplay`.
     public var isHiddenFromMenus = false
-    /// Desktops whose menus may show the application, written as `OnlyShowIn`; empty for all.
+    /// The desktops whose menus may show the application, written as `OnlyShowIn`; empty for all.
     public var desktops: [String] = []
-    /// Places of the application in menus, written as `Categories`.
+    /// The application's places in menus, written as `Categories`.
     public var categories: [String] = []
     /// Whether the program runs in a terminal, written as `Terminal`.
     public var runsInTerminal = false
     /// Whether the desktop asks for a token with which the program gets the focus, written as `StartupNotify`.
     public var hasStartupNotification = false
-    /// The handler of this system for which the entry is written, written as `X-OpenURL-Handler`.
+    /// This system's handler for which the entry is written, written as `X-OpenURL-Handler`.
     public var handler: String?
 
     private let command: String
@@ -41,10 +42,10 @@ public struct DesktopEntryFile: Sendable, Hashable {
     /// - Parameters:
     ///   - name: The application's name.
     ///   - command: The program and its arguments before the URLs. The program is an absolute path or a name to look up
-    ///     in `PATH`. Neither field codes nor a shell change any of these strings.
+    ///     in `PATH`. None of these strings is changed by field codes or a shell.
     ///   - urls: The form in which the program takes URLs; `nil` if it takes none.
-    /// - Throws: An error if the command could not be read back unchanged, because there is no program, or because the
-    ///   program is a relative path or contains `=`.
+    /// - Throws: An error if the command could not be read back unchanged: if there is no program, or if the program is
+    ///   a relative path or contains `=`.
     public init(
         name: String,
         command: [String],
@@ -58,9 +59,9 @@ public struct DesktopEntryFile: Sendable, Hashable {
         _ = try ExecCommand(parsing: self.command)
     }
 
-    /// The text of the file.
+    /// The file's text.
     ///
-    /// It names version 1.1 of the specification, which is the first version with all keys in the text.
+    /// It gives 1.1 as the version of the specification, which is the first version that has all the keys in the text.
     public var text: String {
         var lines = ["[Desktop Entry]", "Type=Application", "Version=1.1"]
         lines.append("Name=\(KeyFileText.string(name))")
@@ -81,22 +82,22 @@ public struct DesktopEntryFile: Sendable, Hashable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Hash of the text, equal to ``DesktopEntry/contentsHash`` of a file with the same text.
+    /// A hash of the text, equal to the ``DesktopEntry/contentsHash`` of a file with the same text.
     package var contentsHash: Int { Array(text.utf8).hashValue }
 
-    /// Writes the entry into a directory of entries, in one step.
+    /// Writes the entry into a directory for entries, in one step.
     ///
     /// The directory's cache does not list the entry until you call ``MimeInfoCache/update(_:claims:insteadOf:)``.
     ///
     /// - Parameters:
-    ///   - id: The ID, which is also the name of the file.
+    ///   - id: The ID, which is also the file's name.
     ///   - directory: The path of the directory.
     ///   - isDurable: Whether to wait until the file is on the disk.
     public func write(as id: DesktopFileID, in directory: String, isDurable: Bool = true) throws(FileWriteError) {
         try replaceFile("\(directory)/\(id)", with: Array(text.utf8), isDurable: isDurable)
     }
 
-    /// Returns whether a loss of power destroyed an entry that was not written durably.
+    /// Returns whether a power failure destroyed an entry that was not written durably.
     public static func isLost(_ id: DesktopFileID, in directory: String) -> Bool {
         isLostToPower("\(directory)/\(id)")
     }
@@ -106,7 +107,7 @@ public struct DesktopEntryFile: Sendable, Hashable {
         access("\(directory)/\(id)", F_OK) == 0
     }
 
-    /// Returns whether a link is in the place of an entry. No program of this system makes such links.
+    /// Returns whether there is a link where an entry should be. None of this system's programs creates such links.
     public static func isLink(_ id: DesktopFileID, in directory: String) -> Bool {
         UserFiles.isLink("\(directory)/\(id)")
     }
@@ -125,12 +126,12 @@ public struct DBusServiceFile: Sendable, Hashable {
     public let name: String
     /// The unit that systemd starts instead of the command.
     public let systemdUnit: String?
-    /// The handler of this system for which the file is written, written as `X-OpenURL-Handler`, which marks the file.
+    /// This system's handler for which the file is written. It is written as `X-OpenURL-Handler`, which marks the file.
     public var handler: String?
 
     private let command: String
 
-    /// Creates the service of a bus name; `nil` if `name` is not a well-known bus name, or the program is not an
+    /// Creates the service for a bus name; `nil` if `name` is not a well-known bus name, or if the program is not an
     /// absolute path.
     ///
     /// - Parameters:
@@ -144,7 +145,7 @@ public struct DBusServiceFile: Sendable, Hashable {
         self.systemdUnit = systemdUnit
     }
 
-    /// The text of the file.
+    /// The file's text.
     public var text: String {
         var lines = ["[D-BUS Service]", "Name=\(name)", "Exec=\(KeyFileText.string(command))"]
         if let systemdUnit { lines.append("SystemdService=\(KeyFileText.string(systemdUnit))") }
@@ -152,7 +153,7 @@ public struct DBusServiceFile: Sendable, Hashable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Writes the file into a directory of services, in one step. Its name is the bus name with `.service`.
+    /// Writes the file into a directory for services, in one step. The file's name is the bus name with `.service`.
     ///
     /// - Parameters:
     ///   - directory: The path of the directory.
@@ -161,7 +162,7 @@ public struct DBusServiceFile: Sendable, Hashable {
         try replaceFile("\(directory)/\(name).service", with: Array(text.utf8), isDurable: isDurable)
     }
 
-    /// Returns whether a loss of power destroyed the file of a bus name that was not written durably.
+    /// Returns whether a power failure destroyed a bus name's file that was not written durably.
     public static func isLost(_ name: String, in directory: String) -> Bool {
         isLostToPower("\(directory)/\(name).service")
     }
@@ -171,13 +172,13 @@ public struct DBusServiceFile: Sendable, Hashable {
         access("\(directory)/\(name).service", F_OK) == 0
     }
 
-    /// Returns the program that a bus name's file starts; nil if the file cannot be read, or names none.
+    /// Returns the program that a bus name's file starts; nil if the file cannot be read, or has no program.
     package static func program(of name: String, in directory: String) -> String? {
         DBusServiceNames.command(inFile: "\(directory)/\(name).service").first
     }
 
-    /// Returns whether a bus name's file was written for the handler of that name; `nil` if it does not exist. A link
-    /// never was.
+    /// Returns whether a bus name's file was written for the handler with that name; `nil` if the file does not exist.
+    /// A link never counts as written for a handler.
     public static func isMarked(_ name: String, in directory: String) throws(FileWriteError) -> Bool? {
         guard !UserFiles.isLink("\(directory)/\(name).service") else { return false }
         guard let bytes = try contents(ofChangedFile: "\(directory)/\(name).service", limit: DesktopFile.limit) else {
@@ -203,7 +204,7 @@ public struct DBusServiceFile: Sendable, Hashable {
             do throws(FileWriteError) {
                 if try isMarked(busName, in: directory) == true { marked.append(busName) }
             } catch {
-                // If a file cannot be read, it was not written for a handler.
+                // A file that cannot be read was not written for a handler.
                 continue
             }
         }
@@ -217,8 +218,8 @@ public struct DBusServiceFile: Sendable, Hashable {
     }
 }
 
-/// Returns whether a file ends in zeros. This is how a loss of power leaves a file if its blocks were reserved before
-/// the contents were written. False if the file does not exist or cannot be read.
+/// Returns whether a file ends in zeros. A power failure leaves a file like this if its blocks were reserved before the
+/// contents were written. The result is false if the file does not exist or cannot be read.
 private func isLostToPower(_ path: String) -> Bool {
     do throws(FileError) {
         let bytes = try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true)

@@ -3,10 +3,10 @@ public import UserFiles
 
 /// The contents of one desktop entry file.
 ///
-/// They depend only on the bytes of the file. So a cache can keep the values by path, size and time of modification,
-/// and combine them with `DesktopEntries`.
+/// They depend only on the file's bytes. So a cache can store the values by path, size and modification time, and
+/// combine them with `DesktopEntries`.
 public struct DesktopFile: Sendable, Hashable {
-    /// The declaration in a file.
+    /// What a file declares.
     public enum Content: Sendable, Hashable {
         /// An application. Its programs may or may not be installed.
         case application(DesktopEntry)
@@ -24,7 +24,7 @@ public struct DesktopFile: Sendable, Hashable {
         public let id: DesktopFileID
         /// The file's path.
         public let file: String
-        /// Index of the file's directory in ``DesktopDirectories/applicationDirectories``.
+        /// The index of the file's directory in ``DesktopDirectories/applicationDirectories``.
         public let precedence: Int
 
         /// Creates the location of a file that is known to exist.
@@ -35,14 +35,14 @@ public struct DesktopFile: Sendable, Hashable {
         }
     }
 
-    /// The location of the file.
+    /// The file's location.
     public let location: Location
-    /// The declaration in the file.
+    /// What the file declares.
     public let content: Content
     /// Problems with the file.
     public let diagnostics: [Diagnostic]
 
-    /// Largest size of an entry, in bytes.
+    /// Maximum size of an entry, in bytes.
     public static let limit = 1 << 20
 
     /// Creates the content of a file that was written for a handler, without reading the file. The entry claims no
@@ -71,10 +71,10 @@ public struct DesktopFile: Sendable, Hashable {
         diagnostics = []
     }
 
-    /// Reads a file, and follows links.
+    /// Reads a file, following links.
     ///
     /// - Parameters:
-    ///   - location: The location of the file.
+    ///   - location: The file's location.
     ///   - languages: The suffixes of localised keys, the best first.
     public init(reading location: Location, languages: [String]) {
         self.location = location
@@ -103,7 +103,7 @@ private struct DesktopFileReader {
 
     fileprivate static let groupName = "Desktop Entry"
 
-    /// Largest number of MIME types of one entry. Even the largest entries of media players have only about 300.
+    /// Maximum number of MIME types in an entry. Even media players' largest entries have only about 300.
     private static let maximumTypes = 4096
 
     init(_ bytes: [UInt8], _ location: DesktopFile.Location, _ languages: [String]) {
@@ -203,7 +203,7 @@ private struct DesktopFileReader {
         }
     }
 
-    /// Returns the valid MIME types as the entry spells them.
+    /// Returns the valid MIME types as spelt in the entry.
     private mutating func mimeTypes() throws(Unusable) -> [String] {
         let types = try value("MimeType") { value throws(KeyFileValue.Invalid) in try value.strings() } ?? []
         if types.count > Self.maximumTypes {
@@ -218,7 +218,7 @@ private struct DesktopFileReader {
         }
     }
 
-    /// Returns strings without repetitions, in their order.
+    /// Returns strings without repetitions, in their original order.
     private func unique(_ texts: [String]) -> [String] {
         var seen: Set<String> = []
         return texts.filter { seen.insert($0).inserted }
@@ -265,7 +265,7 @@ private struct DesktopFileReader {
 }
 
 extension DesktopFile {
-    /// Returns the value of a key as the file has it, even if the entry cannot be used; nil without the key.
+    /// Returns a key's value as written in the file, even if the entry cannot be used; nil if the key is missing.
     package static func writtenValue(of key: String, inFile path: String) -> String? {
         let group = DesktopFileReader.groupName
         do throws(FileError) {

@@ -2,14 +2,14 @@ internal import UserFiles
 
 /// A desktop file ID: the name by which the desktop knows an application, such as `org.gnome.Maps.desktop`.
 ///
-/// It is the path of the entry below its `applications` directory, with `-` for `/` (Desktop Entry Specification,
-/// "Desktop File ID"). Case matters. IDs are ordered by their bytes, as desktops order entries that nothing else
-/// distinguishes.
+/// It is the entry's path below its `applications` directory, with `-` in place of `/` (Desktop Entry Specification,
+/// "Desktop File ID"). Case matters. IDs are ordered by their bytes, which is how desktops order entries that nothing
+/// else distinguishes.
 public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvertible, RawRepresentable {
-    /// The text of the ID, which ends in `.desktop`.
+    /// The ID's text, which ends in `.desktop`.
     public let rawValue: String
 
-    /// Largest length of an ID, in bytes.
+    /// Maximum length of an ID, in bytes.
     public static let limit = 1024
 
     /// The end of every ID. Apart from ``text(ofName:)`` and ``name(in:)``, only code that compares bytes needs it.
@@ -25,12 +25,12 @@ public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvert
         self.rawValue = rawValue
     }
 
-    /// Creates the ID of the entry with a name, such as a handler's identifier; `nil` as for ``init(rawValue:)``.
+    /// Creates the ID of the entry with this name, such as a handler's identifier; `nil` as for ``init(rawValue:)``.
     package init?(name: String) {
         self.init(rawValue: Self.text(ofName: name))
     }
 
-    /// Returns the ID, as text, of the entry with a name. If the name is bad, no entry has this ID.
+    /// Returns the ID, as text, of the entry with this name. If the name is invalid, no entry has this ID.
     package static func text(ofName name: String) -> String { name + suffix }
 
     /// Returns the name in an ID's text; `nil` if the text cannot be an ID, such as a handler's identifier.
@@ -46,7 +46,7 @@ public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvert
         self.init(rawValue: path.joined(separator: "-"))
     }
 
-    /// The text of the ID.
+    /// The ID's text.
     public var description: String { rawValue }
 
     /// Compares by byte order.

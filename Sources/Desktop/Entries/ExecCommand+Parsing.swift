@@ -1,7 +1,7 @@
 internal import UserFiles
 
 extension ExecCommand {
-    /// Why a command line cannot be run. Messages put this after the name of the key.
+    /// Why a command line cannot be run. Messages put this after the key's name.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The command line is empty, or there is nothing before a comment.
         case empty
@@ -38,7 +38,7 @@ extension ExecCommand {
         }
     }
 
-    /// Parses the value of an `Exec` key. The escape sequences of the string have to be decoded already.
+    /// Parses the value of an `Exec` key. The string's escape sequences must already be decoded.
     public init(parsing text: String) throws(ParseError) {
         var parser = ExecParser(text)
         try parser.parse()
@@ -76,7 +76,7 @@ private struct ExecParser {
     private var text = ""
     /// Whether an argument has begun. It may be an empty one in quotes.
     private var isArgument = false
-    /// A field code that is the whole argument and stands for several.
+    /// A field code that is a whole argument and stands for several arguments.
     private var list: (code: Character, argument: ExecCommand.Argument)?
     private var hasURLCode = false
 

@@ -1,8 +1,9 @@
-/// The command of an `Exec` key: a program and its arguments, parsed once and expanded each time without a shell.
+/// The command in an `Exec` key: a program and its arguments, parsed once and expanded each time without a shell.
 ///
-/// The syntax is that of the Desktop Entry Specification, "The Exec key". Quoting follows GLib, which accepts more than
-/// the specification: single quotes, quotes within an argument, and backslashes outside quotes work as in a shell.
-/// Existing entries need this. Field codes follow the specification strictly: an invalid or undefined use is an error.
+/// The syntax is the one in the Desktop Entry Specification, "The Exec key". Quoting follows GLib, which accepts more
+/// than the specification: single quotes, quotes within an argument, and backslashes outside quotes work as in a shell.
+/// Existing entries depend on this. Field codes follow the specification strictly: an invalid or undefined use is an
+/// error.
 public struct ExecCommand: Sendable, Hashable {
     /// The program: an absolute path, or a name to look up in `PATH`.
     public let program: String
@@ -35,7 +36,7 @@ public struct ExecCommand: Sendable, Hashable {
     /// Whether one process takes all URLs, because the command has `%U` or `%F`.
     public var takesSeveralURLs: Bool { arguments.contains(.urls) || arguments.contains(.files) }
 
-    /// Whether a field code stands for the URL. If none does, GLib starts the command without the URL.
+    /// Whether a field code stands for the URL. Without one, GLib starts the command without the URL.
     public var hasURLCode: Bool {
         takesSeveralURLs
             || arguments.contains { argument in
@@ -44,7 +45,8 @@ public struct ExecCommand: Sendable, Hashable {
             }
     }
 
-    /// Replaces the field codes, and returns the arguments of each process to start. The first argument is the program.
+    /// Replaces the field codes, and returns the arguments for each process to start. The first argument is the
+    /// program.
     ///
     /// If the command has `%U` or `%F`, there is one process for all URLs. Otherwise there is one process for each URL,
     /// in order, or one without a URL if `urls` is empty. A command without a field code for URLs gets the URL as its
@@ -56,7 +58,7 @@ public struct ExecCommand: Sendable, Hashable {
     /// - Parameters:
     ///   - urls: The URLs to open.
     ///   - name: The entry's localised name, for `%c`.
-    ///   - icon: The entry's icon, for `%i`. Without an icon, `%i` gives no arguments.
+    ///   - icon: The entry's icon, for `%i`. Without an icon, `%i` produces no arguments.
     ///   - file: The entry's path, for `%k`.
     public func arguments(opening urls: [String], name: String, icon: String?, file: String) -> [[String]] {
         if takesSeveralURLs || urls.isEmpty {
@@ -86,7 +88,7 @@ public struct ExecCommand: Sendable, Hashable {
             case .pieces(let pieces):
                 if pieces.contains(.url) || pieces.contains(.file) {
                     isTaken = true
-                    // If there is no URL, an argument that is only `%u` or `%f` disappears.
+                    // Without a URL, an argument that is only `%u` or `%f` disappears.
                     if pieces.count == 1, urls.isEmpty { continue }
                 }
                 result.append(

@@ -2,7 +2,7 @@ internal import RFC1808
 
 /// Returns the path of a `file` URL on this machine as bytes (RFC 8089); `nil` for any other URL.
 ///
-/// A URL with a query or a fragment has no path, because a path could not express them.
+/// For a URL with a query or a fragment, the result is `nil`, because a path could not express them.
 package func localFilePath(ofURL url: String) -> [UInt8]? {
     let bytes = Array(url.utf8)
     guard url.prefix(5).lowercased() == "file:" else { return nil }

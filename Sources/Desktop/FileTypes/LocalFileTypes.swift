@@ -1,13 +1,13 @@
 internal import Glibc
 package import UserFiles
 
-/// The types of files on this machine, according to the shared MIME database as of its last reading.
+/// The types of files on this machine, according to the shared MIME database as it was last read.
 ///
-/// Every method blocks on the files of the database, and on the file whose type you ask for.
+/// Every method blocks while it reads the database's files and the file whose type you ask for.
 public struct LocalFileTypes: Sendable {
     private let directories: DesktopDirectories
     private var versions: [FileVersion?] = []
-    /// The database as of its last reading.
+    /// The database as it was last read.
     public private(set) var database = SharedMimeDatabase()
 
     /// Creates a value that has not read the database.
@@ -35,7 +35,7 @@ public struct LocalFileTypes: Sendable {
     /// If a file cannot be read, its name decides.
     ///
     /// - Parameter path: the absolute path as bytes.
-    /// - Throws: the error of the file's status, for example if there is no such file.
+    /// - Throws: the error from getting the file's status, for example if there is no such file.
     package func type(ofFile path: [UInt8]) throws(FileError) -> FileTypeGuess {
         let terminated = path.map(CChar.init(bitPattern:)) + [0]
         var status = stat()
@@ -44,7 +44,7 @@ public struct LocalFileTypes: Sendable {
         return database.guess(name: Self.name(of: path)) { Self.beginning(of: terminated, atMost: database.extent) }
     }
 
-    /// Returns the type of a file, only by its name. The file need not exist.
+    /// Returns the type of a file, judging only by its name. The file need not exist.
     public func type(ofName path: [UInt8]) -> FileTypeGuess {
         if path.last == UInt8(ascii: "/") { return FileTypeGuess(type: .directory, isByName: false) }
         return database.guess(name: Self.name(of: path)) { [0] }

@@ -1,14 +1,14 @@
 internal import UserFiles
 
-/// The MIME type of files, such as `image/png`, in lower case.
+/// A MIME type for files, such as `image/png`, in lower case.
 ///
-/// The type and the subtype are restricted names of RFC 6838 section 4.2. Case does not matter (RFC 2045 section 5.1).
-/// `x-scheme-handler/…` is not one of these, because it stands for the scheme of a URL.
+/// The type and the subtype are restricted names as in RFC 6838 section 4.2. Case does not matter (RFC 2045 section
+/// 5.1). `x-scheme-handler/…` is not one of these, because it stands for a URL's scheme.
 public struct MimeType: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The type in lower case.
     public let rawValue: String
 
-    /// Checks a string, and stores it in lower case; `nil` if it is not the type of a file.
+    /// Checks a string, and stores it in lower case; `nil` if it is not a type for files.
     public init?(_ text: String) {
         guard let type = validMimeType(text), !type.hasPrefix(schemeHandlerPrefix) else { return nil }
         rawValue = type
@@ -18,14 +18,14 @@ public struct MimeType: Sendable, Hashable, Comparable, CustomStringConvertible 
         rawValue = known
     }
 
-    /// Bytes without any structure. All files but those of `inode` are of this type too.
+    /// Bytes without any structure. All files except those with an `inode` type are of this type too.
     public static let octetStream = MimeType(known: "application/octet-stream")
-    /// Text without any structure. All types of text are of this type too.
+    /// Text without any structure. All text is of this type too.
     public static let plainText = MimeType(known: "text/plain")
     /// A directory.
     public static let directory = MimeType(known: "inode/directory")
 
-    /// Whether the type is for things in the file system that have no contents to read, such as directories.
+    /// Whether the type is for objects in the file system that have no contents to read, such as directories.
     var isInode: Bool { rawValue.hasPrefix("inode/") }
 
     /// Whether the type is for text.

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// The contents of a file `mime.cache`: the types of one directory of the shared MIME database.
+/// The contents of a `mime.cache` file: the types in one directory of the shared MIME database.
 ///
 /// `update-mime-database` writes it, and the Shared MIME-info Specification documents the format ("The mime.cache
-/// files"). Numbers have 32 bits, the most significant byte first, and refer to each other by offsets. If an offset is
-/// outside the file, it reads as 0, which stands for an empty list and an empty string. So a damaged file only knows
+/// files"). Numbers have 32 bits, the most significant byte first, and refer to each other by offsets. Reading at an
+/// offset outside the file gives 0, which stands for an empty list or an empty string. So a damaged file merely knows
 /// fewer types.
 struct SharedMimeCache: Sendable {
     /// A match for a file's name.
@@ -15,10 +15,10 @@ struct SharedMimeCache: Sendable {
 
     private let bytes: [UInt8]
 
-    /// Largest size of a file, in bytes. A full desktop's database is 0.2 MB.
+    /// Maximum size of a file, in bytes. A full desktop's database has 0.2 MB.
     static let limit = 16 << 20
 
-    /// Places in the header where the offsets of the lists are.
+    /// The positions in the header of the lists' offsets.
     private enum List: Int {
         case aliases = 4
         case parents = 8
@@ -28,7 +28,7 @@ struct SharedMimeCache: Sendable {
         case magic = 24
     }
 
-    /// Takes the contents of a file; `nil` if they are not a cache of a known version.
+    /// Stores the contents of a file; `nil` if they are not a cache of a known version.
     init?(_ bytes: [UInt8]) {
         self.bytes = bytes
         guard bytes.count >= 40, bytes[0] == 0, bytes[1] == 1, bytes[2] == 0, bytes[3] <= 2 else { return nil }
@@ -36,7 +36,7 @@ struct SharedMimeCache: Sendable {
 
     // MARK: Types
 
-    /// Returns the type that an old name stands for.
+    /// Returns the type for which an old name stands.
     func canonical(_ alias: MimeType) -> MimeType? {
         let list = records(in: .aliases, size: 8)
         return find(alias, in: list).flatMap { type(at: number(at: $0 + 4)) }
@@ -49,7 +49,7 @@ struct SharedMimeCache: Sendable {
         }
     }
 
-    /// Returns the types that a type is a special case of, as listed in the database.
+    /// Returns the types of which a type is a special case, as listed in the database.
     func parents(of type: MimeType) -> [MimeType] {
         guard let record = find(type, in: records(in: .parents, size: 8)) else { return [] }
         return records(at: number(at: record + 4), size: 4).compactMap { self.type(at: number(at: $0)) }
@@ -57,7 +57,7 @@ struct SharedMimeCache: Sendable {
 
     // MARK: Names
 
-    /// Returns the types of files with exactly this name.
+    /// Returns the types for files with exactly this name.
     func types(ofLiteral name: [UInt8], matchingCase: Bool) -> [NameMatch] {
         records(in: .literals, size: 12).compactMap { record in
             guard let match = match(at: record + 4, matchingCase: matchingCase, isExact: true) else { return nil }
@@ -65,7 +65,7 @@ struct SharedMimeCache: Sendable {
         }
     }
 
-    /// Returns the types of files that end like this name, by the longest end in the database.
+    /// Returns the types for files whose names end like this one, by the longest ending in the database.
     func types(ofSuffix name: [UInt8], matchingCase: Bool) -> [NameMatch] {
         let tree = number(at: number(at: List.suffixes.rawValue) + 4)
         let count = number(at: number(at: List.suffixes.rawValue))
@@ -77,11 +77,11 @@ struct SharedMimeCache: Sendable {
         let children = records(at: number(at: node + 8), count: number(at: node + 4), size: 12)
         let longer = types(below: children, name.dropLast(), matchingCase: matchingCase)
         guard longer.isEmpty else { return longer }
-        // Among the children, the ends of suffixes come first, and have no character.
+        // Among the children, those that end a suffix come first, and have no character.
         return children.prefix { number(at: $0) == 0 }.compactMap { match(at: $0 + 4, matchingCase: matchingCase) }
     }
 
-    /// Returns the types of files whose names match a pattern that is not just an end.
+    /// Returns the types for files whose names match a pattern that is not just an ending.
     func types(ofPattern name: [UInt8], matchingCase: Bool) -> [NameMatch] {
         let name = name.map(CChar.init(bitPattern:)) + [0]
         return records(in: .globs, size: 12).compactMap { record in
@@ -108,7 +108,7 @@ struct SharedMimeCache: Sendable {
     /// Number of bytes at the beginning of a file that determine its type.
     var magicExtent: Int { number(at: number(at: List.magic.rawValue) + 4) }
 
-    /// Returns the type of a file by its first bytes, with the priority of the rule.
+    /// Returns a file's type judging by its first bytes, with the rule's priority.
     func type(ofContents data: [UInt8]) -> (type: MimeType, priority: Int)? {
         let list = number(at: List.magic.rawValue)
         let matches = records(at: number(at: list + 8), count: number(at: list), size: 16)
@@ -123,10 +123,10 @@ struct SharedMimeCache: Sendable {
 
     /// Number of rules to try for one file. The whole database has a few thousand.
     private static let magicSteps = 1 << 20
-    /// Greatest depth of rules within rules.
+    /// Maximum depth of rules within rules.
     private static let magicDepth = 32
 
-    /// Returns whether a rule holds, and one of the rules below it.
+    /// Returns whether a rule and one of the rules below it hold.
     private func holds(_ rule: Int, for data: [UInt8], depth: Int, _ steps: inout Int) -> Bool {
         steps -= 1
         guard steps > 0, depth < Self.magicDepth, matches(rule, data) else { return false }
@@ -134,7 +134,7 @@ struct SharedMimeCache: Sendable {
         return narrower.underestimatedCount == 0 || narrower.contains { holds($0, for: data, depth: depth + 1, &steps) }
     }
 
-    /// Returns whether a rule's value occurs at one of its places.
+    /// Returns whether a rule's value occurs at one of the rule's positions.
     private func matches(_ rule: Int, _ data: [UInt8]) -> Bool {
         let (start, places, length) = (number(at: rule), number(at: rule + 4), number(at: rule + 12))
         let (value, mask) = (number(at: rule + 16), number(at: rule + 20))
@@ -160,7 +160,7 @@ struct SharedMimeCache: Sendable {
             | Int(bytes[offset + 3])
     }
 
-    /// Returns the offsets of a list's records: the number of the records, then the records.
+    /// Returns the offsets of a list's records. The list is the number of records, followed by the records.
     private func records(at list: Int, size: Int) -> Records {
         records(at: list + 4, count: list == 0 ? 0 : number(at: list), size: size)
     }
@@ -175,7 +175,7 @@ struct SharedMimeCache: Sendable {
         return stride(from: first, to: first + min(count, room) * size, by: size)
     }
 
-    /// Returns the record of a type in a list whose records begin with a type.
+    /// Returns a type's record in a list whose records begin with a type.
     private func find(_ type: MimeType, in list: Records) -> Int? {
         list.first { text(at: number(at: $0), is: type.rawValue) }
     }
@@ -187,7 +187,7 @@ struct SharedMimeCache: Sendable {
 
     private func text(at offset: Int, is name: [UInt8]) -> Bool { text(at: offset).elementsEqual(name) }
 
-    /// Returns whether a type is at an offset. Some types in the database have upper-case letters.
+    /// Returns whether this type is at an offset. Some types in the database have upper-case letters.
     private func text(at offset: Int, is type: String) -> Bool {
         guard offset > 0, offset < bytes.count else { return false }
         var place = offset

@@ -2,9 +2,9 @@ internal import UserFiles
 
 /// The types of files that the desktop knows: the shared MIME database of freedesktop.org.
 ///
-/// It consists of the files `mime/mime.cache` in the data directories, the user's first. Its answers are those of GLib
-/// (`g_content_type_guess`), which file managers and portals use, so that the router and the desktop agree about a
-/// file.
+/// It consists of the files `mime/mime.cache` in the data directories, the user's first. Its answers are the same as
+/// GLib's (`g_content_type_guess`), which file managers and portals use, so that the router and the desktop agree about
+/// a file.
 public struct SharedMimeDatabase: Sendable {
     private let caches: [SharedMimeCache]
 
@@ -18,7 +18,7 @@ public struct SharedMimeDatabase: Sendable {
         self.caches = caches
     }
 
-    /// Reads the database, and blocks meanwhile. If a file is missing or not a cache, it has no effect.
+    /// Reads the database. Blocks while it reads. A file that is missing or is not a cache has no effect.
     public init(loading directories: DesktopDirectories) {
         caches = directories.mimeCacheFiles.compactMap { path in
             do throws(FileError) {
@@ -38,16 +38,17 @@ public struct SharedMimeDatabase: Sendable {
     }
 
     private static let largestExtent = 64 << 10
-    /// Number of bytes that have to be text in a text file, as in GLib.
+    /// Number of bytes that must be text in a text file, as in GLib.
     private static let textExtent = 4096
 
-    /// Priority from which a file's contents are stronger than its name (Shared MIME-info Specification, "Recommended
+    /// The priority from which a file's contents count more than its name (Shared MIME-info Specification, "Recommended
     /// checking order").
     private static let decisivePriority = 80
 
     /// Returns the type of a regular file.
     ///
-    /// If the name leads to one type, it decides. Otherwise the contents decide, or choose among the types of the name.
+    /// If the name leads to one type, it decides. Otherwise, the contents decide, or choose among the types for the
+    /// name.
     ///
     /// - Parameters:
     ///   - name: the file's name as bytes, without its directory.
@@ -80,7 +81,7 @@ public struct SharedMimeDatabase: Sendable {
             best = match
         }
         guard let best else { return isText(data.prefix(Self.textExtent)) ? (.plainText, 0) : nil }
-        // A desktop entry starts a program, so a file counts as one only if it has the name of one.
+        // A desktop entry starts a program, so a file counts as one only if it has a desktop entry's name.
         return best.type.rawValue == "application/x-desktop" ? (.plainText, best.priority) : best
     }
 
@@ -91,7 +92,7 @@ public struct SharedMimeDatabase: Sendable {
 
     // MARK: Names
 
-    /// Returns the types of files with a name, the heaviest first.
+    /// Returns the types for files with this name, those with the greatest weight first.
     func types(ofName name: [UInt8]) -> [MimeType] {
         let lower = name.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
         func first(_ find: (SharedMimeCache, [UInt8], Bool) -> [SharedMimeCache.NameMatch]) -> [MimeType]? {
@@ -131,7 +132,7 @@ public struct SharedMimeDatabase: Sendable {
             for parent in parents(of: types[next]) where !types.contains(parent) { types.append(parent) }
             next += 1
         }
-        // Types that name no other parents have these two (Shared MIME-info Specification, "Subclassing").
+        // Types without other parents have these two (Shared MIME-info Specification, "Subclassing").
         types.removeAll { $0 == .octetStream && own != .octetStream }
         if types.contains(where: \.isText), !types.contains(.plainText) { types.append(.plainText) }
         if !own.isInode, !types.contains(.octetStream) { types.append(.octetStream) }
@@ -144,13 +145,13 @@ public struct SharedMimeDatabase: Sendable {
     private func isSubclass(_ type: MimeType, of base: MimeType) -> Bool { lineage(of: type).contains(canonical(base)) }
 }
 
-/// The type of a file.
+/// A file's type.
 public struct FileTypeGuess: Sendable, Hashable {
-    /// The type by its current name.
+    /// The type, under its current name.
     public let type: MimeType
     /// The type, its old names, and then the wider types, the nearest first.
     public let types: [MimeType]
-    /// Whether the file's name leads to the type, and not only its contents.
+    /// Whether the file's name, and not only its contents, leads to the type.
     public let isByName: Bool
 
     /// Creates a type without relations.

@@ -16,9 +16,9 @@ struct KeyFile {
 
     /// The name of the first group.
     private(set) var firstGroup: String?
-    /// Lines that are not valid in a key file, and are left out.
+    /// The lines that are not valid in a key file and are left out.
     private(set) var malformed: [Problem] = []
-    /// Groups that appear twice, against the specification. As in GLib, they count as one.
+    /// The groups that appear twice, which the specification forbids. As in GLib, they count as one.
     private(set) var repeated: [Problem] = []
 
     private let bytes: [UInt8]
@@ -51,7 +51,7 @@ struct KeyFile {
                 if name != nil, groups[found] != nil {
                     repeated.append(Problem(key: "[\(found)]", reason: "appears twice"))
                 }
-                // While the array grows, it is out of the dictionary, so that appending does not copy it.
+                // While the array grows, it is not in the dictionary, so that appending does not copy it.
                 entries = groups.removeValue(forKey: found) ?? []
             }
         }
@@ -61,13 +61,13 @@ struct KeyFile {
     /// Returns whether the group exists.
     func hasGroup(_ name: String) -> Bool { groups[name] != nil }
 
-    /// Returns the values of a key in a group, in order. As in GLib, the last one counts.
+    /// Returns a key's values in a group, in order. As in GLib, the last one counts.
     func values(of key: String, in group: String) -> [KeyFileValue] {
         (groups[group] ?? []).filter { bytes[$0.key].elementsEqual(key.utf8) }
             .map { KeyFileValue(bytes: bytes[$0.value]) }
     }
 
-    /// Returns all keys of a group with their values, in order.
+    /// Returns all keys in a group with their values, in order.
     func entries(of group: String) -> [(key: ArraySlice<UInt8>, value: KeyFileValue)] {
         (groups[group] ?? []).map { (bytes[$0.key], KeyFileValue(bytes: bytes[$0.value])) }
     }
@@ -77,7 +77,7 @@ struct KeyFile {
 struct KeyFileValue {
     let bytes: ArraySlice<UInt8>
 
-    /// Thrown if a value does not have a type, with the reason.
+    /// Thrown if a value does not have the requested type; gives the reason.
     struct Invalid: Error, Hashable {
         var reason: String
     }
@@ -115,7 +115,7 @@ struct KeyFileValue {
         }
     }
 
-    /// Decodes `\s`, `\n`, `\t`, `\r` and `\\`, and also `\;` in an element of a list.
+    /// Decodes `\s`, `\n`, `\t`, `\r` and `\\`, and also `\;` in a list element.
     private func unescaped(_ bytes: ArraySlice<UInt8>, separator: Bool = false) throws(Invalid) -> String {
         guard !bytes.contains(0) else { throw Invalid(reason: "contains U+0000") }
         guard bytes.contains(UInt8(ascii: "\\")) else { return try text(bytes) }

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A line of a key file, given by ranges of the file's bytes.
+/// A line in a key file, given by ranges of the file's bytes.
 struct KeyFileLine {
     enum Content: Hashable {
         /// A blank line or a comment.
@@ -13,7 +13,7 @@ struct KeyFileLine {
         case malformed(String)
     }
 
-    /// Bytes of the line, including the line end.
+    /// The line's bytes, including the line end.
     var range: Range<Int>
     var content: Content
 }

@@ -1,6 +1,6 @@
 internal import UserFiles
 
-/// Values in the form that key files have (Desktop Entry Specification, "Possible value types").
+/// Values in the form that key files use (Desktop Entry Specification, "Possible value types").
 enum KeyFileText {
     /// Returns a `string` or `localestring` in its written form. Control characters that have no escape sequence are
     /// left out.
@@ -21,7 +21,7 @@ enum KeyFileText {
             case "\n": result += "\\n"
             case "\t": result += "\\t"
             case "\r": result += "\\r"
-            // Before a value, a reader would ignore a plain space.
+            // A reader would ignore a plain space in front of a value.
             case " " where result.isEmpty: result += "\\s"
             case ";" where separator: result += "\\;"
             case _ where isControl(scalar): break
@@ -32,7 +32,7 @@ enum KeyFileText {
     }
 }
 
-/// An editor for a key file. Lines, comments and groups that a change does not concern stay as they are.
+/// An editor for a key file. Lines, comments and groups that are not affected by a change stay as they are.
 struct KeyFileEditor {
     private(set) var bytes: [UInt8]
 
@@ -40,23 +40,23 @@ struct KeyFileEditor {
         self.bytes = bytes
     }
 
-    /// The lines of one key, and the place for a new one.
+    /// A key's lines, and the place for a new one.
     private struct Place {
         /// Lines that give the key a value, including their line ends.
         var lines: [Range<Int>] = []
         var value: Range<Int>?
-        /// End of the last line of the group that is not blank; `nil` if there is no such group.
+        /// The end of the group's last line that is not blank; `nil` if there is no such group.
         var end: Int?
     }
 
-    /// Returns the value of a key. If there are several, the last one counts, as in GLib.
+    /// Returns a key's value. If there are several, the last one counts, as in GLib.
     ///
     /// Because keys are MIME types, case does not matter.
     func value(of key: String, in group: String) -> KeyFileValue? {
         place(of: key, in: group).value.map { KeyFileValue(bytes: bytes[$0]) }
     }
 
-    /// Sets the value of a key, in its written form. Removes the key if the value is `nil`.
+    /// Sets a key's value, in its written form. Removes the key if the value is `nil`.
     mutating func setValue(_ value: String?, of key: String, in group: String) {
         let place = place(of: key, in: group)
         for line in place.lines.dropLast().reversed() { bytes.removeSubrange(line) }
