@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// The bytes of a component, as a view of the stored string.
+    /// A component's bytes, as a view of the stored string.
     ///
     /// An index is an offset from the start of the URL, in bytes, as in ``ParseError/offset``. Equality and hashing
     /// compare the bytes, and a string literal can stand for its bytes: `url.bytes.scheme == "http"`.
@@ -60,7 +60,7 @@ extension GenericURL.Bytes: RandomAccessCollection {
 }
 
 extension GenericURL.Bytes: Hashable, ExpressibleByStringLiteral {
-    /// Returns whether both have the same bytes, wherever they are.
+    /// Returns whether both have the same bytes, regardless of their offsets.
     @inlinable
     public static func == (a: GenericURL.Bytes, b: GenericURL.Bytes) -> Bool {
         guard a.count == b.count else { return false }
@@ -75,7 +75,7 @@ extension GenericURL.Bytes: Hashable, ExpressibleByStringLiteral {
         withSpan { span in unsafe span.withUnsafeBytes { unsafe hasher.combine(bytes: $0) } }
     }
 
-    /// Creates the bytes of a literal, to compare them with the bytes of a URL.
+    /// Creates the bytes of a literal, for comparing them with a URL's bytes.
     @inlinable
     public init(stringLiteral value: String) {
         self.init(of: value, 0..<value.utf8.count)
@@ -93,13 +93,13 @@ extension GenericURL.Bytes: CustomStringConvertible, CustomReflectable {
 }
 
 extension Substring {
-    /// Creates text from the bytes of a component, as a view of the stored string.
+    /// Creates text from a component's bytes, as a view of the stored string.
     @inline(__always)
     public init(_ bytes: GenericURL.Bytes) {
         self.init(bytes.string, bytes.range)
     }
 
-    /// Creates a view of a range of bytes of a string.
+    /// Creates a view of a range of a string's bytes.
     @inline(__always)
     init(_ string: String, _ range: Range<Int>) {
         let utf8 = string.utf8
@@ -110,7 +110,7 @@ extension Substring {
 }
 
 extension String {
-    /// Creates text from the bytes of a component, and copies the bytes.
+    /// Creates text by copying a component's bytes.
     @inline(__always)
     public init(_ bytes: GenericURL.Bytes) {
         self.init(ascii: bytes.string.utf8.span.extracting(bytes.range))

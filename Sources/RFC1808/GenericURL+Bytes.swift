@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// The components as bytes, which you can read faster than text.
+    /// The components as bytes, which are faster to read than text.
     ///
     /// ```swift
     /// let url = try GenericURL("todolist://www.acme.com/lists?title=a")
@@ -19,8 +19,8 @@ extension GenericURL {
     /// A property is `nil`, or empty, exactly if the property of ``GenericURL`` with the same name is.
     public struct ByteView: Sendable {
         // Every getter is inlined, because the compiler removes the counting of references only if it sees the whole
-        // way from the URL to the byte. If the view stored the string and the layout in place of the URL, the counting
-        // would stay.
+        // way from the URL to the byte. If the view stored the string and the layout instead of the URL, the counting
+        // would remain.
         @usableFromInline let url: GenericURL
 
         @inlinable @inline(__always)

@@ -1,7 +1,7 @@
 extension GenericURL {
     /// The scheme as written, without its colon; `nil` for a relative reference (RFC 1808 section 2.4.2).
     ///
-    /// It starts with a letter (decision D5). Because the case of a scheme means nothing, use ``lowercasedScheme`` to
+    /// It starts with a letter (decision D5). Because case does not matter in a scheme, use ``lowercasedScheme`` to
     /// look one up. The type is `String` because you usually compare it with other strings; up to 15 bytes need no
     /// allocation.
     public var scheme: String? {
@@ -34,13 +34,13 @@ extension GenericURL {
     /// The host: a name, or an IPv6 address in brackets.
     ///
     /// As with `NSURL`, it is `nil` if the network location is absent or empty, so `file:///etc` has no host. It is
-    /// empty if the network location holds only a user or a port. ``decoded(_:)`` returns it without brackets, in the
-    /// form that ``Builder`` and `getaddrinfo` accept. An IPv4 address is treated as a name and never converted.
+    /// empty if the network location contains only a user or a port. ``decoded(_:)`` returns it without brackets, in
+    /// the form that ``Builder`` and `getaddrinfo` accept. An IPv4 address is treated as a name and never converted.
     public var host: Substring? {
         bytes.host.map { Substring($0) }
     }
 
-    /// The port; `nil` even if there is a `:`, as long as no digits follow it, which is allowed.
+    /// The port; `nil` if there is none, or if no digits follow the `:`, which is allowed.
     @inlinable
     public var port: UInt16? {
         layout.port

@@ -1,10 +1,10 @@
 extension GenericURL {
-    /// Returns whether both URLs mean the same, although they may differ in upper and lower case.
+    /// Returns whether both URLs mean the same, even if they differ in upper and lower case.
     ///
-    /// The case of the scheme and the host means nothing (RFC 1808 section 2.1, RFC 1738 section 3.1), and neither does
-    /// that of the digits of an escape (RFC 1738 section 2.2). All other differences count: `%41` is not equivalent to
-    /// `A`, and a default port is not equivalent to an absent one. Because the zone of an IPv6 address is part of the
-    /// host, its case is ignored too, although an operating system may distinguish interface names by case.
+    /// Case does not matter in the scheme and the host (RFC 1808 section 2.1, RFC 1738 section 3.1), nor in the digits
+    /// of an escape (RFC 1738 section 2.2). All other differences count: `%41` is not equivalent to `A`, and a default
+    /// port is not equivalent to an absent one. Because the zone of an IPv6 address is part of the host, its case is
+    /// ignored too, although an operating system may distinguish interface names by case.
     ///
     /// Two equivalent URLs need not be equal, and have no common hash value: a set or a dictionary keeps both.
     public func isEquivalent(to other: GenericURL) -> Bool {

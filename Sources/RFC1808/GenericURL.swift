@@ -11,7 +11,7 @@
 /// Parsing never repairs and never decodes a string. Either it fails with a ``ParseError``, or ``description`` returns
 /// the same bytes. The components are raw views of the one stored string, so reading them allocates no memory, except
 /// for a ``scheme`` of more than 15 bytes. If you look at many URLs, read ``bytes``, which takes less time. Escapes are
-/// decoded only on demand, by ``decoded(_:)``, ``pathSegments`` and ``queryItems``. A `+` always means a plus sign.
+/// decoded only on demand, by ``decoded(_:)``, ``pathSegments`` and ``queryItems``. A `+` is always a plus sign.
 ///
 /// If a component is absent, it is `nil`; if it is present but empty, it is `""`. For example, `foo:/a?` has an empty
 /// query and `foo:/a` has none (decision D2). Only ``path`` is never absent.
@@ -28,7 +28,7 @@ public struct GenericURL: Sendable {
     /// Position of each component in ``string``.
     @usableFromInline let layout: Layout
 
-    /// The largest length, in bytes, of a URL that is parsed or built without another limit.
+    /// The maximum length, in bytes, of a URL that is parsed or built without another limit.
     public static let defaultMaximumLength = 65_536
 
     init(string: String, layout: Layout) {
@@ -38,12 +38,12 @@ public struct GenericURL: Sendable {
 
     /// Parses a URL or a relative reference (RFC 1808 section 2.4).
     ///
-    /// An empty reference means something only together with a base, so an empty string is refused here. If a reference
+    /// An empty reference has a meaning only together with a base, so an empty string is refused here. If a reference
     /// may be empty, use ``resolving(reference:mode:maximumLength:)``.
     ///
     /// - Parameters:
     ///   - string: The text to parse, which the URL stores unchanged.
-    ///   - maximumLength: The length of the longest accepted input, in bytes.
+    ///   - maximumLength: The maximum length of the input, in bytes.
     /// - Throws: ``ParseError`` with the offset of the wrong byte.
     @inlinable
     public init(_ string: String, maximumLength: Int = defaultMaximumLength) throws(ParseError) {
@@ -55,7 +55,7 @@ public struct GenericURL: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: The bytes to parse. A byte outside ASCII is refused.
-    ///   - maximumLength: The length of the longest accepted input, in bytes.
+    ///   - maximumLength: The maximum length of the input, in bytes.
     /// - Throws: ``ParseError`` with the offset of the wrong byte.
     public init(utf8 bytes: Span<UInt8>, maximumLength: Int = defaultMaximumLength) throws(ParseError) {
         layout = try Layout(parsing: bytes, maximumLength: maximumLength)
@@ -85,7 +85,7 @@ extension GenericURL: LosslessStringConvertible {
 extension GenericURL: CustomDebugStringConvertible, CustomReflectable {
     /// The URL for logs and debuggers, with `***` in place of the password.
     ///
-    /// This hides only the password. A token in the user name, the opaque part, the path or the query stays visible.
+    /// This hides only the password. A token in the user name, the opaque part, the path or the query remains visible.
     public var debugDescription: String {
         guard let password else { return string }
         return String(string[..<password.startIndex]) + "***" + string[password.endIndex...]

@@ -9,14 +9,14 @@ extension UInt8 {
         }
     }
 
-    /// The escape of the byte in a URL, with upper-case digits (RFC 3986 section 2.1).
+    /// The byte's escape in a URL, with upper-case digits (RFC 3986 section 2.1).
     package var percentEscape: String {
         "%" + (self < 16 ? "0" : "") + String(self, radix: 16, uppercase: true)
     }
 }
 
 extension UnsignedInteger where Self: FixedWidthInteger {
-    /// All hexadecimal digits of the number in lower case: two for a byte, 16 for 64 bits.
+    /// All the number's hexadecimal digits, in lower case: two for a byte, 16 for 64 bits.
     package var hexDigits: String {
         let digits = String(self, radix: 16)
         return String(repeating: "0", count: Self.bitWidth / 4 - digits.utf8.count) + digits

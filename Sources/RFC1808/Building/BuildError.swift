@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// The reason why parts do not make a URL, and the wrong part.
+    /// Why parts do not make a URL, and which part is wrong.
     public struct BuildError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The kind of problem. The raw values are stable names for scripts.
         ///
@@ -23,8 +23,8 @@ extension GenericURL {
             case tooLong
         }
 
-        /// A part of a URL, named like the property of ``GenericURL/Builder``. The raw values are stable names for
-        /// scripts.
+        /// A part of a URL, named like the corresponding property of ``GenericURL/Builder``. The raw values are stable
+        /// names for scripts.
         public enum Part: String, Sendable, CaseIterable {
             /// ``GenericURL/Builder/scheme``.
             case scheme
@@ -52,7 +52,7 @@ extension GenericURL {
             self.part = part
         }
 
-        /// The stable name of the reason, such as `badHost`.
+        /// The reason's stable name, such as `badHost`.
         public var name: String { reason.rawValue }
 
         /// The problem in plain English. It shows neither the part nor its content, which may be a password.

@@ -10,9 +10,9 @@ extension GenericURL {
     /// try builder.build()     // todolist://www.acme.com?Quarterly%20Report#200806231300
     /// ```
     ///
-    /// Every part is plain text without escapes. The builder escapes it once: each byte that may not appear in the
-    /// place of the part becomes an escape. So no part can change another, and a `%` always becomes `%25`. The builder
-    /// does not look for `..` segments, because only the program that uses a path knows what they mean.
+    /// Every part is plain text without escapes. The builder escapes it once: each byte that may not appear in that
+    /// part becomes an escape. So no part can change another, and a `%` always becomes `%25`. The builder does not look
+    /// for `..` segments, because only the program that uses a path knows what they mean.
     ///
     /// To change one part of an existing URL, use ``GenericURL/replacing(_:with:)``, which keeps all other parts byte
     /// for byte.
@@ -26,20 +26,20 @@ extension GenericURL {
         /// The host: a name, or an IPv6 address without brackets and with any zone after a plain `%`.
         ///
         /// ``GenericURL/decoded(_:)`` returns the host in this form, while ``GenericURL/host`` has brackets and
-        /// escapes. An empty host makes an empty network location, as in `file:///etc`; `nil` makes none.
+        /// escapes. An empty host produces an empty network location, as in `file:///etc`; `nil` produces none.
         public var host: String?
         /// The port.
         public var port: UInt16?
-        /// The segments of the path. `["lists", ""]` makes `/lists/`, and `[]` makes no path.
+        /// The path's segments. `["lists", ""]` produces `/lists/`, and `[]` produces no path.
         ///
         /// Any `/` within a segment is escaped. If the path ends with a slash, its last segment is empty, and
         /// ``appendSegment(_:)`` replaces it.
         public var pathSegments: [String] = []
-        /// Whether the path starts without a slash. If so, there can be neither a scheme nor a host.
+        /// Whether the path starts without a slash. In that case, there can be neither a scheme nor a host.
         public var isPathRelative = false
         /// The parameters, without the first `;`.
         public var parameters: String?
-        /// The items of the query. `[]` makes no query, and a single item with an empty name makes an empty query.
+        /// The query's items. `[]` produces no query, and a single item with an empty name produces an empty query.
         ///
         /// If the query is plain text, as in the example above, it is one item without a value. Items that come from a
         /// URL keep their escapes.
@@ -52,7 +52,7 @@ extension GenericURL {
         /// Creates a builder without any parts.
         public init() {}
 
-        /// Creates a builder with the parts of a URL.
+        /// Creates a builder with a URL's parts.
         ///
         /// If you build a URL from them, it has the same decoded parts as the original. Query items keep their escapes,
         /// and all other parts get the builder's own. If a scheme distinguishes an escaped byte from a plain one, this
@@ -84,14 +84,14 @@ extension GenericURL {
             opaquePart = try url.decoded(.opaquePart)
         }
 
-        /// Appends a segment to the path. If the last segment is empty, replaces it: after `b` is appended, `/a` and
-        /// `/a/` both become `/a/b`.
+        /// Appends a segment to the path. If the last segment is empty, this replaces it: after `b` is appended, `/a`
+        /// and `/a/` both become `/a/b`.
         public mutating func appendSegment(_ segment: String) {
             if pathSegments.last?.isEmpty == true { pathSegments.removeLast() }
             pathSegments.append(segment)
         }
 
-        /// Returns the URL of the parts, each of them escaped.
+        /// Returns the URL made of the parts, each of them escaped.
         ///
         /// If you make a builder from the result, it has the same parts, byte for byte, except where no URL can have
         /// exactly these parts:
@@ -105,7 +105,7 @@ extension GenericURL {
         /// A host with control characters is refused. In all other parts they are escaped. For such a part,
         /// ``GenericURL/decoded(_:)`` throws, and ``GenericURL/decodedBytes(_:)`` returns the control characters.
         ///
-        /// - Parameter maximumLength: The length of the longest accepted URL, in bytes.
+        /// - Parameter maximumLength: The maximum length of the URL, in bytes.
         /// - Throws: ``BuildError`` for the first part that is wrong.
         public func build(maximumLength: Int = defaultMaximumLength) throws(BuildError) -> GenericURL {
             try check()

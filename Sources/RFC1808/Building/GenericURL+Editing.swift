@@ -10,8 +10,8 @@ extension GenericURL {
     /// The new text is raw and must already have its escapes; only ``Builder`` escapes text. A component's separator
     /// appears and disappears together with it. Nothing else changes: if you remove the host, the URL keeps its `//`.
     ///
-    /// When the result is parsed, the component has the new text, and all others are as they were, absent or present.
-    /// If this is impossible, the change is refused, for example:
+    /// When the result is parsed, the component has the new text, and all others are unchanged, absent or present. If
+    /// this is impossible, the change is refused, for example:
     ///
     /// - a user without a host;
     /// - parameters after a host without a path;
@@ -25,7 +25,7 @@ extension GenericURL {
     ///   - raw: The new text; `nil` removes the component. Because a path is never absent, `nil` makes it empty.
     /// - Throws: ``ParseError`` with the offset in `raw` of a byte that the component cannot contain, with
     ///   ``ParseError/Reason/misplacedComponent`` if the component cannot have this text, or with
-    ///   ``ParseError/Reason/emptyInput`` if nothing is left of the URL.
+    ///   ``ParseError/Reason/emptyInput`` if the URL would be empty.
     public func replacing(_ component: Component, with raw: String?) throws(ParseError) -> GenericURL {
         let text = raw ?? ""
         let bytes = text.utf8.span
@@ -71,7 +71,7 @@ extension GenericURL {
         return GenericURL(string: view(0..<end) + added + view(end..<string.utf8.count), layout: layout)
     }
 
-    /// Returns the range that a component occupies or would occupy, including its separators, and the separators to
+    /// Returns the range that a component occupies, or would occupy, including its separators, and the separators to
     /// write around new text; `nil` if this URL has no place for it.
     private func place(of component: Component) -> (range: Range<Int>, prefix: String, suffix: String)? {
         switch component {
@@ -100,7 +100,7 @@ extension GenericURL {
 }
 
 extension GenericURL.Component {
-    /// Throws an error for the first byte that this component cannot contain.
+    /// Throws an error about the first byte that this component cannot contain.
     fileprivate func check(_ bytes: Span<UInt8>) throws(GenericURL.ParseError) {
         if self == .host, bytes.byte(at: 0) == UInt8(ascii: "[") {
             let end = try bytes.endOfIPv6Literal(from: 0)

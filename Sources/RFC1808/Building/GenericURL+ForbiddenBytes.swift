@@ -2,7 +2,7 @@ extension GenericURL {
     /// Returns a string with an escape for each byte that cannot appear in a URL.
     ///
     /// Some programs show a URL in a decoded form and then pass on that form. This undoes the decoding of every byte
-    /// that a URL can only hold as an escape, so most such strings become a URL again. The text of a URL stays as it
+    /// that a URL can contain only as an escape, so most such strings become URLs again. The text of a URL stays as it
     /// is. If a decoded byte has a meaning in URLs, such as `/`, there is no way to see whether it was an escape.
     ///
     /// These bytes get an escape: all bytes outside printable ASCII, the space, `"<>\^{|}` and the backtick; a `%`
@@ -31,7 +31,7 @@ extension GenericURL {
         return result
     }
 
-    /// Returns the place of the network location in a string that need not be a URL.
+    /// Returns the range of the network location in a string that need not be a URL.
     private static func networkLocation(in bytes: [UInt8]) -> Range<Int> {
         let slash = UInt8(ascii: "/")
         var start = bytes.prefix(while: ByteSet.scheme.contains).endIndex

@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// A path segment, or the name or value of a query item, decoded on demand.
+    /// A path segment, or a query item's name or value, decoded on demand.
     public struct EscapedText: Sendable, Hashable, CustomStringConvertible {
         /// The text as written, including its escapes.
         public let raw: Substring
@@ -17,8 +17,8 @@ extension GenericURL {
 
         /// Returns the text with its escapes decoded once.
         ///
-        /// Any text is possible. A path segment can decode to `..` or to text that contains a `/`, so do not use it as
-        /// a file name. Characters that change the writing direction can make it look like a different text.
+        /// The result can be any text. A path segment can decode to `..` or to text that contains a `/`, so do not use
+        /// it as a file name. Characters that change the writing direction can make it look like a different text.
         ///
         /// - Throws: ``PercentDecodingError`` if the decoded bytes are not UTF-8 or contain a control character. Its
         ///   offset counts from the start of the URL, or from the start of this value if it was made from text.

@@ -19,11 +19,11 @@ extension GenericURL {
         case opaquePart
     }
 
-    /// Returns the text of a component, with its escapes decoded once.
+    /// Returns a component's text, with its escapes decoded once.
     ///
-    /// This is `nil` if the component is absent, and `""` if it is empty. A `+` stays a plus sign, even in a query: web
-    /// forms write a space as `+`, but URLs do not. An IPv6 host is returned without its brackets and with a plain `%`
-    /// before its zone, as `getaddrinfo` accepts it.
+    /// This is `nil` if the component is absent, and `""` if it is empty. A `+` remains a plus sign, even in a query:
+    /// web forms write a space as `+`, but URLs do not. An IPv6 host is returned without its brackets and with a plain
+    /// `%` before its zone, as `getaddrinfo` accepts it.
     ///
     /// If the text has several lines, such as the body of a mail, it contains control characters, so this throws.
     /// Decode the bytes instead:
@@ -40,7 +40,7 @@ extension GenericURL {
         component == .host ? try decodedHost() : try raw(component)?.percentDecodedText()
     }
 
-    /// Returns the bytes of a component, with its escapes decoded once; `nil` if it is absent.
+    /// Returns a component's bytes, with its escapes decoded once; `nil` if the component is absent.
     ///
     /// A host is returned without its brackets.
     public func decodedBytes(_ component: Component) -> [UInt8]? {

@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// The reason why a component has no decoded text, although it is valid in a URL.
+    /// Why a component has no decoded text, although it is valid in a URL.
     public struct PercentDecodingError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The kind of problem. The raw values are stable names for scripts.
         ///
@@ -18,7 +18,7 @@ extension GenericURL {
         /// Offset of the wrong escape in the whole URL, in bytes, counted from 0.
         public let offset: Int
 
-        /// The stable name of the reason, such as `invalidUTF8`.
+        /// The reason's stable name, such as `invalidUTF8`.
         public var name: String { reason.rawValue }
 
         /// The problem in plain English, without the offset.

@@ -37,7 +37,7 @@ struct Pieces: BidirectionalCollection, Sendable, CustomStringConvertible {
 
     /// The position of a piece.
     struct Index: Comparable, Hashable {
-        /// Start of the piece; `nil` for the position after the last one.
+        /// The start of the piece; `nil` for the position after the last one.
         let start: String.Index?
 
         static func < (a: Index, b: Index) -> Bool {

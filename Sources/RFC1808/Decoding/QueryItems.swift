@@ -1,9 +1,9 @@
 extension GenericURL {
-    /// The items of the query, each found on demand.
+    /// The query's items, each found on demand.
     ///
     /// The query is split at each `&`, and each item at its first `=`. Only then are escapes decoded, on demand. If
-    /// there is no query, there are no items. An empty query has one item with an empty name, and so does the empty
-    /// text within `&&`: no item is dropped.
+    /// there is no query, there are no items. An empty query has one item with an empty name, and the empty text within
+    /// `&&` is such an item too: no item is dropped.
     ///
     /// ```swift
     /// let title = try url.queryItems.first(named: "title")?.value?.decoded()
@@ -12,7 +12,7 @@ extension GenericURL {
         QueryItems(pieces: Pieces(of: query, separatedBy: "&"))
     }
 
-    /// An item of a query, `name=value` or only `name`, with its escapes.
+    /// An item in a query, `name=value` or only `name`, with its escapes.
     ///
     /// If it comes from a URL, it stays exactly as written.
     public struct QueryItem: Sendable, Hashable, CustomStringConvertible {

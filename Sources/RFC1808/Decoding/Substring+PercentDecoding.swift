@@ -1,6 +1,7 @@
-/// Decoding of the escapes in one component.
+/// Decodes the escapes in one component.
 ///
-/// This happens once, after the URL was taken apart, so an escaped separator never separates. A `+` stays a plus sign.
+/// This happens once, after the URL was taken apart, so an escaped separator never separates anything. A `+` remains a
+/// plus sign.
 extension Substring {
     /// The decoded bytes, which need not be UTF-8.
     ///

@@ -31,7 +31,7 @@ struct ByteSet: Sendable {
     /// Bytes that never need an escape (RFC 3986 section 2.3), including `~` (decision D6).
     static let unreserved = alphanumerics.with("-").with(".").with("_").with("~")
 
-    /// The bytes of `unreserved`, and the reserved ones that separate nothing in a path.
+    /// The bytes of `unreserved`, and the reserved ones that do not separate anything in a path.
     private static let plain =
         unreserved.with("!").with("$").with("&").with("'").with("(").with(")").with("*").with("+").with(",").with("=")
 

@@ -1,6 +1,6 @@
 /// 16 bytes of a URL, all compared at once.
 ///
-/// This is the only file of the module that reads memory without a bounds check and reinterprets bits, so `make fuzz`
+/// This is the only file in the module that reads memory without a bounds check and reinterprets bits, so `make fuzz`
 /// runs it under AddressSanitizer. A vector is loaded only where all 16 bytes lie in the span.
 ///
 /// Only an operator between two vectors compiles to one instruction. Between a vector and a scalar, or between two

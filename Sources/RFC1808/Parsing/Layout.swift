@@ -1,4 +1,4 @@
-/// The positions of the components in the bytes of a URL.
+/// The positions of the components in a URL's bytes.
 ///
 /// Only boundaries are stored. If there is room for a component's separator between two boundaries, the component is
 /// present, because every separator takes at least one byte.

@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// The reason why a string is not a URL, and the offset of the wrong byte.
+    /// Why a string is not a URL, and the offset of the wrong byte.
     public struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The kind of problem. The raw values are stable names for scripts.
         ///
@@ -66,14 +66,14 @@ extension GenericURL {
             return character
         }
 
-        /// The stable name of the reason, such as `forbiddenByte`.
+        /// The reason's stable name, such as `forbiddenByte`.
         public var name: String { reason.rawValue }
 
         /// The offset and the message.
         public var description: String { "at byte offset \(offset): \(message)" }
 
         /// The problem in plain English, without the offset. Because the input may contain a password, it shows at most
-        /// one character of it.
+        /// one character of the input.
         public var message: String {
             switch reason {
             case .emptyInput:

@@ -1,5 +1,5 @@
-/// Parsing of IPv6 addresses in brackets: the brackets of RFC 2732, the address of RFC 3986 section 3.2.2, and the zone
-/// of RFC 6874.
+/// Parses IPv6 addresses in brackets: the brackets as in RFC 2732, the address as in RFC 3986 section 3.2.2, and the
+/// zone as in RFC 6874.
 extension Span<UInt8> {
     /// Parses the literal whose `[` is at `start`, and returns the offset after its `]`.
     func endOfIPv6Literal(from start: Int) throws(GenericURL.ParseError) -> Int {

@@ -5,12 +5,12 @@ extension GenericURL {
     /// result has none. It is at most three bytes longer than both together, so it can be longer than the length limit
     /// of either. To limit the length, use ``resolving(reference:mode:maximumLength:)``.
     ///
-    /// If you parse the text of the result, you get the same components. Where simply joining the parts would mean
-    /// something else, the path gets a prefix:
+    /// If you parse the text of the result, you get the same components. Where simply joining the parts would produce a
+    /// URL with a different meaning, the path gets a prefix:
     ///
     /// - `..//evil/x` against `todolist:/a/b` gives `todolist:/.//evil/x`, so `evil` does not become the host;
-    /// - `;x` or `g` against `http://a` gets a `/` before it, so it does not become part of the host;
-    /// - a relative result such as `b:c` gets `./` before it, so `b` does not become a scheme;
+    /// - `;x` or `g` against `http://a` gets a `/` in front of it, so it does not become part of the host;
+    /// - a relative result such as `b:c` gets `./` in front of it, so `b` does not become a scheme;
     /// - a relative result whose path became empty gets `./` too.
     public func resolved(against base: GenericURL, mode: ResolutionMode = .rfc1808) -> GenericURL {
         if layout.schemeEnd > 0, mode == .rfc1808 || isOpaque { return self }
@@ -26,7 +26,7 @@ extension GenericURL {
     /// - Parameters:
     ///   - reference: The text of the reference to parse.
     ///   - mode: The algorithm that resolves the reference.
-    ///   - maximumLength: The length of the longest accepted reference and of the longest result, in bytes.
+    ///   - maximumLength: The maximum length of the reference, and of the result, in bytes.
     /// - Returns: The URL that the reference means relative to this URL.
     /// - Throws: ``ParseError`` with the offset of the wrong byte in the reference, or with
     ///   ``ParseError/Reason/tooLong`` if the reference or the result is too long.

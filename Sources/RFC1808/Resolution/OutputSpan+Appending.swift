@@ -43,7 +43,7 @@ extension OutputSpan<UInt8> {
         }
     }
 
-    /// Inserts scalars at `offset`, moving everything from there towards the end.
+    /// Inserts scalars at `offset`, moving everything after it towards the end.
     mutating func insert(_ scalars: Unicode.Scalar..., at offset: Int) {
         for scalar in scalars { append(UInt8(ascii: scalar)) }
         for index in stride(from: count - 1, through: offset + scalars.count, by: -1) {

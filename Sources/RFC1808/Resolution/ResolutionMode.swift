@@ -3,8 +3,8 @@ extension GenericURL {
     public enum ResolutionMode: String, Sendable, CaseIterable {
         /// The algorithm of RFC 1808 section 4, which `NSURL` used (decision D3).
         ///
-        /// A surplus `..` stays, as in `/../g`, and so do the dot segments of an absolute path. Parameters are a
-        /// separate component.
+        /// A surplus `..` is kept, as in `/../g`, and so are an absolute path's dot segments. Parameters are a separate
+        /// component.
         case rfc1808
         /// The algorithm of RFC 3986 section 5.2.
         ///

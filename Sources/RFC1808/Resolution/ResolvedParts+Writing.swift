@@ -10,7 +10,7 @@ extension ResolvedParts {
     /// stores the positions of the components in `layout`.
     ///
     /// Adjacent parts of one URL are copied in one piece, with their separators, because this is faster than copying
-    /// each.
+    /// each separately.
     func write(
         base: Layout,
         _ baseBytes: Span<UInt8>,
@@ -80,7 +80,7 @@ extension ResolvedParts {
                 output.insert("/", ".", at: start)
             }
         } else if networkLocation != nil {
-            // Anything but a slash would be read as part of the network location.
+            // Anything except a slash would be read as part of the network location.
             if !isEmpty || hasParametersAfterPath { output.insert("/", at: start) }
         } else if layout.schemeEnd == 0 {
             var wasMerged = false

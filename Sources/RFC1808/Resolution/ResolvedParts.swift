@@ -7,8 +7,8 @@ struct ResolvedParts {
 
     enum DotSegments {
         case kept
-        /// Dot segments are removed. If no segment precedes a `..`, it stays (RFC 1808 section 4, step 6c) or is
-        /// dropped (RFC 3986 section 5.2.4).
+        /// Dot segments are removed. A `..` that no segment precedes is kept (RFC 1808 section 4, step 6c) or dropped
+        /// (RFC 3986 section 5.2.4).
         case removed(keepingSurplus: Bool)
     }
 
@@ -24,16 +24,16 @@ struct ResolvedParts {
     var dotSegments = DotSegments.kept
     /// Whether ``pathRange`` includes the parameters. If not, the parameters, if any, are the reference's.
     var pathHoldsParameters = false
-    /// Origin of the query, which can be the base only with ``pathHoldsParameters``. The fragment always comes from the
-    /// reference.
+    /// The origin of the query, which can be the base only with ``pathHoldsParameters``. The fragment always comes from
+    /// the reference.
     var query = Origin.reference
 }
 
 extension ResolvedParts {
     /// Applies RFC 1808 section 4 to a reference without a scheme.
     ///
-    /// If a component is absent, the result inherits it from the base, but not if it is empty (decision D2). The
-    /// network location is the exception: it is inherited if it is absent or empty (decision D8).
+    /// The result inherits a component from the base if it is absent, but not if it is empty (decision D2). The network
+    /// location is the exception: it is inherited if it is absent or empty (decision D8).
     init(
         rfc1808 reference: Layout,
         _ bytes: Span<UInt8>,
