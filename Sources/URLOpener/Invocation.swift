@@ -1,7 +1,7 @@
 package import DBus
 internal import Glibc
 
-/// One run of the `openurl` command: its arguments, and everything outside that it reads and writes.
+/// One run of the `openurl` command: its arguments, and everything else that it reads and writes.
 public struct Invocation {
     /// The arguments after the program's name.
     package var arguments: [CommandLineArgument]
@@ -13,12 +13,12 @@ public struct Invocation {
     package var errors: StandardError
     /// The bus on which to find the router.
     package var bus: BusAddress
-    /// The machine of the bus; nil for this machine.
+    /// The machine with the bus; nil for this machine.
     package var host: RemoteHost?
-    /// Takes over Ctrl-C; returns nil where it keeps its usual meaning.
+    /// Takes over Ctrl-C; returns nil where Ctrl-C keeps its usual meaning.
     package var makeInterrupt: () -> Interrupt? = { nil }
 
-    /// The run that this process was started for.
+    /// The run for which this process was started.
     public static var ofProcess: Invocation {
         Invocation(
             arguments: CommandLineArgument.all,
@@ -34,9 +34,9 @@ public struct Invocation {
         )
     }
 
-    /// Opens the URLs of a command line that has only URLs.
+    /// Opens the URLs on a command line that consists only of URLs.
     ///
-    /// - Returns: the exit status; nil for any other command line, which this leaves alone.
+    /// - Returns: the exit status; nil for any other command line, with which this does nothing.
     package func openURLs() -> Int32? {
         guard let operation = OpenOperation(plain: arguments) else { return nil }
         return output.finish(operation.perform(self), errors)

@@ -142,7 +142,7 @@ import Testing
         #expect(streams.output == "streamedfrom the handler", "\(streams.errors)")
         let missing = try await router.openurl("open", "--save", "none=-", "app:x")
         #expect(missing.status == 13)
-        #expect(missing.errors == "openurl: the reply of \(Self.id) has no 'none'\n")
+        #expect(missing.errors == "openurl: the reply from \(Self.id) has no 'none'\n")
         let wrong = try await router.openurl("open", "--save", "pid=-", "app:x")
         #expect(wrong.status == 13)
         #expect(wrong.errors.contains("has the type 'i'; --save writes strings"))

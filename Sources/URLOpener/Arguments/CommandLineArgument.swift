@@ -1,7 +1,7 @@
 /// One argument of the process: text, or bytes that are not UTF-8.
 ///
-/// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD. With it, the program would open a URL other
-/// than the one on its command line.
+/// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD. If the program used it, it could open a URL
+/// other than the one on its command line.
 package enum CommandLineArgument: Sendable, Hashable {
     case text(String)
     case notUTF8([UInt8])

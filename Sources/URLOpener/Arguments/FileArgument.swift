@@ -2,10 +2,10 @@ internal import Glibc
 internal import OpenURLBus
 internal import RFC1808
 
-/// Arguments that name files. As in `xdg-open`, an argument without a scheme is a path.
+/// Arguments that refer to files. As in `xdg-open`, an argument without a scheme is a path.
 ///
-/// If it has a scheme, it is a URL, even if the working directory has a file of this name: otherwise the contents of a
-/// directory would decide what a URL means. You can write such a file as a path, as in `./x:y`.
+/// An argument with a scheme is a URL, even if the working directory has a file with this name: otherwise, the contents
+/// of a directory would decide what a URL means. You can write such a file as a path, as in `./x:y`.
 extension CommandLineArgument {
     /// Whether the argument begins with a scheme and a colon (RFC 3986 section 3.1).
     package var hasScheme: Bool {
@@ -18,15 +18,15 @@ extension CommandLineArgument {
     /// Whether the argument can only be a path, because it has a slash and no scheme.
     package var isPath: Bool { !hasScheme && bytes.contains(UInt8(ascii: "/")) }
 
-    /// Whether the argument has no scheme and names an existing file. Links are followed.
+    /// Whether the argument has no scheme and refers to an existing file. Links are followed.
     package var namesFile: Bool {
         !hasScheme && exists
     }
 
     private var exists: Bool { !bytes.isEmpty && access(path, F_OK) == 0 }
 
-    /// Adds the path that was probably meant to the failure of an open, because a file whose name has a colon looks
-    /// like a URL.
+    /// Adds the path that was probably meant to a failure to open a URL, because a file whose name contains a colon
+    /// looks like a URL.
     package func suggestingPath(_ failure: CommandFailure) -> CommandFailure {
         let codes = [OpenURLError.Code.noHandler, .malformedURL].map(\.errorName)
         guard codes.contains(failure.name), hasScheme, exists else { return failure }
@@ -34,10 +34,10 @@ extension CommandLineArgument {
         return CommandFailure(failure.name, "\(failure.message); \(advice)", exitStatus: failure.exitStatus)
     }
 
-    /// Returns the URL of the file that the argument names.
+    /// Returns the URL of the file to which the argument refers.
     ///
-    /// This makes the path absolute. For a `..` it asks the file system: after a link, the path continues from the
-    /// directory that the link points to. Every byte that has a meaning in a URL is escaped, so any name works.
+    /// This makes the path absolute. For a `..`, it asks the file system: after a link, the path continues from the
+    /// directory to which the link points. Every byte that has a meaning in a URL is escaped, so any name works.
     ///
     /// - Throws: the failure if there is no such file, or no working directory.
     package func fileURL() throws(CommandFailure) -> String {

@@ -1,4 +1,4 @@
-/// A `key=file` on the command line, in which `-` is a standard stream of the command.
+/// A `key=file` on the command line, in which `-` is one of the command's standard streams.
 package struct KeyedFile: Sendable, Hashable {
     package let key: String
     /// The path of the file; nil for the standard stream.

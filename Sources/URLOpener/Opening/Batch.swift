@@ -1,8 +1,8 @@
 internal import DBus
 
-/// The items of a command line, which a command processes one at a time.
+/// The items on a command line, which a command processes one at a time.
 package struct Batch {
-    /// The name of an item in the JSON of its failure.
+    /// An item's key in the JSON for its failure.
     let key: String
     let printsJSON: Bool
     /// Whether standard error stays empty.
@@ -20,7 +20,7 @@ package struct Batch {
     ///
     /// Failures go to standard output if the command prints JSON, and to standard error otherwise.
     ///
-    /// - Parameter name: returns an item as the command line names it.
+    /// - Parameter name: returns an item as it appears on the command line.
     /// - Returns: the exit status of the first failure, or 0 if there is none.
     package func perform<Item>(
         _ items: [Item],

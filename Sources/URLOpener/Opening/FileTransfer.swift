@@ -3,11 +3,11 @@ internal import Glibc
 internal import OpenURLBus
 
 extension Value? {
-    /// Returns the annotation with open files as further entries. Only the handler reads from the files, not this
-    /// program.
+    /// Returns the annotation with open files as further entries. The handler reads from these files; this program does
+    /// not.
     ///
     /// - Parameter standardInput: the descriptor for a file without a path.
-    /// - Throws: the failure of a file that cannot be opened.
+    /// - Throws: the failure for a file that cannot be opened.
     func attaching(_ files: [KeyedFile], standardInput: CInt) throws(CommandFailure) -> Value? {
         guard !files.isEmpty else { return self }
         var entries = self?.options ?? [:]
@@ -23,7 +23,8 @@ extension Value? {
     }
 }
 
-/// A file for a value of the reply. It is open before the URL is sent, and keeps its contents until a value arrives.
+/// A file for one of the reply's values. It is opened before the URL is sent, and keeps its old contents until the
+/// value arrives.
 struct SavedValue {
     let key: String
     fileprivate let file: OutputFile
@@ -56,12 +57,12 @@ struct OutputFile {
         file = (path, UnixFD(owning: descriptor))
     }
 
-    /// Replaces the contents of the file.
+    /// Replaces the file's contents.
     ///
     /// - Parameters:
     ///   - output: used if the file has no path.
     ///   - body: passes the contents to its argument, which returns whether to continue.
-    /// - Throws: the failure of the file, and the errors of `body`.
+    /// - Throws: the failure if the file cannot be written, and any error from `body`.
     func write(
         _ output: StandardOutput,
         _ body: ((ArraySlice<UInt8>) -> Bool) throws(CommandFailure) -> Void
@@ -85,20 +86,21 @@ struct OutputFile {
 }
 
 extension OpenResult {
-    /// Writes a value of the reply into a file: a string, bytes, or everything that the handler writes into a pipe or
-    /// file.
+    /// Writes one of the reply's values into a file: a string, bytes, or everything that the handler writes into a pipe
+    /// or file.
     ///
     /// - Parameters:
     ///   - output: used if the file has no path.
     ///   - deadline: when the handler must have written everything; nil for no limit.
-    /// - Throws: `invalidReply` if the reply has no such value, `timedOut`, and the failure of the file.
+    /// - Throws: `invalidReply` if the reply has no such value, `timedOut`, and the failure if the file cannot be
+    ///   written.
     func save(
         _ saved: SavedValue,
         _ output: StandardOutput,
         until deadline: ContinuousClock.Instant?
     ) throws(CommandFailure) {
         guard let value = reply[saved.key] else {
-            throw CommandFailure(OpenURLError(.invalidReply, "the reply of \(handler) has no '\(saved.key)'"))
+            throw CommandFailure(OpenURLError(.invalidReply, "the reply from \(handler) has no '\(saved.key)'"))
         }
         try saved.file.write(output) { (write) throws(CommandFailure) in
             try copy(value, saved.key, until: deadline, to: write)
@@ -131,7 +133,7 @@ extension OpenResult {
         default:
             let type = value.signature.rawValue
             let message =
-                "'\(key)' in the reply of \(handler) has the type '\(type)'; --save writes strings, bytes and open files, "
+                "'\(key)' in the reply from \(handler) has the type '\(type)'; --save writes strings, bytes and open files, "
                 + "and --json shows every value"
             throw CommandFailure(OpenURLError(.invalidReply, message))
         }
@@ -148,7 +150,7 @@ extension CommandFailure {
     }
 }
 
-/// Waits until a descriptor has input or has ended.
+/// Waits until a descriptor has input or has reached its end.
 ///
 /// - Returns: false if the deadline has passed.
 private func waitForInput(_ descriptor: CInt, until deadline: ContinuousClock.Instant?) -> Bool {

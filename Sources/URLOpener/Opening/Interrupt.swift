@@ -13,8 +13,8 @@ package final class Interrupt {
 
     /// Takes over Ctrl-C.
     ///
-    /// - Returns: nil if no descriptor is left, or if the signal was ignored when the program started, as a shell does
-    ///   for a program in the background.
+    /// - Returns: nil if no descriptor is left, or if the signal was ignored when the program started, as it is by a
+    ///   shell for a program in the background.
     package init?() {
         var before = sigaction()
         sigaction(SIGINT, nil, &before)
@@ -39,7 +39,7 @@ package final class Interrupt {
         close(writingEnd)
     }
 
-    /// Notes that ``descriptor`` is readable. The second Ctrl-C ends the program as the signal does.
+    /// Notes that ``descriptor`` is readable. The second Ctrl-C ends the program in the same way as the signal.
     ///
     /// - Returns: whether this is the first Ctrl-C.
     package func take() -> Bool {
@@ -54,7 +54,7 @@ package final class Interrupt {
         return false
     }
 
-    /// Whether a Ctrl-C has come that ``take()`` has not noted.
+    /// Whether there has been a Ctrl-C that ``take()`` has not noted.
     package var isWaiting: Bool {
         var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&end, 1, 0) > 0

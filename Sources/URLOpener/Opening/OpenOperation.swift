@@ -5,7 +5,7 @@ internal import RFC1808
 
 /// Opens URLs and files.
 ///
-/// It does the same whether the command line went through the parser or not.
+/// It does the same whether or not the command line went through the parser.
 package struct OpenOperation {
     /// The output for a URL that was opened.
     package enum Report {
@@ -15,13 +15,13 @@ package struct OpenOperation {
     package var urls: [CommandLineArgument]
     package var fallback: [CommandLineArgument] = []
     package var options = OpenOptions()
-    /// Whether each URL waits for the answer of its handler.
+    /// Whether each URL waits for its handler's answer.
     package var isCall = false
-    /// Files that the handler gets in the annotation.
+    /// The files that the handler gets in the annotation.
     package var attached: [KeyedFile] = []
-    /// Files for values of the reply. If there are any, the operation has one URL.
+    /// The files for the reply's values. If there are any, the operation has only one URL.
     package var saved: [KeyedFile] = []
-    /// The path of the file for the steps; `-` for standard output.
+    /// The path of the file for the trace; `-` for standard output.
     package var trace: String?
     package var report = Report.nothing
     /// Whether standard error stays empty.
@@ -47,8 +47,8 @@ package struct OpenOperation {
 
     /// Opens the URLs in order. If one fails, the others are still opened.
     ///
-    /// If the desktop started this program with a startup notification of X11, it ends with the last URL. An
-    /// application that takes a URL ends the notification itself, when its window appears.
+    /// If the desktop started this program with an X11 startup notification, the notification ends with the last URL.
+    /// An application that takes a URL ends the notification itself when its window appears.
     ///
     /// - Returns: the exit status of the first failure, or 0 if there is none.
     package func perform(_ invocation: Invocation) -> Int32 {
@@ -72,7 +72,7 @@ package struct OpenOperation {
                 throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
             }
             operation.options.annotation = try options.annotation.attaching(attached, standardInput: invocation.input)
-            // If a value cannot be saved, it is of no use, so do not open the URL.
+            // A value that cannot be saved is of no use, so do not open the URL.
             outputs = try saved.map { file throws(CommandFailure) in try SavedValue(file) }
             openTrace = try trace.map { path throws(CommandFailure) in try OpenTrace(path == "-" ? nil : path) }
         } catch {
@@ -127,7 +127,7 @@ package struct OpenOperation {
             }
         }
         interrupt?.end()
-        // Ctrl-C ends the program again, because saving may take as long as the handler writes.
+        // From here on, Ctrl-C ends the program again, because saving may take as long as the handler keeps writing.
         if let replied, !outputs.isEmpty { status = save(replied, outputs, invocation) }
         if let openTrace { status = write(openTrace, after: status, invocation) }
         if !isWithApplication { startup?.end() }
@@ -167,7 +167,7 @@ package struct OpenOperation {
         }
     }
 
-    /// Performs an open, and adds its steps to a trace. If the open fails, they come from the router's log.
+    /// Opens a URL, and adds the steps to a trace. If opening fails, the steps come from the router's log.
     private func tracing(
         _ url: String,
         in trace: OpenTrace?,
@@ -206,8 +206,7 @@ package struct OpenOperation {
         }
     }
 
-    /// Brings the handler of a desktop entry to the foreground, because a menu starts the entry's command without a
-    /// URL.
+    /// Brings a desktop entry's handler to the foreground, because a menu starts the entry's command without a URL.
     private func activate(_ entry: String, with router: RouterClient, _ invocation: Invocation) -> Int32 {
         let id = entry.hasSuffix(entrySuffix) ? String(entry.dropLast(entrySuffix.count)) : entry
         let batch = Batch(key: "id", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
@@ -216,7 +215,7 @@ package struct OpenOperation {
         }
     }
 
-    /// How long the router may take to answer. Each fallback gets the time limit once more.
+    /// How long the router may take to answer. The time limit is added once more for each fallback.
     private var timeLimit: Duration {
         guard let limit = options.timeout else { return RouterClient.longestCall }
         return limit * (fallback.count + 1) + RouterClient.grace
@@ -233,7 +232,7 @@ package struct OpenOperation {
         if !options.isQueued { options.handleToken = RouterClient.token }
         for url in fallback { options.fallback.append(try url.urlText(passedBy: options.desktopEntry)) }
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
-        // As W3C Trace Context says, ignore a value that breaks the rules.
+        // As W3C Trace Context requires, ignore a value that breaks the rules.
         options.traceParent = invocation.environment("TRACEPARENT").flatMap(TraceParent.init(rawValue:))
         options.desktopStartupID = invocation.environment(Self.startupVariable)
         let isWatched = !isQuiet && report != .json && invocation.errors.isTerminal
@@ -289,12 +288,13 @@ package struct OpenOperation {
 }
 
 extension OpenOperation {
-    /// Creates the operation for a command line of only URLs, or for that of a desktop entry; nil for any other.
+    /// Creates the operation for a command line that consists only of URLs, or for a desktop entry's command line; nil
+    /// for any other.
     ///
-    /// These two skip the parser, which takes a few milliseconds. The command of a desktop entry is `openurl open
+    /// These two skip the parser, which takes a few milliseconds. A desktop entry's command is `openurl open
     /// --desktop-entry ID -- URL`. An argument that starts with `-` is an option unless `--` comes before it. Without
-    /// `open` and `--`, the first argument could name a command, so it must contain a `:` or a `/`, which no command's
-    /// name does.
+    /// `open` and `--`, the first argument could be a command's name, so it must contain a `:` or a `/`, which no
+    /// command's name does.
     package init?(plain arguments: [CommandLineArgument]) {
         var urls = arguments[...]
         let isNamed = urls.first == .text("open")
@@ -313,28 +313,28 @@ extension OpenOperation {
 }
 
 extension OpenResult {
-    /// Whether an application of the desktop has the URL now.
+    /// Whether one of the desktop's applications has the URL now.
     fileprivate var isWithApplication: Bool { way != .queued && handler.hasSuffix(entrySuffix) }
 }
 
-/// The end of the name of a desktop entry, and of the name of an application in answers of the router.
+/// The end of a desktop entry's name, and of an application's name in answers from the router.
 private let entrySuffix = ".desktop"
 
 extension CommandLineArgument {
-    /// The argument as the message of a failure names it. The message may go to a log, and the answer to a call holds a
-    /// secret.
+    /// The argument as shown in a failure's message. The message may end up in a log, and the answer to a call contains
+    /// a secret.
     fileprivate var nameInFailures: String {
         XCallbackURL.isReply(shown) ? "\(XCallbackURL.replyScheme):" : shown
     }
 
-    /// Returns the text of a URL, or the URL of the file that the argument names.
+    /// Returns the text of a URL, or the URL of the file to which the argument refers.
     ///
     /// Only bytes that the bus cannot carry are an error here, because the router judges the rest.
     ///
     /// - Parameter entry: the desktop entry that passes the URL, if there is one. Because the desktop may have decoded
     ///   the URL, its bytes are escaped again.
     package func urlText(passedBy entry: String? = nil) throws(CommandFailure) -> String {
-        // Without a colon there is no scheme, so this must be the name of a file.
+        // Without a colon, there is no scheme, so this must be the name of a file.
         if isPath || namesFile || !hasColon && !bytes.isEmpty { return try fileURL() }
         switch self {
         case .text(let text): return text

@@ -1,14 +1,14 @@
 internal import OpenURLBus
 
 extension OpenResult {
-    /// Returns the result as lines for a person.
+    /// Returns the result as lines for people to read.
     ///
     /// On the first line are the handler, the request, and how the URL reached the handler. Each further line has a
     /// step and the milliseconds since the router accepted the URL. If the reply has values, they are on the last line.
     package func traceLines(of url: String) -> [String] {
         let number = id.map { " \($0.printable)" } ?? ""
         let origin = isVerified ? "" : ", started by hand"
-        // A queued URL is known by its number, unless the caller has named the request.
+        // A queued URL is known by its number, unless the caller has given the request an ID.
         let request = requestID.flatMap { $0 == id ? nil : ", request \($0.printable)" } ?? ""
         let title = "\(url.printable): \(handler.printable) (\(way.rawValue)\(number)\(origin)\(request))"
         let answer = reply.isEmpty ? [] : ["    reply \(replyJSON.text.printable)"]
@@ -21,12 +21,12 @@ extension OpenResult {
             } + answer
     }
 
-    /// Returns the URL or file and the result as an object without empty keys.
+    /// Returns the URL or file, together with the result, as an object without empty keys.
     package func json(of url: String, as key: String = "url") -> JSON {
         .object([(name: key, value: .string(url))] + jsonMembers)
     }
 
-    /// The result of a queued URL as an object without empty keys.
+    /// A queued URL's result as an object without empty keys.
     package var json: JSON { .object(jsonMembers) }
 
     /// The handler's reply as an object.

@@ -2,7 +2,7 @@ internal import DBus
 internal import Glibc
 internal import OpenURLBus
 
-/// The steps of opens in the Trace Event Format, which Perfetto and browsers draw.
+/// The steps taken to open URLs, in the Trace Event Format, which Perfetto and browsers can display.
 ///
 /// See <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU> for the format.
 final class OpenTrace {
@@ -18,14 +18,14 @@ final class OpenTrace {
         add(metadata: "process_name", "openurl", lane: 0)
     }
 
-    /// Names the next request, so that it can be found in the router's log.
+    /// An ID for the next request, so that it can be found in the router's log.
     static var requestID: RequestID? { RequestID(rawValue: "trace-\(getpid())-\(TracePhase.now)") }
 
-    /// Adds an open, and leaves out what may be a secret of the URLs.
+    /// Adds the opening of a URL, leaving out anything in the URLs that may be secret.
     ///
     /// - Parameters:
     ///   - fallback: the URLs that are tried instead, because strings may quote them too.
-    ///   - start: when the command sent the URL, in microseconds of `TracePhase.now`.
+    ///   - start: when the command sent the URL, in microseconds on the clock of `TracePhase.now`.
     ///   - end: when the outcome was known.
     ///   - steps: the steps, whose times count from when the router accepted the URL.
     ///   - outcome: the outcome, in words.
@@ -50,7 +50,7 @@ final class OpenTrace {
         add("open \(redacted)", at: start, total, lane: lane, facts)
         var before: UInt64 = 0
         for step in steps {
-            // A step ends when it is reported. The handler and the router use the same clock, but a handler may write
+            // A step ends when it is reported. The handler and the router use the same clock, but a handler may report
             // any number.
             let end = min(step.microseconds, total)
             let begin = min(before, end)

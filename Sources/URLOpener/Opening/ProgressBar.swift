@@ -1,6 +1,6 @@
 internal import OpenURLBus
 
-/// A bar that shows a handler's progress in the last line of a terminal.
+/// A bar that shows a handler's progress on the last line of a terminal.
 final class ProgressBar {
     private let errors: StandardError
     private(set) var isShown = false
@@ -25,7 +25,7 @@ final class ProgressBar {
     /// The length of the bar in characters.
     private static let length = 20
 
-    /// Returns the line for a report, cut to the width of a terminal.
+    /// Returns the line for a report, cut to a terminal's width.
     static func line(_ report: ProgressReport, width: Int) -> String {
         let done = Int(report.fraction * Double(length))
         let bar = String(repeating: "#", count: done) + String(repeating: "-", count: length - done)

@@ -1,27 +1,27 @@
 internal import Glibc
 
-/// A startup notification of X11, which the desktop shows as a busy pointer until it ends (Startup Notification
-/// Protocol Specification, version 0.1).
+/// An X11 startup notification, which the desktop shows as a busy pointer until it ends (Startup Notification Protocol
+/// Specification, version 0.1).
 ///
-/// A toolkit ends it with the first window of its process. Because neither this program nor a handler of the router has
-/// such a window, this program ends it.
+/// A toolkit ends it with the first window of its process. Because neither this program nor one of the router's
+/// handlers has such a window, this program ends it.
 struct StartupNotification {
     private let id: String
     private let display: String
 
-    /// The longest name of a notification, in bytes.
+    /// The maximum length of a notification's ID, in bytes.
     private static let limit = 4096
 
-    /// Creates a notification; nil without a display, or if the name is not one of X11.
+    /// Creates a notification; nil without a display, or if the ID is not X11's.
     ///
-    /// The same variable can hold a Wayland token. Only an X11 name has a time.
+    /// The same variable can hold a Wayland token. Only an X11 ID contains a time.
     init?(_ id: String?, on display: String?) {
         guard let id, let display, strstr(id, "_TIME") != nil, id.utf8.count <= Self.limit else { return nil }
         self.id = id
         self.display = display
     }
 
-    /// The message that ends the notification, in pieces of 20 bytes, which fit into an event.
+    /// The message that ends the notification, in pieces of 20 bytes, which is what an event can hold.
     var removal: [[UInt8]] {
         let value = String(id.flatMap { $0 == "\\" || $0 == "\"" ? ["\\", $0] : [$0] })
         let text = Array("remove: ID=\"\(value)\"".utf8) + [0]
@@ -37,7 +37,7 @@ struct StartupNotification {
     /// Ends the notification. If the display does not accept the message, the desktop ends the notification after a few
     /// seconds.
     ///
-    /// This uses another thread, because a display on another machine may never answer. The thread ends with the
+    /// This uses another thread, because a display on another machine may never answer. That thread ends with the
     /// program.
     func end() {
         var ends: [CInt] = [-1, -1]

@@ -23,13 +23,13 @@ struct TerminalQuestion {
     /// Asks the user.
     ///
     /// - Returns: the permission to open the URL; nil if the router has no question about it.
-    /// - Throws: the failure of a URL that the user does not allow.
+    /// - Throws: the failure for a URL that the user does not allow.
     func ask() throws(CommandFailure) -> String? {
         let question: PolicyQuestion
         do throws(CommandFailure) {
             question = try router.call(PolicyInterface.question, Arguments(url, options))
         } catch {
-            // The refusal of the URL itself says more.
+            // The URL's own refusal says more.
             return nil
         }
         invocation.output.flush()
@@ -53,7 +53,7 @@ struct TerminalQuestion {
         }
     }
 
-    /// Returns the reply of the user; anything else counts as a no.
+    /// Returns the user's reply; anything else counts as a no.
     private func reply(_ question: PolicyQuestion) throws(CommandFailure) -> Reply {
         let choices = question.isMemorable ? "[y]es, [a]lways, [n]o, ne[v]er" : "[y]es, [n]o"
         invocation.errors.prompt("open it? \(choices), [?]: ")
@@ -78,7 +78,7 @@ struct TerminalQuestion {
         ]
     }
 
-    /// Reads a line of the terminal; the line is empty at the end of the input, and after Ctrl-C.
+    /// Reads a line from the terminal; the line is empty at the end of the input, or after Ctrl-C.
     private func line() -> String {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0

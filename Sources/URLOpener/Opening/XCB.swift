@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The functions of libxcb that send a message to the clients of a display.
+/// The libxcb functions that send a message to a display's clients.
 ///
 /// The library is loaded at run time, because most runs of the program do not need it.
 struct XCB {
@@ -11,7 +11,7 @@ struct XCB {
     private typealias Ask = @convention(c) (Connection) -> CInt
     private typealias GenerateID = @convention(c) (Connection) -> UInt32
     private typealias GetSetup = @convention(c) (Connection) -> UnsafeRawPointer?
-    // In libxcb, a cookie is a structure of one 32-bit number.
+    // In libxcb, a cookie is a structure that contains one 32-bit number.
     private typealias InternAtom = @convention(c) (Connection, UInt8, UInt16, UnsafePointer<CChar>) -> UInt32
     private typealias InternAtomReply =
         @convention(c) (Connection, UInt32, UnsafeRawPointer?) -> UnsafeMutableRawPointer?
@@ -77,7 +77,7 @@ struct XCB {
         guard hasError(connection) == 0, let root = rootWindow(of: connection),
             let first = atom(types.first, on: connection), let others = atom(types.others, on: connection)
         else { return }
-        // The window only marks which pieces belong to one message. It goes away with the connection.
+        // The window only marks which pieces belong to the same message. It disappears with the connection.
         let window = generateID(connection)
         _ = createWindow(connection, 0, window, root, 0, 0, 1, 1, 0, Self.inputOnly, 0, 0, nil)
         for (index, piece) in pieces.enumerated() {
@@ -86,7 +86,7 @@ struct XCB {
                 _ = sendEvent(connection, 0, root, Self.propertyChange, Array(header) + piece)
             }
         }
-        // At the end of a connection, the display may drop messages that it has not read. If it answers another
+        // At the end of a connection, the display may drop messages that it has not read. Once it has answered another
         // question, it has read them.
         _ = atom(types.first, on: connection)
     }

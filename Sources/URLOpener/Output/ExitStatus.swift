@@ -10,7 +10,7 @@ package enum ExitStatus {
     package static let dataError: Int32 = 65
     /// There is no such file (`EX_NOINPUT`).
     package static let noInput: Int32 = 66
-    /// There is no session bus or no router on it, or a program of openurl is missing (`EX_UNAVAILABLE`).
+    /// There is no session bus or no router on it, or one of openurl's programs is missing (`EX_UNAVAILABLE`).
     package static let unavailable: Int32 = 69
     /// Standard input or output failed (`EX_IOERR`).
     package static let inputOutput: Int32 = 74

@@ -3,8 +3,8 @@ package import OpenURLBus
 
 /// A JSON text (RFC 8259) that keeps the order of an object's members.
 ///
-/// It escapes the control characters of terminals and of bidirectional text, which could mislead a person who reads the
-/// output. `JSONEncoder` leaves them as they are, because JSON allows them.
+/// It escapes the control characters for terminals and for bidirectional text, which could mislead people who read the
+/// output. `JSONEncoder` leaves these characters as they are, because JSON allows them.
 package indirect enum JSON {
     /// A number, `true`, `false` or `null`.
     case literal(String)
@@ -70,10 +70,10 @@ package indirect enum JSON {
 }
 
 extension JSON {
-    /// Converts a value of the bus.
+    /// Converts a value from the bus.
     ///
     /// A variant becomes its content, and a structure becomes an array. Dictionary keys become strings, and are sorted.
-    /// If a value is a descriptor, or a number that is not finite, it becomes null.
+    /// A value that is a descriptor, or a number that is not finite, becomes null.
     package init(_ value: Value) {
         switch value {
         case .byte(let number): self = .number(number)
@@ -97,12 +97,12 @@ extension JSON {
         }
     }
 
-    /// Converts a value of the contract, with the same keys as on the bus. If a key has no value, it is null.
+    /// Converts a value from the contract, with the same keys as on the bus. A key without a value is null.
     package init(_ record: some Record) {
         self.init(record.content)
     }
 
-    /// Converts the content of a field.
+    /// Converts a field's content.
     package init(_ content: FieldContent) {
         switch content {
         case .value(let value): self.init(value)
@@ -112,7 +112,7 @@ extension JSON {
         }
     }
 
-    /// The value as the name of a member.
+    /// The value as a member's name.
     private var name: String {
         if case .string(let string) = self { string } else { text }
     }

@@ -4,7 +4,7 @@ package struct OutputPrinter {
     /// The beginning of a character whose other bytes have not arrived yet.
     private var rest: [UInt8] = []
     private var isInLine = false
-    /// Whether there was any output.
+    /// Whether there has been any output.
     package private(set) var hasPrinted = false
 
     package init(_ output: StandardOutput) {
@@ -40,7 +40,7 @@ package struct OutputPrinter {
         output.flush()
     }
 
-    /// The number of bytes at the end that begin a character of UTF-8 and do not end it.
+    /// The number of bytes at the end that belong to an incomplete UTF-8 character.
     private static func incompleteBytes(of bytes: [UInt8]) -> Int {
         for (index, byte) in bytes.suffix(3).reversed().enumerated() where byte & 0xC0 != 0x80 {
             let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1

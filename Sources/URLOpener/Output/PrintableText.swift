@@ -1,8 +1,8 @@
 extension Unicode.Scalar {
     /// Whether the scalar could mislead a terminal or a reader.
     ///
-    /// This is true of the controls (C0, DEL, C1), the controls of bidirectional text, and the separators of lines and
-    /// paragraphs.
+    /// This is true of the controls (C0, DEL, C1), the controls for bidirectional text, and the separators between
+    /// lines and paragraphs.
     package var isControl: Bool {
         switch value {
         case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true

@@ -56,11 +56,10 @@ package final class StandardOutput {
 
     /// Writes the rest of the output, and reports a write that failed.
     ///
-    /// If the reader has closed its end (`EPIPE`), that is not reported: it has what it wanted.
+    /// A reader that has closed its end (`EPIPE`) is not reported: it has what it wanted.
     ///
-    /// - Parameter status: the exit status of the command.
-    /// - Returns: the exit status of the program, which is `status` unless the command succeeded and its output was
-    ///   lost.
+    /// - Parameter status: the command's exit status.
+    /// - Returns: the program's exit status, which is `status` unless the command succeeded and its output was lost.
     package func finish(_ status: Int32, _ errors: StandardError) -> Int32 {
         flush()
         guard let problem else { return status }
@@ -69,7 +68,7 @@ package final class StandardOutput {
     }
 }
 
-/// The program's messages to a person, apart from its output.
+/// The program's messages to people, as opposed to its output.
 package struct StandardError {
     /// The descriptor, which this does not own.
     package var descriptor = STDERR_FILENO
@@ -88,13 +87,13 @@ package struct StandardError {
         _ = URLOpener.write(Array("openurl: \(message.printable)".utf8)[...], to: descriptor)
     }
 
-    /// Replaces the terminal's current line by a string without controls.
+    /// Replaces the terminal's current line with a string without controls.
     package func draw(_ text: String) {
         _ = URLOpener.write(Array("\r\(text)\u{1B}[K".utf8)[...], to: descriptor)
     }
 
-    /// Writes the message of a failure. Further lines are indented, so that none of them looks like another message of
-    /// the program.
+    /// Writes a failure's message. Further lines are indented, so that none of them looks like another of the program's
+    /// messages.
     ///
     /// - Parameter item: the item that failed, if the command has several.
     package func print(_ failure: CommandFailure, of item: String? = nil) {

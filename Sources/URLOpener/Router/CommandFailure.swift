@@ -3,11 +3,11 @@ internal import Glibc
 package import OpenURLBus
 package import RFC1808
 
-/// The failure of a command, or of one item of it.
+/// The failure of a command, or of one of its items.
 package struct CommandFailure: Error, Hashable {
-    /// The name of the error on the bus. Errors of the command itself have names of the same kind.
+    /// The error's name on the bus. The command's own errors have names of the same kind.
     package let name: ErrorName
-    /// The message for a person: what happened, and if known, what to do.
+    /// The message for people to read: what happened and, if known, what to do.
     package let message: String
     /// The program's exit status if this failure is the first.
     package let exitStatus: Int32
@@ -22,13 +22,13 @@ package struct CommandFailure: Error, Hashable {
         self.init(error.code.errorName, error.message, exitStatus: error.code.exitStatus)
     }
 
-    /// Creates the failure of an identifier that no handler has, in the words of the router.
+    /// Creates the failure for an identifier that no handler has, in the router's words.
     package init(unknownHandler id: String) {
         let message = "no handler is registered as \(id); 'openurl list' shows all that are"
         self.init(OpenURLError(.noHandler, message))
     }
 
-    /// The failure of a URL that was not opened because the user pressed Ctrl-C.
+    /// The failure for a URL that was not opened because the user pressed Ctrl-C.
     package static let interrupted = CommandFailure(
         OpenURLError(.cancelled, "the request was cancelled before the router got the URL")
     )
@@ -37,7 +37,7 @@ package struct CommandFailure: Error, Hashable {
         self.init(OpenURLError(.malformedURL, error.description))
     }
 
-    /// Creates the failure of an argument that names no file, with the system's error.
+    /// Creates the failure for an argument that does not refer to a file, with the system's error.
     package init(unusable file: String, _ code: CInt) {
         let reason = String(cString: strerror(code))
         let advice = Self.missingColon(file).map { "; to open a URL, write '\($0)'" } ?? ""
@@ -60,7 +60,7 @@ package struct CommandFailure: Error, Hashable {
         return "\(scheme):\(rest)"
     }
 
-    /// Creates the failure of a program that has no session bus.
+    /// Creates the failure for a program that has no session bus.
     ///
     /// - Parameter environment: returns the value of a variable.
     package init(_ error: ConnectionError, _ environment: (String) -> String?) {
@@ -74,7 +74,7 @@ package struct CommandFailure: Error, Hashable {
         )
     }
 
-    /// Creates the failure of a call.
+    /// Creates a call's failure.
     ///
     /// - Parameter refusal: the exit status if the router's error has none of its own.
     package init(_ error: CallError, refusal: Int32) {
@@ -142,7 +142,7 @@ package struct CommandFailure: Error, Hashable {
 }
 
 extension ErrorName {
-    /// Whether the bus reports with this name that it could not start a service.
+    /// Whether this name means that the bus could not start a service.
     fileprivate var isAboutStarting: Bool {
         rawValue.hasPrefix("org.freedesktop.DBus.Error.Spawn.") || rawValue == "org.freedesktop.DBus.Error.TimedOut"
     }

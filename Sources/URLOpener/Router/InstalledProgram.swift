@@ -2,7 +2,7 @@ internal import DBus
 internal import Glibc
 internal import Processes
 
-/// A program that is installed beside this one.
+/// A program that is installed next to this one.
 package enum InstalledProgram: String {
     /// The program for command lines with options and commands.
     case command = "openurl-command"

@@ -4,16 +4,16 @@ internal import OpenURLBus
 
 /// Another machine whose router performs a command (`--host`).
 package struct RemoteHost: Sendable {
-    /// `HOST` or `USER@HOST`, as ssh takes it.
+    /// `HOST` or `USER@HOST`, in the form that ssh accepts.
     package let name: String
     package let bus: BusAddress
     /// The command's arguments, for the other machine's `openurl`.
     package let arguments: [CommandLineArgument]
 
-    /// Variables that belong to the desktop of this machine.
+    /// Variables that belong to this machine's desktop.
     package static let localVariables: Set = ["DISPLAY", "DESKTOP_STARTUP_ID", "XDG_ACTIVATION_TOKEN"]
 
-    /// - Throws: a failure if this cannot be the name of a host.
+    /// - Throws: a failure if this cannot be a host's name.
     package init(_ name: String?, _ arguments: [CommandLineArgument]) throws(CommandFailure) {
         let asks = isatty(STDIN_FILENO) != 0
         guard let name, let bus = BusAddress.host(name, asks: asks) else {
@@ -25,7 +25,7 @@ package struct RemoteHost: Sendable {
         self.arguments = arguments
     }
 
-    /// How long ssh may take to reach the host, and a person to type a password.
+    /// How long ssh may take to reach the host, including the time for the user to type a password.
     package static let connectionTime = Duration.seconds(120)
 
     /// Returns the failure of a connection. If ssh failed, it has printed the reason.
@@ -55,18 +55,19 @@ package struct RemoteHost: Sendable {
 
     /// The exit status of a shell that does not find a program.
     private static let notFound: CInt = 127
-    /// The exit status of ssh after an error of its own.
+    /// ssh's exit status after an error of its own.
     private static let sshFailed: CInt = 255
 
     private func failure(_ message: String) -> CommandFailure {
         CommandFailure("org.freedesktop.DBus.Error.NoServer", message, exitStatus: ExitStatus.unavailable)
     }
 
-    /// Replaces this process by an ssh that runs the same command on the host.
+    /// Replaces this process with an ssh that runs the same command on the host.
     ///
-    /// - Returns: the reason why that is not possible.
+    /// - Returns: why that is not possible.
     private func runThere() -> String {
-        // The login shell there is unknown. Quotes mean the same in all shells only without these characters.
+        // It is not known which login shell is used there. Quotation means the same in all shells only without these
+        // characters.
         guard
             !arguments.contains(where: { $0.bytes.contains { [UInt8(ascii: "\\"), UInt8(ascii: "\n")].contains($0) } })
         else {

@@ -2,11 +2,11 @@ internal import DBus
 internal import OpenURLBus
 internal import Spelling
 
-/// Suggestions for misspelt names. The router's errors have none, because its callers may be confined.
+/// Suggestions for misspelt names. The router's errors contain none, because its callers may be confined.
 extension RouterClient {
     private static let limit = Duration.seconds(2)
 
-    /// Adds the scheme that was probably meant to the failure of an open.
+    /// Adds the scheme that was probably meant to a failure to open a URL.
     package func suggestingScheme(for url: String, _ failure: CommandFailure) -> CommandFailure {
         guard failure.name == OpenURLError.Code.noHandler.errorName, let colon = url.firstIndex(of: ":") else {
             return failure
@@ -56,7 +56,7 @@ extension RouterClient {
         handler.map { suggestingHandler(for: $0, failure) } ?? suggestingScheme(for: url, failure)
     }
 
-    /// Returns why the manifest of an identifier cannot be used; nil if there is none, or if it can.
+    /// Returns why the manifest with this identifier cannot be used; nil if there is none, or if it can.
     private func problem(ofManifest id: String) -> String? {
         do throws(CommandFailure) {
             let findings = try call(RegistryInterface.check, id, timeout: Self.limit)

@@ -1,15 +1,15 @@
 package import DBus
 package import OpenURLBus
 
-/// A client of the router. If it is not running, the bus starts it.
+/// A client of the router. If the router is not running, the bus starts it.
 package struct RouterClient {
     private let way: WayToRouter
 
     /// Connects to the router's bus. If that fails, or if another program owns the router's name, every call throws
     /// that failure.
     ///
-    /// - Parameter mayUseLane: whether to use the router's lane instead of the bus, if the router of this installation
-    ///   is listening there.
+    /// - Parameter mayUseLane: whether to use the router's lane instead of the bus, if this installation's router is
+    ///   listening there.
     package init(on invocation: Invocation, mayUseLane: Bool = false) {
         way = WayToRouter(invocation, mayUseLane: mayUseLane && invocation.host == nil)
     }
@@ -45,22 +45,22 @@ package struct RouterClient {
         return try perform(refusal: refusal, body)
     }
 
-    /// The time limit of a call that the router itself limits. It adds up times from a manifest, each at most a day,
-    /// and some time for the answer. Only a program that poses as a router lets a call take this long.
+    /// The time limit for a call that the router itself limits. It is the sum of times from a manifest, each at most a
+    /// day, and some time for the answer. Only a program that poses as a router lets a call take this long.
     package static let longestCall = Duration.seconds(2 * 86_400)
 
-    /// The time limit of a call that starts, suspends or ends a handler. The router's own limits are shorter, unless a
+    /// The time limit for a call that starts, suspends or ends a handler. The router's own limits are shorter, unless a
     /// manifest says otherwise.
     package static let lifecycleCall = Duration.seconds(120)
 
-    /// How much longer than a person's time limit a router may take to answer.
+    /// How much longer than the user's time limit a router may take to answer.
     package static let grace = Duration.seconds(2)
 
-    /// Calls a method of the router.
+    /// Calls one of the router's methods.
     ///
     /// - Parameters:
-    ///   - timeout: the time limit of the call. Pass ``longestCall`` for a method that the router itself limits.
-    ///   - refusal: the exit status for an error that has none of its own. The default is that of a missing router.
+    ///   - timeout: the time limit for the call. Pass ``longestCall`` for a method that the router itself limits.
+    ///   - refusal: the exit status for an error that has none of its own. The default is the one for a missing router.
     ///   - notice: called once if there is no answer after 300 ms.
     package func call<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
@@ -81,12 +81,12 @@ package struct RouterClient {
         }
     }
 
-    /// Calls a method that opens a URL. Meanwhile, the caller has a handle with ``token``.
+    /// Calls a method that opens a URL. During the call, the caller has a handle with ``token``.
     ///
     /// - Parameters:
-    ///   - timeout: the time limit of the call.
+    ///   - timeout: the time limit for the call.
     ///   - notice: called once if there is no answer after 300 ms.
-    ///   - progress: called for each report of the handler; nil if the reports are not shown.
+    ///   - progress: called for each report from the handler; nil if the reports are not shown.
     ///   - interrupt: Ctrl-C, with the closure to call when it cancels the request.
     package func open<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
@@ -114,7 +114,7 @@ package struct RouterClient {
                 do throws(CallError) {
                     try bus.send(RequestInterface.cancel, on: handle, Empty())
                 } catch {
-                    // The connection has ended, and with it the wait for the answer.
+                    // The connection has ended, and so has the wait for the answer.
                 }
             }
             return try bus.answer(
@@ -138,7 +138,7 @@ package struct RouterClient {
         do throws(CallError) {
             let owner = try bus.call(BusDriver.getNameOwner, on: BusDriver.object, RouterService.name.rawValue)
             let property = Arguments(RouterInterface.version.interface.rawValue, RouterInterface.version.name.rawValue)
-            // The router may exit now, and the bus never starts a program for a unique name.
+            // The router may exit now. The bus never starts a program for a unique name.
             let router = RemoteObject(BusName(owner), RouterService.path)
             return try bus.call(PropertiesInterface.get, on: router, property).string
         } catch .remote(let error) where error.name == .nameHasNoOwner || error.name == .serviceUnknown {

@@ -21,18 +21,18 @@ final class WayToRouter {
         connection = lane.map(Connection.open) ?? Self.bus(invocation)
     }
 
-    /// Changes to the bus if the router has closed the lane, because the bus starts another router.
+    /// Switches to the bus if the router has closed the lane, because the bus starts another router.
     func leaveEndedLane() {
         if isLane, case .open(let lane) = connection, !lane.isOpen { leaveLane() }
     }
 
-    /// Changes to the bus.
+    /// Switches to the bus.
     func leaveLane() {
         isLane = false
         connection = Self.bus(invocation)
     }
 
-    /// Connects to the router over the lane; nil if no router is listening, or if another program is. In these cases
+    /// Connects to the router over the lane; nil if no router is listening, or if another program is. In these cases,
     /// the bus reports more.
     private static func lane(_ invocation: Invocation) -> BlockingConnection? {
         guard let path = LaneAddress.path(for: invocation.bus) else { return nil }
@@ -54,7 +54,7 @@ final class WayToRouter {
 
     private static func bus(_ invocation: Invocation) -> Connection {
         do throws(ConnectionError) {
-            // The processes of another machine are not visible here.
+            // Another machine's processes are not visible here.
             guard invocation.host == nil else {
                 return .open(try BlockingConnection(invocation.bus, timeout: RemoteHost.connectionTime))
             }
@@ -66,14 +66,14 @@ final class WayToRouter {
         }
     }
 
-    /// Returns the failure of all calls, if another program owns the router's name.
+    /// Returns the failure for all calls if another program owns the router's name.
     private static func stranger(on bus: BlockingConnection, _ identity: RouterIdentity) -> CommandFailure? {
         do throws(CallError) {
             let pid = try bus.call(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
             return identity.refusal(of: pid).map { CommandFailure(.failed, $0, exitStatus: ExitStatus.unavailable) }
         } catch {
-            // Without an owner, the bus starts the program of the service file. Any other failure meets the next call
-            // too.
+            // If there is no owner, the bus starts the program in the service file. Any other failure will also affect
+            // the next call.
             return nil
         }
     }
