@@ -34,7 +34,7 @@ struct KeyValue: Sendable, Hashable {
         try self.init(argument, form: "write an annotation as key=value")
     }
 
-    /// Reads a pair, and explains the form to a person who leaves out the key.
+    /// Reads a pair, and explains the form to users who leave out the key.
     ///
     /// - Parameter form: the message for an argument without a key.
     init(_ argument: String, form: String) throws {

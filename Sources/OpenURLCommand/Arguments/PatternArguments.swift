@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import URLOpener
 
-/// The source and the URLs of a rule on a command line.
+/// A rule's source and URLs on a command line.
 struct PatternArguments: ParsableArguments {
     @Option(
         help: "The callers: an identifier, a class, host:NAME, app:NAME, or '*'.",

@@ -4,7 +4,7 @@ internal import OpenURLBus
 internal import RFC1808
 internal import URLOpener
 
-/// A wait for a callback through the router, at a server of this program, or on the terminal, whichever comes first.
+/// A wait for a callback through the router, at this program's own server, or on the terminal, whichever comes first.
 final class CallbackOperation {
     private let plan: CallbackPlan
     private let opens: Bool
@@ -33,10 +33,10 @@ final class CallbackOperation {
         defer { interrupt?.end() }
         let bus = try router.bus()
         var limit = timeout
-        // Claim first: a person who opens the address before the claim could lose the callback.
+        // Claim first: a user who opens the address before the claim could lose the callback.
         if let pattern = plan.pattern {
             try claim(pattern, url, bus)
-            // The router enforces the time limit of a claim, so give it time to answer.
+            // The router enforces the claim's time limit, so give it time to answer.
             limit += RouterClient.grace
         }
         if plan.takesLines || !opens { announce(url) }
@@ -57,7 +57,7 @@ final class CallbackOperation {
         return try outcome.get()
     }
 
-    // MARK: The ways
+    // MARK: The ways in which the callback can arrive
 
     /// Starts a server if the callback needs one, and returns the URL to open.
     private func serve() throws(CommandFailure) -> GenericURL {
@@ -80,7 +80,7 @@ final class CallbackOperation {
         }
     }
 
-    /// Shows the URL to a person whose browser is elsewhere.
+    /// Shows the URL to a user whose browser is on another machine.
     private func announce(_ url: GenericURL) {
         invocation.errors.print("open this address: \(url)")
         if plan.takesLines { invocation.errors.print("paste the address that the browser shows at the end:") }
@@ -113,7 +113,7 @@ final class CallbackOperation {
         )
     }
 
-    /// Reports the first refused callback, but does not show it, because it may hold a secret.
+    /// Reports the first refused callback without showing it, because it may contain a secret.
     private func reportRefusal(_ reason: String) {
         guard outcome == nil, !hasReportedRefusal else { return }
         hasReportedRefusal = true
@@ -121,11 +121,11 @@ final class CallbackOperation {
     }
 
     private func complete(_ code: CallbackEnd?, _ url: String, _ details: CallbackDetails) {
-        // A line or the server may have brought the callback already.
+        // The callback may already have arrived through a line or the server.
         guard outcome == nil else { return }
         let error = details.error ?? OpenURLError(.cancelled, "the router stopped waiting for the callback").dbusError
         guard code == .received else {
-            // The person may still open the URL on another machine, and paste the callback.
+            // The user may still open the URL on another machine, and paste the callback.
             if lines != nil, error.name == OpenURLError.Code.noHandler.errorName {
                 return invocation.errors.print("nothing here opens the address: \(error.message)")
             }
@@ -139,7 +139,7 @@ final class CallbackOperation {
         }
     }
 
-    /// Opens the URL; meanwhile, the server takes the callback.
+    /// Opens the URL. In the meantime, the server accepts the callback.
     private func open(_ url: GenericURL, _ bus: BlockingConnection) throws(CommandFailure) {
         var options = OpenOptions()
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
@@ -151,7 +151,7 @@ final class CallbackOperation {
             )
             _ = try bus.answer(to: call, timeout: timeout, watching: watches)
         } catch {
-            // The callback may have come even if the browser's command failed later.
+            // The callback may have arrived even if the browser's command failed later.
             if outcome == nil, lines == nil { throw CommandFailure(error, refusal: ExitStatus.unavailable) }
         }
     }

@@ -10,25 +10,25 @@ struct CallbackPlan: Hashable {
         var state: String?
         var isLoopback = false
         var isPaste = false
-        /// Whether the person's browser is on another machine, because this is an SSH session without a display.
+        /// Whether the user's browser is on another machine, because this is an SSH session without a display.
         var isRemote = false
     }
 
     /// The URL that leads to the callback.
     let url: GenericURL
-    /// The URLs to claim; nil if a server of the program waits.
+    /// The URLs to claim; nil if the program's own server waits for the callback.
     let pattern: CallbackPattern?
-    /// Where a server of the program waits, perhaps without a port; nil without a server.
+    /// Where the program's own server waits, perhaps without a port; nil without a server.
     let served: GenericURL?
-    /// The value that the callback must bring as `state`; nil for any value.
+    /// The value that the callback must have as `state`; nil for any value.
     let state: String?
     /// Whether a line on standard input counts as the callback.
     let takesLines: Bool
 
-    /// The server's address if the URL names none.
+    /// The server's address if the URL gives none.
     private static let usualAddress = "http://127.0.0.1/callback"
 
-    /// - Throws: a failure if neither the URL nor the command line names the callback.
+    /// - Throws: a failure if neither the URL nor the command line specifies the callback.
     init(_ url: GenericURL, _ wishes: Wishes) throws(CommandFailure) {
         self.url = url
         takesLines = wishes.isPaste || wishes.isRemote
@@ -60,14 +60,14 @@ struct CallbackPlan: Hashable {
         }
     }
 
-    /// Returns whether a URL brings the expected state.
+    /// Returns whether a URL has the expected state.
     func hasState(of url: GenericURL) -> Bool {
         state == nil || FormParameters(url)["state"] == state
     }
 
     /// Returns whether a URL that did not come through the router is the callback.
     ///
-    /// - Parameter redirect: the address of the server; nil without a server.
+    /// - Parameter redirect: the server's address; nil without a server.
     func isCallback(_ url: GenericURL, at redirect: GenericURL?) -> Bool {
         guard hasState(of: url) else { return false }
         guard let redirect else { return pattern?.matches(url) ?? false }

@@ -1,13 +1,13 @@
 internal import Glibc
 
-/// Lines that a person pastes, read piece by piece.
+/// Lines that the user pastes, read piece by piece.
 struct PastedLines {
     private let descriptor: CInt
     private var rest: [UInt8] = []
     /// Whether the input has ended.
     private(set) var isAtEnd = false
 
-    /// The largest size of a line, in bytes. Longer lines are skipped.
+    /// The maximum size of a line, in bytes. Longer lines are skipped.
     static let limit = 65_536
 
     init(_ descriptor: CInt) {

@@ -5,7 +5,7 @@ internal import URLOpener
 /// A callback that has arrived.
 struct ReceivedCallback {
     let url: GenericURL
-    /// Facts about the program that brought the callback; empty if it did not come through the router.
+    /// Facts about the program that sent the callback; empty if it did not come through the router.
     var details = CallbackDetails()
 
     /// The error that the server reports in the callback (RFC 6749 section 4.1.2.1); nil if it succeeded.

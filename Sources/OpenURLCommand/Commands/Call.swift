@@ -6,7 +6,7 @@ internal import URLOpener
 struct Call: Command {
     static let configuration = CommandConfiguration(
         commandName: "call",
-        abstract: "Open a URL and print the answer of its handler.",
+        abstract: "Open a URL and print its handler's answer.",
         discussion: """
             Prints the answer as JSON: the parameters of x-success (x-callback-url), or the handler's reply to the URL itself. The \
             router sets x-success, x-error and x-cancel, and drops any other parameter that begins with x-.

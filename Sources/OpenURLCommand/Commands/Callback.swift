@@ -26,7 +26,7 @@ struct Callback: Command {
     @Option(
         name: .customLong("for"),
         help: .init(
-            "Wait for the URLs of a scheme, a host or a path, such as myapp://auth, instead of the URL's redirect_uri=.",
+            "Wait for URLs with a scheme, a host or a path, such as myapp://auth, instead of the URL's redirect_uri=.",
             valueName: "pattern"
         ),
         transform: CommandLineArgument.requiredText
@@ -106,7 +106,7 @@ struct Callback: Command {
         return wishes
     }
 
-    /// Whether the person's browser is on another machine.
+    /// Whether the user's browser is on another machine.
     private func isRemote(_ invocation: Invocation) -> Bool {
         invocation.environment("SSH_CONNECTION") != nil && invocation.environment("DISPLAY") == nil
             && invocation.environment("WAYLAND_DISPLAY") == nil

@@ -31,7 +31,7 @@ struct Check: Command {
         let batch = Batch(key: "file", printsJSON: outputOptions.json, invocation: invocation)
         var status: Int32 = 0
         let failure = batch.perform(handlers, name: \.shown) { (handler) throws(CommandFailure) in
-            // A name without a slash is an identifier, unless a file has this name or it ends like a manifest's.
+            // A name without a slash is an identifier, unless a file has this name, or the name ends like a manifest's.
             let isFile = handler.isPath || handler.namesFile || handler.shown.hasSuffix(".plist")
             let text = isFile ? try handler.absolutePath() : handler.shown
             let findings: [ManifestFinding]
@@ -53,7 +53,7 @@ struct Check: Command {
 }
 
 extension ManifestFinding {
-    /// Formats the finding as compilers do, `file:line: severity: key: message`, so that editors find the place.
+    /// Formats the finding as compilers do, `file:line: severity: key: message`, so that editors can jump to the line.
     fileprivate func line(of name: String) -> String {
         let place = (file ?? name) + (line.map { ":\($0)" } ?? "")
         return [place, severity.rawValue, key, message].compactMap { $0 }.joined(separator: ": ")

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 
 extension CommandConfiguration {
-    /// Creates the configuration of a command whose help has examples.
+    /// Creates the configuration for a command whose help has examples.
     ///
     /// - Parameter examples: whole command lines.
     init(

@@ -63,9 +63,10 @@ struct CommandLineInterface: ParsableCommand {
         ]
     )
 
-    /// Performs the command that the arguments of an invocation name.
+    /// Performs the command given in an invocation's arguments.
     ///
-    /// If the first argument neither names a command nor concerns the program as a whole, the command is `open`.
+    /// If the first argument is neither a command's name nor an option for the program as a whole, the command is
+    /// `open`.
     ///
     /// - Returns: the exit status.
     static func run(_ invocation: Invocation) -> Int32 {
@@ -87,7 +88,7 @@ struct CommandLineInterface: ParsableCommand {
         if !isRootArgument(first) {
             guard
                 first.utf8.first == UInt8(ascii: "-") || first.utf8.contains(UInt8(ascii: ":"))
-                    // No command's name has a dot, so this must be the name of a file.
+                    // No command's name contains a dot, so this must be the name of a file.
                     || first.utf8.contains(UInt8(ascii: ".")) || invocation.arguments[0].isPath
                     || invocation.arguments[0].namesFile
             else {
@@ -122,10 +123,11 @@ struct CommandLineInterface: ParsableCommand {
         }
     }
 
-    /// Wraps the usage lines of a help text at 80 columns, and shortens the titles of groups. All other lines fit already.
+    /// Wraps the usage lines of a help text at 80 columns, and shortens the titles of groups. All other lines already
+    /// fit.
     private static func arrangedHelp(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line -> [Substring] in
-            // The parser adds a word to the name of each group.
+            // The parser adds a word to each group's name.
             if line.hasSuffix(Self.groupTitleEnd) { return [line.dropLast(Self.groupTitleEnd.count) + ":"] }
             guard line.hasPrefix("USAGE: "), line.count > 80 else { return [line] }
             var lines: [Substring] = []

@@ -69,7 +69,7 @@ struct Explain: Command {
 }
 
 extension Explanation {
-    /// Returns the failure that opening the URL would give.
+    /// Returns the failure that opening the URL would cause.
     func failure(_ error: (name: String, message: String)) -> CommandFailure {
         let code = OpenURLError.Code.allCases.first { $0.errorName.rawValue == error.name }
         let failure = code.map { CommandFailure(OpenURLError($0, error.message)) }

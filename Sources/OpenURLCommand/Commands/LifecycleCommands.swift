@@ -107,7 +107,7 @@ struct Restart: LifecycleCommand {
     }
 }
 
-/// A command that calls methods of `LifecycleInterface` for each handler on its command line.
+/// A command that calls `LifecycleInterface` methods for each handler on its command line.
 protocol LifecycleCommand: Command {
     var handlers: HandlerArguments { get }
     /// The methods to call in order, each with a bundle identifier.
@@ -127,7 +127,7 @@ struct HandlerArguments: ParsableArguments {
 }
 
 extension LifecycleCommand {
-    /// Calls the methods for each handler in order. If one fails, the others still get their calls.
+    /// Calls the methods for each handler in order. If a call fails, the other handlers' methods are still called.
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation)
         let printsJSON = handlers.outputOptions.json

@@ -6,7 +6,7 @@ internal import URLOpener
 struct Log: Command {
     static let configuration = CommandConfiguration(
         commandName: "log",
-        abstract: "Show the requests of the last 30 days.",
+        abstract: "Show the requests from the last 30 days.",
         discussion: """
             The router keeps the last 10,000 finished requests, without queries and other possible secrets. \
             OPENURL_LOG=off in the router's environment turns the log off.

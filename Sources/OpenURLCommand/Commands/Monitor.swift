@@ -41,7 +41,7 @@ struct Monitor: Command {
 
 /// Options that select requests.
 struct MonitorFilterOptions: ParsableArguments {
-    @Option(help: "Show only URLs of this scheme.", completion: .schemes, transform: CommandLineArgument.requiredText)
+    @Option(help: "Show only URLs with this scheme.", completion: .schemes, transform: CommandLineArgument.requiredText)
     var scheme: String?
 
     @Option(
@@ -52,7 +52,7 @@ struct MonitorFilterOptions: ParsableArguments {
     var handler: String?
 
     @Option(
-        help: .init("Show only requests of this program: its identifier, path or name.", valueName: "id"),
+        help: .init("Show only requests from this program: its identifier, path or name.", valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
@@ -71,7 +71,7 @@ struct MonitorFilterOptions: ParsableArguments {
     }
 }
 
-/// Options for the look of requests.
+/// Options for how requests are displayed.
 struct MonitorDisplayOptions: ParsableArguments {
     @Flag(
         name: .shortAndLong,

@@ -41,7 +41,7 @@ struct New: Command {
 
     @Option(
         help: .init(
-            "The clone of openurl that builds a handler in Swift (default: the one that this program runs from).",
+            "The clone of openurl that builds a handler in Swift (default: the one from which this program runs).",
             valueName: "path"
         ),
         completion: .directory,
@@ -72,7 +72,7 @@ struct New: Command {
         return 0
     }
 
-    /// Returns the path of the package that a handler in Swift depends on.
+    /// Returns the path of the package on which a handler in Swift depends.
     private func clone() throws(CommandFailure) -> String {
         if let package { return try CommandLineArgument.text(package).absolutePath() }
         if let path = ProcessProgram.file(pid: UInt32(getpid())), let end = path.firstRange(of: "/.build/")?.lowerBound

@@ -113,7 +113,7 @@ struct Open: Command {
         if trace == "-", outputOptions.json || verbose || save.contains(where: { $0.path == nil }) {
             throw ValidationError("standard output is for the trace; remove --json, --verbose and --save")
         }
-        // A menu starts the command of a desktop entry without a URL.
+        // A menu starts a desktop entry's command without a URL.
         guard urls.isEmpty, desktopEntry == nil else { return }
         throw ValidationError("Missing expected argument '<url> ...'")
     }

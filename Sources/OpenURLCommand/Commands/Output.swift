@@ -89,7 +89,7 @@ struct Output: Command {
         }
     }
 
-    /// The number of lines before those that `--follow` waits for, as in tail(1).
+    /// The number of lines shown before `--follow` waits for more, as in tail(1).
     private static let followedLines = 10
 
     private func changes(of path: String) throws(FileError) -> FileChanges {

@@ -91,7 +91,7 @@ private struct Parsing {
 
     /// Parses an input, and prints the result.
     ///
-    /// - Parameter label: names the input in an error message; nil if it is the only one.
+    /// - Parameter label: identifies the input in an error message; nil if it is the only one.
     mutating func parse(_ input: [UInt8], label: String?) {
         do throws(GenericURL.ParseError) {
             let url = try url(input)
@@ -114,7 +114,7 @@ private struct Parsing {
 
     private func url(_ input: [UInt8]) throws(GenericURL.ParseError) -> GenericURL {
         guard let base else { return try GenericURL(utf8: input.span) }
-        // An empty reference means the base (RFC 1808, section 4), but on its own an empty input is not a URL.
+        // An empty reference means the base (RFC 1808, section 4), but an empty input on its own is not a URL.
         return input.isEmpty
             ? try base.resolving(reference: "") : try GenericURL(utf8: input.span).resolved(against: base)
     }

@@ -122,7 +122,7 @@ extension PolicySetting {
     }
 }
 
-/// Returns the application, or the prefix of applications, that a source names; nil for any other source.
+/// Returns the application, or the prefix of applications, in a source; nil for any other source.
 private func application(inSource source: String) -> String? {
     guard source != "*", CallerClass(rawValue: source) == nil, !source.hasPrefix("host:") else { return nil }
     return source.hasPrefix("app:") ? String(source.dropFirst("app:".count)) : source
@@ -134,7 +134,7 @@ private func blindSpot(ofRuleFor application: String) -> String {
         + "'xdg-open' does in a Flatpak: the portal does not say which sandbox a URL comes from"
 }
 
-/// Quotes a scheme, a host or a pattern of them for a shell.
+/// Quotes a scheme or a host, or a pattern for either, for a shell.
 private func shellWord(_ text: String) -> String { text.contains("*") ? "\"\(text)\"" : text }
 
 struct PolicyReset: Command {

@@ -4,7 +4,7 @@ internal import URLOpener
 struct Publish: Command {
     static let configuration = CommandConfiguration(
         commandName: "publish",
-        abstract: "Make the handlers of the system known to the desktop.",
+        abstract: "Make the system's handlers known to the desktop.",
         discussion: """
             Writes an entry and a service file for each handler in the directory openurl/handlers of a data directory, such as \
             /usr/share, and removes those of handlers that no longer exist. A package with handlers runs this after it is \

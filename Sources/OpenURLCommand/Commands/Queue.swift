@@ -41,7 +41,7 @@ struct QueueList: Command {
             for url in urls { invocation.output.print(JSON(url).text) }
             return 0
         }
-        // A person reads errors below the table, where they have room.
+        // On a terminal, errors are printed below the table, where there is room for them.
         let isBrief = invocation.output.isTerminal && !tableOptions.wide
         let columns: [Column] = [
             "ID", Column("HANDLER", .cut(least: 16)), "STATE", "TRIES", "NEXT", Column("URL", .cut(least: 16)), "ERROR",
@@ -150,7 +150,7 @@ struct QueueDrop: Command {
     }
 }
 
-/// The URLs of the queue on a command line.
+/// URLs from the queue, given on a command line.
 struct QueuedURLArguments: ParsableArguments {
     @Flag(help: "Select every URL in the queue.")
     var all = false
@@ -167,7 +167,7 @@ struct QueuedURLArguments: ParsableArguments {
         throw ValidationError(all ? "use --all without numbers" : "give the numbers of the URLs, or use --all")
     }
 
-    /// Calls a method for each URL in order. If one fails, the others still get their calls.
+    /// Calls a method for each URL in order. If a call fails, it is still made for the others.
     ///
     /// - Returns: the exit status.
     func call(
@@ -196,8 +196,8 @@ extension RouterClient {
 
     /// Returns every URL in the queue.
     ///
-    /// The numbers of a router increase. A program that poses as a router could send pages without end, so both their
-    /// number and the time for them are limited.
+    /// A router's numbers increase. A program that poses as a router could send pages without end, so both the number
+    /// of pages and the time for them are limited.
     fileprivate func queuedURLs() throws(CommandFailure) -> [QueuedURL] {
         var urls: [QueuedURL] = []
         var last: Int64?

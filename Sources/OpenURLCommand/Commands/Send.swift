@@ -7,7 +7,7 @@ internal import URLOpener
 struct Send: Command {
     static let configuration = CommandConfiguration(
         commandName: "send",
-        abstract: "Copy files into the inbox of a handler.",
+        abstract: "Copy files into a handler's inbox.",
         discussion: """
             The handler opens the copies, owns them, and deletes them. It must claim the types of the files. If a file was not \
             opened, no copy stays behind, unless the handler may have acted on it. Returns when the handler has answered, or with --queue \
@@ -69,7 +69,7 @@ struct Send: Command {
         return status
     }
 
-    /// Sends the files of one call. If one cannot be opened here, the others are still sent.
+    /// Sends the files for one call. If one cannot be opened here, the others are still sent.
     private func send(
         _ files: [CommandLineArgument],
         _ options: OpenOptions,
@@ -113,7 +113,7 @@ struct Send: Command {
 }
 
 extension CommandLineArgument {
-    /// Opens the file that the argument names, for another program.
+    /// Opens the file to which the argument refers, for another program.
     ///
     /// It must be a regular file. Links are not followed.
     fileprivate func openedFile() throws(CommandFailure) -> SentFile {

@@ -13,7 +13,7 @@ struct CommandDescription: Decodable {
             let name: String
         }
 
-        /// The kind of values that the parser completes, which it names by the key that is present.
+        /// The kind of values that the parser completes. The parser expresses it by which key is present.
         struct Completion: Decodable {
             struct Ignored: Decodable {}
 
@@ -30,7 +30,7 @@ struct CommandDescription: Decodable {
         let completionKind: Completion?
         let abstract: String?
 
-        /// The names as you type them.
+        /// The names as the user types them.
         var options: [String] { (names ?? []).map { ($0.kind == "long" ? "--" : "-") + $0.name } }
         /// Whether every word up to the next option is a value of this option.
         var takesManyValues: Bool { parsingStrategy == "upToNextOption" }

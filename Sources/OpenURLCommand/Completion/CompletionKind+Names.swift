@@ -3,7 +3,8 @@ internal import DBus
 internal import OpenURLBus
 internal import URLOpener
 
-/// Values of options and arguments that the router knows. If it does not list them within two seconds, there are none.
+/// The values for options and arguments that the router knows. If it does not list them within two seconds, there are
+/// none.
 ///
 /// The first element of a result says which files the shell adds.
 extension CompletionKind {
@@ -24,7 +25,7 @@ extension CompletionKind {
         try router.schemes() + router.handlers()
     }
 
-    /// The callers that a rule can name: their classes, and identifiers of handlers.
+    /// The callers that a rule can be about: their classes, and handlers' identifiers.
     static let sources = values { router throws(CommandFailure) in
         try CallerClass.allCases.map(\.rawValue) + router.handlers()
     }
@@ -44,7 +45,7 @@ extension CompletionKind {
                 return [files.rawValue]
                     + values.filter { $0.utf8.starts(with: prefix.utf8) && $0.printable == $0 }
             } catch {
-                // The shell then offers nothing.
+                // In this case, the shell offers nothing.
                 return [files.rawValue]
             }
         }

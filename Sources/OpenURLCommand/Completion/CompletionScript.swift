@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import URLOpener
 
-/// The script with which a shell asks for completions. It replaces the parser's own scripts, which run commands that
-/// appear in file names.
+/// The script with which a shell asks for completions. It replaces the parser's own scripts, which would run commands
+/// that appear in file names.
 struct CompletionScript {
     private let shell: String?
 

@@ -4,7 +4,7 @@ internal import URLOpener
 /// The words that could replace the last word of an unfinished command line.
 ///
 /// Each shell's script asks for them with `openurl __complete WORD ...`. In the answer, the first line says which files
-/// the shell adds. Each further line is a word that begins with the last word, and its description after a tab. The
+/// the shell adds. Each further line has a word that begins with the last word and, after a tab, its description. The
 /// shell quotes the words.
 struct Completions {
     /// The command that the scripts run.
@@ -41,7 +41,7 @@ struct Completions {
                 addCommandsAndArguments(last, at: place)
             }
         } catch {
-            // The shell then offers nothing. Tests make sure that the parser's description can be read.
+            // In this case, the shell offers nothing. Tests make sure that the parser's description can be read.
         }
     }
 
@@ -119,7 +119,7 @@ struct Completions {
 
 /// The place to which the words before the last one lead.
 private struct Place {
-    /// The program and the commands that the words name.
+    /// The program and the commands in the words.
     var path: [CommandDescription]
     /// Whether the commands are for the router of another machine.
     let isRemote: Bool
@@ -136,7 +136,7 @@ private struct Place {
 
     var takesCommand: Bool { positionals == 0 && !isAfterTerminator }
 
-    /// The command that applies if no word names one.
+    /// The command that applies if no word is a command's name.
     private var defaultCommand: CommandDescription? {
         guard positionals == 0, let last = path.last else { return nil }
         return (path.count == 1 ? Open.name : last.defaultSubcommand).flatMap(last.subcommand)
@@ -147,7 +147,7 @@ private struct Place {
 
     func isOption(_ word: String) -> Bool { !isAfterTerminator && word.utf8.first == UInt8(ascii: "-") }
 
-    /// Returns the option of a name, and its command.
+    /// Returns the option with this name, and its command.
     func owner(of name: String) -> (CommandDescription.Argument, [CommandDescription])? {
         commands.lazy.compactMap { command in command.last?.option(name).map { ($0, command) } }.first
     }

@@ -54,8 +54,8 @@ final class MonitorOperation {
         return 0
     }
 
-    /// Returns the failure of a watch that ended too early. Because the monitor then waits for no answer, no outcome is
-    /// in doubt.
+    /// Returns the failure of a watch that ended too early. Because the monitor is not waiting for an answer then, no
+    /// outcome is in doubt.
     private func failure(_ error: CallError) -> CommandFailure {
         let reason =
             switch error {

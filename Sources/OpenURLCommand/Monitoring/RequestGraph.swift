@@ -43,7 +43,7 @@ struct RequestGraph {
     /// Returns text as a quoted identifier. It escapes backslashes, because they begin an escape in a label.
     static func quoted(_ text: String) -> String {
         var quoted = "\""
-        // In a string of characters, a quote with a combining mark after it would be a different character.
+        // Among characters, a quotation mark followed by a combining mark would be a different character.
         for scalar in text.printable.unicodeScalars {
             if scalar == "\"" || scalar == "\\" { quoted += "\\" }
             quoted.unicodeScalars.append(scalar)

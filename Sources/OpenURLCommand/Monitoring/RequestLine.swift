@@ -26,7 +26,7 @@ struct RequestLine {
         return "\(sourceName)(\(pid))"
     }
 
-    /// The URL, or the kind of a request without one.
+    /// The URL, or the kind of request if there is none.
     private var subject: String {
         let isOpening = [.known(.open), .known(.call)].contains(entry.kind)
         let attempt = entry.attempt.map { " \($0)" } ?? ""

@@ -1,7 +1,7 @@
 internal import OpenURLBus
 internal import URLOpener
 
-/// A view of requests on standard output: lines that grow for a person, tab-separated fields for a program, or JSON.
+/// A view of requests on standard output: lines that grow for people, tab-separated fields for programs, or JSON.
 ///
 /// As long as a request's line is the last one, it is rewritten. If later lines follow it, the request gets another
 /// line when it ends.
@@ -13,7 +13,7 @@ final class RequestView {
     private let mayRewrite: Bool
     /// The request whose line is the last one and may still grow.
     private var growing: UInt64?
-    /// Requests that have a line and have not ended.
+    /// Requests that have a line but have not ended.
     private var begun: Set<UInt64> = []
     private var day: String?
 
@@ -25,7 +25,7 @@ final class RequestView {
         style = TerminalStyle(invocation)
     }
 
-    /// Prints the names of the columns, for a person who waits for the first request.
+    /// Prints the names of the columns, for users who are waiting for the first request.
     func begin() {
         guard output.isTerminal, !display.outputOptions.json else { return }
         day = LocalTime.text(WallClock.microseconds / 1_000_000).day
@@ -78,7 +78,7 @@ final class RequestView {
 
     private static let indentation = String(repeating: " ", count: 10)
 
-    /// Splits text below a request into lines that fit the terminal, between words where possible.
+    /// Splits the text below a request into lines that fit the terminal, between words where possible.
     private func indented(_ text: String) -> [String] {
         text.printable.wrapped(to: max(20, output.width - 1 - Self.indentation.count)).map { Self.indentation + $0 }
     }
@@ -92,7 +92,7 @@ final class RequestView {
 }
 
 extension String {
-    /// The date of an ISO 8601 date and time.
+    /// The date in an ISO 8601 date and time.
     fileprivate var day: String { String(prefix { $0 != "T" }) }
 }
 

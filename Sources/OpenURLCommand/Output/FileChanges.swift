@@ -5,17 +5,17 @@ internal import SystemPackage
 /// Waits for changes to a file, which need not exist yet.
 final class FileChanges {
     private let loop: EventLoop
-    /// Has a byte after a change: 0, or the number of the error that ended the watch.
+    /// Contains a byte after a change: 0, or the number of the error that ended the watch.
     private let descriptor: CInt
 
-    /// Begins to watch. The first ``wait()`` returns as soon as no further change is missed.
+    /// Begins to watch. The first ``wait()`` returns as soon as no further changes can be missed.
     ///
     /// The watch lasts until the process exits, so nothing cancels it.
     init(of path: String) throws(Errno) {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { throw Errno(rawValue: errno) }
         descriptor = ends[0]
-        // If the pipe is full, there is a change to read already.
+        // If the pipe is full, there is already a change to read.
         let writingEnd = ends[1]
         _ = fcntl(writingEnd, F_SETFL, O_NONBLOCK)
         do throws(Errno) {

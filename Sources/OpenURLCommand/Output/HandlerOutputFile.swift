@@ -27,7 +27,7 @@ struct HandlerOutputFile {
             file = try openFile(path, limit: .max, followingLinks: false)
         } catch {
             guard error.isAbsence else { throw error }
-            // Everything that is written later is new, even in a file that gets the number of the removed one.
+            // Everything that is written later is new, even in a file that gets the removed one's number.
             (inode, offset) = (0, 0)
             return
         }
@@ -46,7 +46,7 @@ struct HandlerOutputFile {
                 at: offset,
                 count: Int(min(size - offset, Int64(Self.pieceSize)))
             )
-            // The file has been emptied meanwhile.
+            // The file has been emptied in the meantime.
             if bytes.isEmpty { return }
             offset += Int64(bytes.count)
             guard body(bytes[...]) else { return }

@@ -3,14 +3,14 @@ internal import Glibc
 internal import OpenURLBus
 internal import URLOpener
 
-/// `journalctl`, which reads the lines of a handler from the user's journal.
+/// `journalctl`, which reads a handler's lines from the user's journal.
 struct JournalProgram {
     private let identifier: String
     private let arguments: [String]
 
     /// - Parameters:
-    ///   - identifier: the identifier of the lines.
-    ///   - count: the number of lines at the end; nil for as many as journalctl shows by itself.
+    ///   - identifier: the lines' identifier.
+    ///   - count: the number of lines at the end; nil for as many as journalctl shows by default.
     ///   - follows: whether to wait for further lines.
     init(_ identifier: String, last count: Int?, follows: Bool = false) {
         self.identifier = identifier
@@ -23,7 +23,7 @@ struct JournalProgram {
     /// Passes on the lines until the program exits.
     ///
     /// - Parameters:
-    ///   - isSilent: whether the program's own messages are lost.
+    ///   - isSilent: whether the program's own messages are discarded.
     ///   - body: gets the bytes in pieces, and returns whether to continue.
     func run(isSilent: Bool = false, _ body: (ArraySlice<UInt8>) -> Bool) throws(CommandFailure) {
         let (pid, descriptor) = try start(isSilent: isSilent)

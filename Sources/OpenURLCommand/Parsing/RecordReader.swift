@@ -2,8 +2,8 @@ internal import Glibc
 
 /// A reader of records from a descriptor.
 ///
-/// Each record ends with a separator, which the last one may lack. Memory use depends only on the maximum length of a
-/// record.
+/// Each record ends with a separator, which the last one may lack. The memory that is used depends only on the maximum
+/// length of a record.
 struct RecordReader {
     private let descriptor: CInt
     private let separator: UInt8

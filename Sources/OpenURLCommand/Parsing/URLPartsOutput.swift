@@ -35,7 +35,7 @@ extension GenericURL {
 }
 
 extension GenericURL.ParseError {
-    /// Returns the error of an input as an object. If the input is too long, the object has only its beginning.
+    /// Returns an input's error as an object. If the input is too long, the object contains only its beginning.
     func json(of input: [UInt8]) -> JSON {
         let start = input.prefix(GenericURL.defaultMaximumLength)
         return .object([

@@ -11,7 +11,7 @@ final class ChildProgram {
     /// The exit status, or 128 and the signal that ended the program, as in a shell; nil while it runs.
     private(set) var status: Int32?
 
-    /// Starts a program. If its name has no slash, it is looked up on `PATH`.
+    /// Starts a program. A name without a slash is looked up on `PATH`.
     ///
     /// - Parameter command: the program and its arguments, never empty.
     init(_ command: [CommandLineArgument]) throws(CommandFailure) {
@@ -46,10 +46,10 @@ final class ChildProgram {
     /// How many generations to look at.
     private static let generations = 64
 
-    /// Handles a signal of this process: notes that the program exited, or passes the signal on.
+    /// Handles a signal to this process: notes that the program exited, or passes the signal on.
     func handle(_ signal: CInt) {
         guard signal == SIGCHLD else {
-            // Until its exit status has been taken, the number is still the program's.
+            // The number is still the program's until its exit status has been collected.
             if status == nil, ProgramSignals.passedOn.contains(signal) { kill(pid, signal) }
             return
         }

@@ -3,7 +3,7 @@ internal import OpenURLBus
 internal import Synchronization
 internal import URLOpener
 
-/// The signals of a process that waits for a program: that the program exited, and that it should exit.
+/// The signals to a process that waits for a program: that the program has exited, and that it should exit.
 ///
 /// The signal handler writes into a pipe. On Ctrl-C, this process only has to survive, because the terminal also
 /// signals the program.
@@ -22,7 +22,7 @@ final class ProgramSignals {
             throw CommandFailure(OpenURLError(.launchFailed, "cannot create a pipe for signals: \(reason)"))
         }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        // A signal handler must not wait until the pipe has room.
+        // A signal handler must not wait for room in the pipe.
         _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
         descriptor = ends[0]
         signalPipe.store(ends[1], ordering: .relaxed)
@@ -38,7 +38,7 @@ final class ProgramSignals {
             sigaction(signal, &action, nil)
             sigaddset(&taken, signal)
         }
-        // If a thread of a library started this program, it passed on that thread's mask, which often blocks all
+        // If a library's thread started this program, the program inherited that thread's mask, which often blocks all
         // signals.
         sigprocmask(SIG_UNBLOCK, &taken, nil)
     }

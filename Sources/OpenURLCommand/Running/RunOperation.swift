@@ -14,13 +14,13 @@ final class RunOperation {
     private var isAnswered = false
     /// The name that the program must take; nil until the router has answered.
     private var name: BusName?
-    /// Whether the person knows that the program has its name.
+    /// Whether the user has been told that the program has its name.
     private var isNamed = false
     /// When to warn that the program has not taken its name; nil after the warning.
     private var nameDeadline: ContinuousClock.Instant?
 
     /// - Parameters:
-    ///   - handler: the identifier of the program, or the absolute path of its bundle or manifest.
+    ///   - handler: the program's identifier, or the absolute path of its bundle or manifest.
     ///   - command: the program and its arguments, never empty.
     init(_ schemes: [String], _ handler: String, _ command: [CommandLineArgument], _ invocation: Invocation) {
         self.schemes = schemes
@@ -30,7 +30,7 @@ final class RunOperation {
         router = RouterClient(on: invocation)
     }
 
-    /// Claims the schemes, runs the program, and returns its exit status as a shell does.
+    /// Claims the schemes, runs the program, and returns its exit status in the form that a shell uses.
     func perform() throws(CommandFailure) -> Int32 {
         let bus = try router.bus()
         let program = command[0].isPath ? try command[0].absolutePath() : command[0].shown
@@ -51,7 +51,7 @@ final class RunOperation {
                     }
                 )
             } catch .remote {
-                // The router exited, and dropped the claim.
+                // The router has exited, which ended the claim.
                 isLost = true
             } catch {
                 invocation.errors.print("the session bus is gone, and so is the claim; the program keeps running")
@@ -66,10 +66,10 @@ final class RunOperation {
     /// About thirty years.
     private static let endless = Duration.seconds(1_000_000_000)
 
-    /// How long a program may take to get its name before a warning. The router gives the same time to a handler
-    /// without `OULaunchTimeout`.
+    /// How long a program may take to get its name before a warning is printed. The router gives the same time to a
+    /// handler without `OULaunchTimeout`.
     private static let nameTime = Duration.seconds(5)
-    /// The time limit of a question to the bus.
+    /// The time limit for a question to the bus.
     private static let busTime = Duration.seconds(5)
 
     // MARK: The name
@@ -79,7 +79,7 @@ final class RunOperation {
         nameDeadline.map { ContinuousClock.now.duration(to: $0) }
     }
 
-    /// Returns whether the program's name has an owner that the person does not know of yet.
+    /// Returns whether the program's name has an owner about which the user has not been told yet.
     private func canBeNamed(_ bus: BlockingConnection) -> Bool {
         guard let name, !isNamed else { return false }
         return bus.hasOwner(name)
@@ -120,12 +120,12 @@ final class RunOperation {
         }
     }
 
-    /// Returns the process that owns a name; nil if the bus does not know one.
+    /// Returns the process that owns a name; nil if the bus does not know of one.
     private func pid(of name: String, _ bus: BlockingConnection) -> UInt32? {
         do throws(CallError) {
             return try bus.call(BusDriver.processID, on: BusDriver.object, name, timeout: Self.busTime)
         } catch {
-            // The name has no owner any longer.
+            // The name no longer has an owner.
             return nil
         }
     }
@@ -156,7 +156,7 @@ final class RunOperation {
 
     /// Claims the schemes from the next router.
     ///
-    /// This call makes the bus start one. If it cannot, the claim waits until a router runs.
+    /// This call makes the bus start a router. If it cannot, the claim waits until one runs.
     private func claimAgain(_ program: String, _ bus: BlockingConnection) {
         do throws(CommandFailure) {
             try claim(program, bus)

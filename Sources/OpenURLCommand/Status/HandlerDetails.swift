@@ -9,7 +9,7 @@ struct HandlerDetails {
     /// The last lines of the output; nil if they cannot be read.
     let output: [String]?
 
-    /// How many lines of the output are shown.
+    /// How many of the output's lines are shown.
     static let outputLines = 5
 
     /// Asks the router about a handler, and reads the end of its output.
@@ -18,7 +18,7 @@ struct HandlerDetails {
         filter.handler = status.id
         self.status = status
         latest = router.loggedRequest(filter)
-        // The files of another machine are not here.
+        // Another machine's files are not accessible here.
         output = invocation.host == nil ? router.lastOutput(of: status.id, lines: Self.outputLines) : nil
     }
 

@@ -12,6 +12,6 @@ extension HandlerState {
 }
 
 extension HandlerStatus {
-    /// The colour of the state. If the handler crashed too often, that matters more.
+    /// The colour of the state. If the handler crashed too often, the colour shows that instead.
     var meaning: TerminalStyle.Meaning? { quarantinedUntil == nil ? state.known?.meaning : .bad }
 }

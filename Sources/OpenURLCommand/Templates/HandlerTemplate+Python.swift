@@ -1,5 +1,5 @@
 extension HandlerTemplate {
-    /// A program, a module with what the handler does, and its test.
+    /// A program, a module that does the handler's work, and a test for the module.
     var pythonFiles: [File] {
         [
             File(

@@ -4,14 +4,15 @@ internal import UserFiles
 
 /// A handler that `openurl new` writes: it greets the name in a URL.
 ///
-/// Its program is named after the identifier. Its modules and sources always have the same names, because names from the
-/// identifier could clash with a keyword, with a module of the language, or with a target of the Makefile.
+/// Its program is named after the identifier. Its modules and sources always have the same names, because names from
+/// the identifier could clash with a keyword, with one of the language's modules, or with one of the Makefile's
+/// targets.
 struct HandlerTemplate {
     enum Language: String, CaseIterable {
         case swift, python, c
     }
 
-    /// A file of the handler.
+    /// One of the handler's files.
     struct File {
         /// The path below the handler's directory.
         let path: String
@@ -22,10 +23,10 @@ struct HandlerTemplate {
     let language: Language
     let id: String
     let scheme: String
-    /// The name of the program and of the package, and of the directory if the person names none.
+    /// The name of the program and of the package, and of the directory if the user gives none.
     let name: String
 
-    /// - Parameter scheme: the scheme of the URLs; nil for the last element of the identifier.
+    /// - Parameter scheme: the URLs' scheme; nil for the last element of the identifier.
     /// - Throws: a usage error for an identifier or a scheme that a manifest cannot have.
     init(_ language: Language, id: String, scheme: String?) throws(CommandFailure) {
         let elements = id.split(separator: ".", omittingEmptySubsequences: false)
@@ -87,7 +88,7 @@ struct HandlerTemplate {
         ] + build + ["openurl restart \(id)"]
     }
 
-    /// The program in the manifest, as a path that begins at the manifest's directory.
+    /// The program in the manifest, as a path relative to the manifest's directory.
     private var executable: String {
         switch language {
         case .swift: ".build/debug/\(name)"

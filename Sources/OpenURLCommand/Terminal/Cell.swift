@@ -2,9 +2,9 @@
 struct Cell: Hashable, ExpressibleByStringLiteral {
     /// The content.
     let text: String
-    /// The content for a person, unless the table is wide.
+    /// The content for people to read, unless the table is wide.
     let brief: String
-    /// Meaning of the content for the row.
+    /// The meaning of the content for the row.
     let meaning: TerminalStyle.Meaning?
 
     init(_ text: String, brief: String? = nil, as meaning: TerminalStyle.Meaning? = nil) {
@@ -17,8 +17,8 @@ struct Cell: Hashable, ExpressibleByStringLiteral {
         self.init(text)
     }
 
-    /// Creates a cell with a time in seconds since 1970. A person reads the time if it is today, and the date
-    /// otherwise.
+    /// Creates a cell with a time in seconds since 1970. For people to read, it shows the time if it is today, and the
+    /// date otherwise.
     init(time: UInt64) {
         let halves = LocalTime.text(time).split(separator: "T")
         let isToday = LocalTime.text(WallClock.microseconds / 1_000_000).split(separator: "T").first == halves.first

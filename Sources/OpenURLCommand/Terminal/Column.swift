@@ -1,6 +1,6 @@
 /// A column of a ``Table``.
 struct Column: ExpressibleByStringLiteral {
-    /// Treatment of a cell that is wider than the column on a terminal.
+    /// What happens to a cell that is wider than the column on a terminal.
     enum Overflow {
         /// The column is as wide as its widest cell.
         case none
@@ -26,7 +26,7 @@ struct Column: ExpressibleByStringLiteral {
     /// Whether part of a cell that is wider than the column is left out.
     var isCut: Bool { if case .cut = overflow { true } else { false } }
 
-    /// The width that the column needs at least, if its widest cell has the given width.
+    /// The minimum width that the column needs if its widest cell has the given width.
     func leastWidth(for width: Int) -> Int {
         switch overflow {
         case .none: width
@@ -34,7 +34,7 @@ struct Column: ExpressibleByStringLiteral {
         }
     }
 
-    /// Splits a cell into lines of a width.
+    /// Splits a cell into lines that fit a width.
     func lines(of text: String, width: Int) -> [String] {
         switch overflow {
         case .none: [text]

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Times for a person to read.
+/// Times for people to read.
 enum LocalTime {
     /// Returns seconds since 1970 as an ISO 8601 date and time in the user's time zone.
     static func text(_ seconds: UInt64) -> String {

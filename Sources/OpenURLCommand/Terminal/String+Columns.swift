@@ -1,4 +1,4 @@
-/// Text in the columns of a terminal.
+/// Text in a terminal's columns.
 extension String {
     /// Pads the text with spaces to a width.
     func padded(_ width: Int, atStart: Bool = false) -> String {
@@ -21,7 +21,7 @@ extension String {
         count <= width ? self : prefix(width / 2) + "…" + suffix(max(0, width - 1 - width / 2))
     }
 
-    /// Splits the text into lines of at most a width, between words where possible. There is at least one line.
+    /// Splits the text into lines that fit a width, between words where possible. There is at least one line.
     func wrapped(to width: Int) -> [String] {
         let width = max(1, width)
         var lines: [String] = []

@@ -2,14 +2,14 @@ internal import URLOpener
 
 /// Rows of cells.
 ///
-/// For a person, the columns are aligned under a header, and fit the terminal: long cells are cut or wrapped, and if
-/// that is not enough, the last columns are left out. For a program, cells are separated by tabs, without a header.
+/// For people, the columns are aligned under a header and fit the terminal: long cells are cut or wrapped and, if that
+/// is not enough, the last columns are left out. For programs, cells are separated by tabs, without a header.
 struct Table {
     /// The columns; empty for a table that has no header and is never cut.
     var columns: [Column] = []
     /// The cells of each row, one for each column.
     var rows: [[Cell]] = []
-    /// The sentence that a person reads in place of a table without rows.
+    /// The sentence that people see instead of a table without rows.
     var empty: String?
 
     /// Shown in a cell that has no value.
@@ -19,7 +19,7 @@ struct Table {
 
     /// Prints the table. Controls in a cell are escaped, including tabs and line breaks.
     ///
-    /// - Parameter isWide: whether a person wants to see every column and cell in full.
+    /// - Parameter isWide: whether the user wants to see every column and cell in full.
     func print(_ invocation: Invocation, isWide: Bool = false) {
         let output = invocation.output
         guard output.isTerminal else {
@@ -72,12 +72,12 @@ struct Table {
         return line
     }
 
-    /// Returns the widths of the columns that have room, in a table whose widest cells have the given widths.
+    /// Returns the widths of the columns for which there is room, in a table whose widest cells have the given widths.
     private func fitted(_ natural: [Int], to room: Int) -> [Int] {
         var widths = zip(columns, natural).map { $0.leastWidth(for: $1) }
         var left: Int { room - widths.reduce(0, +) - Self.gap * (widths.count - 1) }
         while left < 0, widths.count > 1 { widths.removeLast() }
-        // The narrowest of the columns that are cut gets the next character.
+        // The narrowest of the columns that are cut gets one more character.
         while left > 0,
             let column = widths.indices.filter({ widths[$0] < natural[$0] }).min(by: { widths[$0] < widths[$1] })
         {

@@ -1,8 +1,8 @@
 internal import URLOpener
 
-/// The colours of a terminal, or none if the person wants none.
+/// A terminal's colours, or none if the user wants none.
 struct TerminalStyle {
-    /// Meaning of a colour, as the number that gives a terminal the colour.
+    /// A colour's meaning, as the number that makes a terminal show the colour.
     enum Meaning: String {
         case dim = "2"
         case bad = "31"
@@ -17,7 +17,7 @@ struct TerminalStyle {
         self.isColoured = isColoured
     }
 
-    /// The colours of standard output.
+    /// The colours for standard output.
     init(_ invocation: Invocation) {
         let isDumb = invocation.environment("TERM") == "dumb"
         isColoured = invocation.output.isTerminal && !isDumb && invocation.environment("NO_COLOR") == nil
