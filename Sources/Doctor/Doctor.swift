@@ -2,11 +2,12 @@ internal import DBus
 internal import Glibc
 internal import UserFiles
 
-/// The search for the reason why a URL does not arrive.
+/// Finds out why a URL does not arrive.
 ///
 /// The doctor reads the files that decide about URLs, as the user's programs find them, and asks the bus and the
-/// router. It does not belong in the `openurl` command, which would take longer to start: instead, the command becomes
-/// the router's program, as it does for `openurl publish`. So the doctor needs neither a bus nor a router.
+/// router. It is not part of the `openurl` command, which would take longer to start with it: instead, the command
+/// continues as the router's program, as it does for `openurl publish`. The doctor itself needs neither a bus nor a
+/// router.
 public struct Doctor: Sendable, Hashable {
     private var topic: String?
     private var probes = false
@@ -43,11 +44,11 @@ public struct Doctor: Sendable, Hashable {
         }
     }
 
-    /// Makes the checks, and performs the repairs that the person has asked for.
+    /// Makes the checks, and performs the repairs if the user has asked for them.
     ///
     /// - Parameters:
     ///   - environment: the variables of this process.
-    ///   - installation: the files beside this program; nil if they are unknown.
+    ///   - installation: the files installed with this program; nil if they are unknown.
     public func run(environment: [String: String], installation: InstalledFiles?) -> Outcome {
         guard var examination = examine(environment, installation) else {
             let text = "openurl: '\(printableLine(topic ?? ""))' is neither a scheme, nor a URL, nor an identifier\n"
@@ -61,7 +62,7 @@ public struct Doctor: Sendable, Hashable {
     private func examine(_ environment: [String: String], _ installation: InstalledFiles?) -> Examination? {
         let connection = Result { () throws(ConnectionError) in
             var bus = try SessionBus()
-            // If a router starts now, it writes entries, which the examination has to find.
+            // A router that starts now writes entries, which the examination has to find.
             bus.startRouter()
             return bus
         }
@@ -76,7 +77,7 @@ public struct Doctor: Sendable, Hashable {
         return examination
     }
 
-    /// Performs the repairs, and says what was done.
+    /// Performs the repairs, and reports what was done.
     ///
     /// - Returns: whether a repair was tried.
     private func repair(_ examination: Examination) -> Bool {

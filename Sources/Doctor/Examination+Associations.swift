@@ -3,9 +3,9 @@ internal import Glibc
 internal import SchemeRegistry
 internal import UserFiles
 
-/// Checks the files that name the default applications.
+/// Checks the files that list the default applications.
 extension Examination {
-    /// The groups that a file of associations may have.
+    /// The groups that an association file may have.
     private static let groups = ["Default Applications", "Added Associations", "Removed Associations"]
     private static let sizeLimit = 16 << 20
 
@@ -89,7 +89,7 @@ extension Examination {
             )
         }
         for group in groups(of: file.path) where !Self.groups.contains(group) && !group.hasPrefix("X-") {
-            // If a name has other characters, it could mean something else to sed.
+            // A name with other characters could have a different meaning to sed.
             let isPlain = group.unicodeScalars.allSatisfy { isNameScalar($0) || $0 == " " }
             let heading = "^\\[\(group)\\]$"
             let script = "/\(heading)/,/^\\[/{/\(heading)/d;/^\\[/!d}"
@@ -106,7 +106,7 @@ extension Examination {
         }
     }
 
-    /// Returns the name by which openurl knows the program of an entry.
+    /// Returns the name by which openurl knows an entry's program.
     private func identifier(of id: DesktopFileID) -> String { files.entries.entries[id]?.handler ?? id.rawValue }
 
     private func groups(of path: String) -> [String] {

@@ -2,13 +2,13 @@ internal import Desktop
 internal import Glibc
 internal import UserFiles
 
-/// Checks the caches of MIME types beside the entries. GLib sees an entry only through the cache.
+/// Checks the caches of MIME types next to the entries. GLib sees an entry only through the cache.
 extension Examination {
-    /// Reports directories whose cache differs from the entries.
+    /// Reports directories whose caches differ from the entries.
     func checkCaches() {
         let stale = staleDirectories(files.all)
         guard !stale.isEmpty else { return }
-        // The router writes an entry and then the cache, so the first look may have come in between.
+        // The router writes an entry and then the cache, so the first check may have happened in between.
         let locations = DesktopEntries.locations(in: files.desktop).locations.filter { stale[$0.precedence] != nil }
         let now = locations.map { DesktopFile(reading: $0, languages: []) }
         for (precedence, problem) in staleDirectories(now).sorted(by: { $0.key < $1.key }) {

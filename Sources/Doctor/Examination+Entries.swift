@@ -4,7 +4,7 @@ internal import OpenURLBus
 internal import SchemeRegistry
 internal import UserFiles
 
-/// Checks the desktop entries that claim schemes, and the caches of their directories.
+/// Checks the desktop entries that claim schemes, and their directories' caches.
 extension Examination {
     /// The schemes of web pages, which go to a browser.
     static let webSchemes: Set<String> = ["http", "https"]
@@ -35,7 +35,7 @@ extension Examination {
         let entry: DesktopEntry?
         /// Whether the desktop opens URLs of the scheme with this entry, or would do so if it were sound.
         let isFirst: Bool
-        /// Whether a file of associations names the entry as the default.
+        /// Whether an association file makes the entry the default.
         let isChosen: Bool
         let claimsScheme: Bool
 
@@ -105,7 +105,7 @@ extension Examination {
         guard entry.handler == nil, let command = entry.command else { return }
         if let problem = missingProgram(of: entry, command) {
             // The desktop and the router skip such an entry. It may be harmless, because a package can have an entry
-            // for a program of another package.
+            // for a program in another package.
             guard claiming.isFirst, claiming.isChosen || entry.precedence == 0 || topic != nil else { return }
             let others = files.registry.claimants(of: scheme).filter { $0 != id }
             add(
@@ -144,7 +144,7 @@ extension Examination {
         }
     }
 
-    /// Returns why the program of an entry cannot run; nil if it can.
+    /// Returns why an entry's program cannot run; nil if it can.
     func missingProgram(of entry: DesktopEntry, _ command: ExecCommand) -> String? {
         for program in [entry.tryProgram, command.program, programOfEnv(entry, command)].compactMap(\.self) {
             let path = isAbsolute(program) ? program : files.tool(program)
@@ -184,8 +184,8 @@ extension Examination {
 
     private func edit(_ path: String) -> String { "\"${EDITOR:-vi}\" \(quotedForShell(path))" }
 
-    /// Returns the command that changes an entry and then rebuilds the cache. An entry of the system is copied to the
-    /// user's directory, where the copy replaces it.
+    /// Returns the command that changes an entry and then rebuilds the cache. A system entry is copied to the user's
+    /// directory, where the copy replaces it.
     private func change(_ entry: DesktopEntry, _ script: String) -> String {
         let directory = files.desktop.userApplicationDirectory ?? ""
         let refresh = "update-desktop-database \(quotedForShell(directory))"
@@ -197,8 +197,8 @@ extension Examination {
         return "sed \(script) \(quotedForShell(entry.file)) > \(copy) && \(refresh)"
     }
 
-    /// Returns the command that makes an entry readable for xdg-open. If the program's path needs quotation marks, it
-    /// links to the program.
+    /// Returns the command that makes an entry readable for xdg-open. If the program's path needs quotation marks, the
+    /// command creates a link to the program.
     private func unquoting(_ entry: DesktopEntry, _ program: String) -> String {
         guard program.contains(where: { !$0.isLetter && !$0.isNumber && !"/._-+".contains($0) }),
             let home = environment["HOME"]
@@ -214,17 +214,17 @@ extension Examination {
 
     // MARK: Schemes
 
-    /// Reports a choice that names nothing, and a scheme with several claimants and no choice.
+    /// Reports a choice of something that does not exist, and a scheme with several claimants and no choice.
     private func checkChoice(_ scheme: Scheme) {
         let chosen = files.associations.defaults(for: scheme.mimeType)
         let claimants = files.registry.claimants(of: scheme)
-        // A handler of the system without a program passes its URLs to the default, and cannot be the default itself.
+        // A system handler without a program passes its URLs to the default, and cannot be the default itself.
         let choices = claimants.filter {
             files.registry.handler(named: $0)?.program != nil || DesktopFileID.name(in: $0) != nil
         }
         let file = files.desktop.writtenAssociationFile
         let isMissing = { (id: DesktopFileID) in !self.files.all.contains { $0.location.id == id } }
-        // A list of the system names applications that may be installed, and the desktop takes the first one that is.
+        // A system list contains applications that may be installed, and the desktop uses the first one that is.
         let isUsersChoice = files.usersAssociations.defaults(for: scheme.mimeType).first == chosen.first
         if let first = chosen.first, isUsersChoice, isMissing(first), !isRegistered(first) {
             let fix = choices.first.map { "openurl default \(scheme) \(quotedForShell($0))" }
@@ -244,7 +244,7 @@ extension Examination {
             return
         }
         let list = claimants.joined(separator: ", ")
-        // Choose what the person asks about, if it is one of them.
+        // Choose what the user asks about, if it is one of them.
         let asked = topic?.identifier.flatMap { id in choices.first { $0 == id || DesktopFileID.name(in: $0) == id } }
         if chosen.isEmpty, let choice = asked ?? choices.first {
             add(
@@ -299,7 +299,7 @@ extension Examination {
 }
 
 extension DesktopDirectories {
-    /// The desktops in which xdg-open leaves the entries to the desktop's own program, in lower case.
+    /// The desktops on which xdg-open leaves the entries to the desktop's own program, in lower case.
     private static let desktopsWithOpener: Set = ["cinnamon", "deepin", "gnome", "kde", "mate", "x-cinnamon", "xfce"]
 
     /// Whether xdg-open reads the entries itself.

@@ -50,7 +50,7 @@ extension Examination {
         addSoundness(of: .handlers, "handlers", "handlers", registered)
     }
 
-    /// Returns the name that was probably meant, for a name that nothing has.
+    /// Returns the name that was probably meant, given one that nothing has.
     private func nearestName(to identifier: String) -> String? {
         identifier.nearest(in: files.registry.handlers.map(\.id.rawValue) + files.all.map(\.location.id.rawValue))
     }
@@ -85,7 +85,7 @@ extension Examination {
 
     /// Reports keys that are ignored in manifests, such as misspelt ones.
     ///
-    /// - Returns: the files and keys of the reports.
+    /// - Returns: the files and keys in the reports.
     private func checkKeys(of handlers: [Handler]) -> Set<[String?]> {
         var known: Set<[String?]> = []
         for handler in handlers where handler.scope == .user {
@@ -172,20 +172,21 @@ extension Examination {
     private func fix(ofManifest path: String, _ line: Int?) -> String {
         do throws(FileError) {
             let type = try status(of: path, followingLinks: true).st_mode & S_IFMT
-            // A device may be changed by others for a good reason, and does not belong here, nor does a link to one.
+            // A device may have good reasons to be changeable by others, but it does not belong here, and neither does
+            // a link to one.
             if type != S_IFREG, type != S_IFDIR { return "rm \(quotedForShell(path))" }
             var trust = TrustedPaths()
             try trust.check(path)
         } catch {
-            // The reason contains the command. Do not look for one in a diagnostic, whose text may quote a part of the
-            // manifest.
+            // The reason contains the command. Do not look for a command in a diagnostic, whose text may quote a part
+            // of the manifest.
             let parts = error.reason.split(separator: "`", omittingEmptySubsequences: false)
             if parts.count == 3 { return String(parts[1]) }
         }
         return access(path, R_OK) == 0 ? editing(path, line) : "chmod u+r \(quotedForShell(path))"
     }
 
-    /// Returns the command that shows a person the line of a file to repair.
+    /// Returns the command that shows the user the line to repair in a file.
     private func editing(_ path: String, _ line: Int?) -> String {
         "\"${EDITOR:-vi}\" \(line.map { "+\($0) " } ?? "")\(quotedForShell(path))"
     }
@@ -202,7 +203,7 @@ extension Examination {
         return subject(of: file) != identifier
     }
 
-    /// Returns the identifier that a manifest is named after.
+    /// Returns the identifier after which a manifest is named.
     private func subject(of file: String) -> String {
         let names = names(onPath: file)
         let name = (names.last == "Info.plist" ? names.dropLast().last : names.last) ?? file
@@ -328,7 +329,7 @@ extension Examination {
         }
     }
 
-    /// Reports programs of handlers that took a name on the bus other than their identifier.
+    /// Reports handlers' programs that took a name on the bus other than their identifier.
     private func checkNames(of handlers: [Handler], _ bus: SessionBus) {
         let names: [String]
         do throws(CallError) {
@@ -360,14 +361,14 @@ extension Examination {
         }
     }
 
-    /// Whether a process that runs the program of a handler runs the handler's script too. An interpreter runs many programs,
-    /// each with its own name.
+    /// Whether a process that runs a handler's program also runs the handler's script. An interpreter runs many
+    /// programs, each with its own name.
     private static func runsScript(of handler: Handler, _ pid: UInt32) -> Bool {
         guard let script = handler.manifest.arguments.first, isRegularFile(script) else { return true }
         return ProcessFacts.arguments(pid: pid).contains(script)
     }
 
-    /// Reports a problem if the router knows different handlers from those that this process finds.
+    /// Reports a problem if the handlers that the router knows differ from those that this process finds.
     ///
     /// - Returns: the handlers that the router does not know.
     private func checkRouterRegistry(_ bus: SessionBus) -> Set<String> {

@@ -6,9 +6,9 @@ internal import SchemeRegistry
 internal import Spelling
 internal import UserFiles
 
-/// Asks the programs that open URLs which destination they would choose.
+/// Asks each program that opens URLs which destination it would choose.
 extension Examination {
-    /// The portal is asked about this many schemes at most.
+    /// The maximum number of schemes about which the portal is asked.
     private static let limit = 32
 
     func checkOpeners() {
@@ -61,7 +61,7 @@ extension Examination {
         return files.associations.defaultApplication(for: scheme.mimeType, in: files.entries)?.id.rawValue
     }
 
-    /// Returns a host that a handler takes, if no handler takes the URLs of a scheme without a host.
+    /// If no handler takes a scheme's URLs without a host, returns a host whose URLs a handler takes.
     private func onlyHost(of scheme: Scheme) -> String? {
         guard files.registry.winner(for: scheme, host: nil) == nil else { return nil }
         let claims = files.registry.handlers(claiming: scheme).flatMap(\.claims).filter { $0.schemes.contains(scheme) }
@@ -71,7 +71,7 @@ extension Examination {
     /// Whether a handler takes no URLs from the desktop.
     func isLocal(_ identifier: String) -> Bool { files.registry.handler(named: identifier)?.reach == .local }
 
-    /// Returns whether a program is the script of xdg-utils. Others go by the same name.
+    /// Returns whether a program is xdg-utils' script. There are others with the same name.
     private static func isOfXDGUtils(_ path: String) -> Bool {
         do throws(FileError) {
             let text = try contents(ofFile: path, limit: 1 << 20, followingLinks: true)
@@ -81,7 +81,7 @@ extension Examination {
         }
     }
 
-    /// Reports a problem if a scheme of the handler or application that the person asks about goes elsewhere.
+    /// Reports a problem if one of the schemes of the handler or application that the user asks about goes elsewhere.
     private func checkChoice(of scheme: Scheme, for identifier: String) {
         let handler = files.registry.handler(named: identifier)
         guard let entry = DesktopFileID(name: identifier) else { return }
@@ -90,7 +90,7 @@ extension Examination {
         let fix = "openurl default \(scheme) \(quotedForShell(claimant))"
         let chosen = files.associations.defaults(for: type).first { files.entries.entries[$0] != nil }
         if let chosen, case let winner = target(of: chosen.rawValue), winner != claimant {
-            // Without a default, the check of the claimants says who comes first.
+            // Without a default, the check of the claimants reports who comes first.
             let file = MimeAssociations.file(choosing: chosen, for: type, in: files.desktop)
             let reason = "does not get \(scheme):, because \(file ?? "mimeapps.list") chooses \(winner)"
             add(.openers, .warn, "other-choice", claimant, reason, file: file, fix: fix)
@@ -137,7 +137,7 @@ extension Examination {
                     return expected
                 }
                 if let handler = explanation.handler, temporary.contains(where: { $0.id == handler }) {
-                    // The desktop knows nothing of it, so there is nothing to compare.
+                    // The desktop does not know about it, so there is nothing to compare.
                     add(.openers, .ok, "openurl", "openurl", "\(handler), which is registered only temporarily")
                     return nil
                 }
@@ -212,7 +212,7 @@ extension Examination {
         }
     }
 
-    /// Finds the default in the output of `gio mime`: after the last colon of the first line.
+    /// Finds the default in the output of `gio mime`: it is after the last colon on the first line.
     private static func gioDefault(_ output: String) -> String? {
         guard let line = output.split(separator: "\n").first, line.hasPrefix("Default"),
             let colon = line.lastIndex(of: ":")
@@ -220,7 +220,7 @@ extension Examination {
         return String(line[line.index(after: colon)...])
     }
 
-    /// Reports the choice that KDE makes by its own rules, if KDE is there.
+    /// Reports the choice that KDE makes by its own rules, if KDE is installed.
     private func checkKDE(_ type: String, _ expected: String, _ scheme: Scheme) {
         let isKDE = files.desktop.currentDesktop.contains("kde")
         guard isKDE || ["kioclient", "kioclient5", "plasmashell"].contains(where: { files.tool($0) != nil }) else {
@@ -270,12 +270,12 @@ extension Examination {
         add(.openers, .warn, check, opener, "\(target), but openurl chooses \(expected)", file: file, fix: fix)
     }
 
-    /// The checks that find out why the programs of the desktop have nothing to open a scheme with.
+    /// The checks that find out why the desktop's programs have nothing with which to open a scheme.
     private static let causes: Set = ["stale-cache", "unpublished", "stale-entry", "foreign-entry"]
 
     /// Returns the handler or application that gets a URL if the desktop opens it with this entry.
     private func target(of id: String) -> String {
-        // The program of an entry may be gone, which is another fault.
+        // An entry's program may be gone, which is a different fault.
         guard let id = DesktopFileID(rawValue: id), let file = files.all.first(where: { $0.location.id == id }),
             case .application(let entry) = file.content
         else { return id }
@@ -314,13 +314,13 @@ extension Examination {
         }
     }
 
-    /// The schemes that the portal opens with the default application, if there is one, whatever the person has chosen in it
-    /// (`should_use_default_app` in xdg-desktop-portal).
+    /// The schemes that the portal opens with the default application, if there is one, no matter what the user has
+    /// chosen in it (`should_use_default_app` in xdg-desktop-portal).
     private static let schemesOfDefaults: Set = ["http", "https", "ftp", "mailto", "webcal", "calendar"]
-    /// The number of times in a row after which the portal no longer asks, unless the store has another one.
+    /// The number of times in a row after which the portal no longer asks, unless the store has a different number.
     private static let usualThreshold: Int32 = 3
 
-    /// Returns the choices that the portal makes without a question, by the callers.
+    /// Returns the choices that the portal makes without asking, with their callers.
     private func portalChoices(_ scheme: Scheme, _ bus: SessionBus) -> [(application: String, id: DesktopFileID)] {
         let type = scheme.mimeType
         let offered = applications(for: type)
@@ -343,7 +343,7 @@ extension Examination {
         }
     }
 
-    /// Returns the application that the portal starts without a question; nil if it asks.
+    /// Returns the application that the portal starts without asking; nil if it asks.
     ///
     /// - Parameters:
     ///   - values: the choice, the number of times in a row, and the number after which the portal no longer asks.
@@ -355,13 +355,13 @@ extension Examination {
         let written = values.count > 2 ? Int32(values[2]) : nil
         let threshold = written ?? usualThreshold
         let times = Int32(values[1]) ?? 0
-        // With the largest number, the person has asked for a question each time.
+        // With the largest number, the user has chosen to be asked each time.
         return threshold != .max && (isOnlyOne || times >= threshold) ? id : nil
     }
 
     // MARK: The chooser
 
-    /// Reports whether the dialogs in which a person chooses an application show the destination.
+    /// Reports whether the dialogs in which users choose an application show the destination.
     private func checkChooser(_ scheme: Scheme, _ expected: String) {
         let entry = files.entries.entries.values.first { $0.handler == expected || $0.id.rawValue == expected }
         // The check of the handler reports a missing entry.
@@ -382,7 +382,7 @@ extension Examination {
     /// The applications and handlers that the desktop associates with a type.
     private func applications(for type: String) -> Set<DesktopFileID> {
         let associated = files.associations.associated(with: type, in: files.entries)
-        // The associations leave out the entries of handlers.
+        // The associations leave out handlers' entries.
         let claiming = files.entries.entries.values.filter {
             $0.mimeTypes.contains(type) && !files.associations.isRemoved($0.id, from: type)
         }

@@ -3,7 +3,7 @@ internal import Desktop
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// Sends URLs, to see which ways lead to the router.
+/// Sends URLs to see which ways lead to the router.
 extension Examination {
     /// The ways in which programs open URLs.
     private enum Way: String, CaseIterable {
@@ -15,8 +15,8 @@ extension Examination {
 
     /// Sends a URL in each way, and reports how long it takes to arrive.
     ///
-    /// Its host has random digits. This process takes the place of the handler only for this host, with a claim that
-    /// ends with the probe and with the process.
+    /// The URL's host has random digits. This process takes the handler's place only for this host, with a claim that
+    /// ends with the probe or with the process.
     func probe() {
         guard let bus, router != nil else {
             return add(.probe, .skip, "probe", "probe", "without a router no URL can arrive")
@@ -50,8 +50,8 @@ extension Examination {
         }
     }
 
-    /// Withdraws the warnings that followed from a desktop's rules, because `xdg-open` has taken the URL to the router.
-    /// In KDE, it runs KDE's own program.
+    /// Withdraws the warnings that followed from a desktop's rules, because `xdg-open` has passed the URL to the
+    /// router. On KDE, it runs KDE's own program.
     private func believeProbe() {
         let isKDE = files.desktop.currentDesktop.contains("kde")
         withdraw(isKDE ? ["xdg-open", "kde"] : ["xdg-open"], "takes the URLs to openurl, as the probe shows")
@@ -134,12 +134,12 @@ final class Probe {
     private let url: String
     private var arrival: ContinuousClock.Instant?
 
-    /// The time limit for the arrival of a URL.
+    /// The time limit for a URL to arrive.
     private static let limit = Duration.seconds(5)
 
     /// Claims a URL.
     ///
-    /// - Throws: the reason why there is no claim.
+    /// - Throws: why there is no claim.
     init(_ url: String, on bus: BusAddress) throws {
         self.url = url
         connection = try BlockingConnection(bus, timeout: SessionBus.callLimit)
@@ -187,7 +187,7 @@ final class Probe {
         return wait(since: start)
     }
 
-    /// Sends the URL with a program. If the program exits without it, the wait ends.
+    /// Sends the URL with a program. If the program exits and the URL has not arrived, the wait ends.
     func send(with arguments: [String], _ environment: [String: String]) -> ProbeOutcome {
         let start = ContinuousClock.now
         guard let tool = RunningTool(arguments, environment: environment) else { return .lost("it cannot be started") }

@@ -10,10 +10,10 @@ extension Examination {
         "gdbus call --session --dest \(RouterService.name) --object-path \(RouterService.path) "
         + "--method \(RegistryInterface.name).Reload"
 
-    /// Reports the files of a handler that are missing, or that lead to nothing.
+    /// Reports a handler's files that are missing or lead nowhere.
     func checkPublication(of handler: Handler) {
         if let id = handler.desktopFileID { checkEntry(id, of: handler) }
-        // Commands never take the name.
+        // Commands never take the bus name.
         if handler.kind == .native { checkService(of: handler) }
     }
 

@@ -7,11 +7,11 @@ internal import UserFiles
 
 /// Checks the router's queue, claims and rules.
 extension Examination {
-    /// At most this many URLs of the queue are reported one by one.
+    /// The maximum number of URLs in the queue that are reported one by one.
     private static let letterLimit = 5
-    /// Failures in the log count up to this age, in seconds.
+    /// The maximum age of failures in the log that count, in seconds.
     private static let logTime = 86_400
-    /// This many of the latest requests are searched for failures.
+    /// The number of latest requests that are searched for failures.
     private static let entryLimit = 4 * MonitorInterface.pageSize
 
     func checkRouterState(_ bus: SessionBus) {
@@ -132,7 +132,7 @@ extension Examination {
 
     // MARK: Claims
 
-    /// Reports the schemes that programs wait for. Meanwhile, the router has an entry for them.
+    /// Reports the schemes for which programs are waiting. While they wait, the router has an entry for these schemes.
     private func checkClaims() {
         let entry = files.entries.entries.values.first { $0.handler == "org.openurl.callback" }
         let schemes = (entry?.urlSchemes ?? []).filter { isConcerned($0, nil) }.sorted()

@@ -14,7 +14,7 @@ extension Examination {
             let fix = "export DBUS_SESSION_BUS_ADDRESS=\(quotedForShell(address))"
             add(.session, .fail, "bus", "session bus", reason, fix: fix)
         } else {
-            // Another bus would have another router, which the programs of a desktop do not see.
+            // Another bus would have another router, which the desktop's programs do not see.
             let isDesktop = ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false }
             let advice =
                 isDesktop
@@ -38,7 +38,7 @@ extension Examination {
 
     private var serviceFile: String { "dbus-1/services/\(RouterService.name).service" }
 
-    /// Reports an installation whose files the bus or the desktop does not find.
+    /// Reports an installation whose files are not found by the bus or the desktop.
     private func checkPrefix(_ bus: SessionBus) {
         guard let installation = files.installation else { return }
         let service = "\(installation.share)/\(serviceFile)"
@@ -71,7 +71,7 @@ extension Examination {
         )
     }
 
-    /// Finds the router, which was started if that was possible.
+    /// Finds the router, which has been started if that was possible.
     ///
     /// - Returns: whether a router is running.
     private func findRouter(_ bus: SessionBus) -> Bool {
@@ -97,7 +97,7 @@ extension Examination {
         var reason = "is not running, and cannot be started: \(failure)"
         var fix: String? = quotedForShell(files.installation?.router ?? "openurld")
         if "\(failure)".contains("masked") {
-            // The error of systemd names the unit.
+            // systemd's error mentions the unit.
             fix = "systemctl --user unmask openurld.service"
         } else if let service, let program = service.command.first, isAbsolute(program), !isRegularFile(program) {
             reason = "is not running, because its service file starts \(program), which does not exist"
@@ -173,7 +173,7 @@ extension Examination {
 
     // MARK: Variables
 
-    /// Compares the variables of this process with those of the programs that the router starts.
+    /// Compares this process's variables with those of the programs that the router starts.
     private func checkEnvironment(_ bus: SessionBus) {
         let manager = managerVariables(bus)
         guard var theirs = manager ?? router?.environment ?? daemonVariables(bus), !theirs.isEmpty else {
@@ -221,7 +221,7 @@ extension Examination {
         }
     }
 
-    /// Returns the command that gives variables to the session, and the repair that does the same.
+    /// Returns the command that passes variables to the session, and the repair that does the same.
     private func importing(_ names: [String], hasManager: Bool) -> (fix: String, repair: Repair?) {
         let list = names.joined(separator: " ")
         if hasManager {
@@ -238,12 +238,12 @@ extension Examination {
         return (command, .environment(names, router: router.pid))
     }
 
-    /// Returns whether a data directory has files that URLs depend on.
+    /// Returns whether a data directory has files on which URLs depend.
     private func isUsed(_ directory: String) -> Bool {
         ["openurl/handlers", "applications", "dbus-1/services"].contains { access("\(directory)/\($0)", F_OK) == 0 }
     }
 
-    /// Returns the variables of systemd's manager; nil without a manager.
+    /// Returns the variables in systemd's manager; nil without a manager.
     private func managerVariables(_ bus: SessionBus) -> [String: String]? {
         guard bus.owner(of: SystemdManager.name) != nil else { return nil }
         do throws(CallError) {

@@ -6,13 +6,13 @@ internal import SchemeRegistry
 final class Examination {
     let files: ExaminedFiles
     let topic: Topic?
-    /// The version of the command that the person called.
+    /// The version of the command that the user ran.
     let commandVersion: String
     private let connection: Result<SessionBus, ConnectionError>
     /// The router's process; nil if no router is running.
     var router: ProcessFacts?
     private(set) var findings: [Finding] = []
-    /// Handlers that the router has only in memory, once it has listed them.
+    /// The handlers that the router has only in memory, once it has listed them.
     var temporary: [HandlerEntry] = []
 
     init(
@@ -53,7 +53,8 @@ final class Examination {
         if probes { probe() }
     }
 
-    /// Adds a fact, unless it is already known, because an entry may claim several schemes.
+    /// Adds a fact, unless it is already known. An entry may claim several schemes, so the same fact may be found
+    /// several times.
     func add(
         _ part: Finding.Part,
         _ level: Finding.Level,
@@ -79,7 +80,7 @@ final class Examination {
         if !findings.contains(finding) { findings.append(finding) }
     }
 
-    /// Replaces warnings about the choices of openers, because a better check has shown something else.
+    /// Replaces warnings about openers' choices, because a better check has shown something else.
     func withdraw(_ checks: Set<String>, _ message: String) {
         findings = findings.map { finding in
             guard finding.part == .openers, finding.level == .warn, checks.contains(finding.check) else {
@@ -95,7 +96,7 @@ final class Examination {
         }
     }
 
-    /// Adds the fact that nothing is wrong with a part, if that is true.
+    /// Adds the fact that nothing is wrong with a part, if that is the case.
     func addSoundness(of part: Finding.Part, _ check: String, _ subject: String, _ message: String) {
         guard !findings.contains(where: { $0.part == part && ($0.level == .warn || $0.level == .fail) }) else { return }
         add(part, .ok, check, subject, message)

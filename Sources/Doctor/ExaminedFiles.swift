@@ -20,7 +20,7 @@ struct ExaminedFiles {
     let usersAssociations: MimeAssociations
     /// The names of the manifests and bundles in the user's directory.
     let manifests: [String]
-    /// Returns why no file of a directory can be written; nil if nothing is in the way.
+    /// Returns why no file in a directory can be written; nil if nothing prevents it.
     var obstacle: @Sendable (_ directory: String) -> String? = { Self.obstacle(toWritingIn: $0) }
 
     init(environment: [String: String], installation: InstalledFiles?) {
@@ -32,7 +32,7 @@ struct ExaminedFiles {
         all = locations.map { [desktop] in DesktopFile(reading: $0, languages: desktop.languages) }
         entries = DesktopEntries(of: all, in: desktop, diagnostics: diagnostics)
         associations = MimeAssociations(loading: desktop)
-        // A relative path does not count, so there are no directories of the system.
+        // A relative path does not count, so there are no system directories.
         let system = ["XDG_CONFIG_DIRS": "none", "XDG_DATA_DIRS": "none"]
         usersAssociations = MimeAssociations(
             loading: DesktopDirectories(environment: environment.merging(system) { $1 })
@@ -50,7 +50,7 @@ struct ExaminedFiles {
         do throws(FileError) {
             return (try UserFiles.names(inDirectory: directory) ?? []).map { String(decoding: $0, as: UTF8.self) }
         } catch {
-            // The registry reports the directory.
+            // The registry already reports the directory.
             return []
         }
     }
@@ -69,8 +69,8 @@ struct ExaminedFiles {
     /// `ST_RDONLY` of statvfs(3).
     private static let readOnly: UInt = 1
 
-    /// The schemes of the registered handlers. Those of the system are left out, because the desktop's own applications
-    /// get their URLs.
+    /// The schemes of the registered handlers. The schemes of system handlers are left out, because the desktop's own
+    /// applications get their URLs.
     var handlerSchemes: [Scheme] {
         Set(registry.handlers.filter { !$0.isFixed }.flatMap(\.schemes)).sorted()
     }
@@ -104,18 +104,18 @@ struct ExaminedFiles {
     func tool(_ name: String) -> String? { programPath(named: name, in: environment["PATH"]) }
 }
 
-/// The files that are installed beside the doctor's program.
+/// The files that are installed together with the doctor's program.
 public struct InstalledFiles: Sendable, Hashable {
     /// The path of the `openurl` command.
     public let command: String
     /// The path of the router's program.
     public let router: String
-    /// The data directory of the installation, such as `/usr/local/share`.
+    /// The installation's data directory, such as `/usr/local/share`.
     public let share: String
     /// The directory of the handlers that are installed for all users.
     public let handlers: String
 
-    /// Creates the files of an installation.
+    /// Creates an installation's files.
     public init(command: String, router: String, share: String, handlers: String) {
         self.command = command
         self.router = router

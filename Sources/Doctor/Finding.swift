@@ -1,10 +1,10 @@
 /// A fact that a check has established.
 struct Finding: Sendable, Hashable, Encodable {
-    /// The severity of a fact.
+    /// A fact's severity.
     enum Level: String, Sendable, Hashable, Encodable {
         /// All is well.
         case ok
-        /// A URL may not go the way that a person expects.
+        /// A URL may not go the way that the user expects.
         case warn
         /// A URL does not arrive.
         case fail
@@ -29,7 +29,7 @@ struct Finding: Sendable, Hashable, Encodable {
     let check: String
     /// The scheme, identifier, variable or program that the fact is about.
     let subject: String
-    /// The fact, as text that follows the subject.
+    /// The fact, worded to follow the subject.
     let message: String
     /// The path of the file to change or to look at.
     var file: String?
@@ -37,10 +37,10 @@ struct Finding: Sendable, Hashable, Encodable {
     var line: Int?
     /// The command that fixes the problem.
     var fix: String?
-    /// The repair that `--fix` performs; nil if the person has to do it.
+    /// The repair that `--fix` performs; nil if the user has to do it.
     var repair: Repair?
 
-    /// The file in the form `file:line`, as compilers write it, so that editors find the place.
+    /// The file in the form `file:line`, as compilers write it, so that editors can jump to the line.
     var place: String? {
         file.map { file in file + (line.map { ":\($0)" } ?? "") }
     }

@@ -19,12 +19,12 @@ struct ProcessFacts: Sendable, Hashable {
     /// Whether the bus started the process.
     var isStartedByBus: Bool { !isUnit && environment["DBUS_STARTER_ADDRESS"] != nil }
 
-    /// How the process was started, as the end of a sentence.
+    /// How the process was started, worded to end a sentence.
     var start: String {
         isUnit ? "started by systemd" : isStartedByBus ? "started by the bus" : "started by hand"
     }
 
-    /// The arguments of a process, the program's name first; none if they cannot be read.
+    /// A process's arguments, the program's name first; none if they cannot be read.
     static func arguments(pid: UInt32) -> [String] {
         text("cmdline", pid).split(separator: "\0", omittingEmptySubsequences: false).map(String.init)
     }

@@ -29,7 +29,7 @@ struct Report {
         return String(decoding: try encoder.encode(printable), as: UTF8.self) + "\n"
     }
 
-    /// Lines for a program: the level, the check, the subject, the fact, the file with the line, and the command,
+    /// Lines for programs: the level, the check, the subject, the fact, the file with the line, and the command,
     /// separated by tabs.
     var lines: String {
         findings.map { finding in
@@ -41,7 +41,7 @@ struct Report {
         }.joined()
     }
 
-    /// Returns groups of lines for a person, with a summary.
+    /// Returns groups of lines for people to read, with a summary.
     func text(isColoured: Bool) -> String {
         var text = ""
         for part in Finding.Part.allCases {

@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// A program of the desktop whose output is read, such as `xdg-mime`.
+/// One of the desktop's programs whose output is read, such as `xdg-mime`.
 final class RunningTool {
-    /// Becomes readable when there is output, and when the program and its children have exited.
+    /// Becomes readable when there is output, or when the program and its children have exited.
     let descriptor: CInt
     private(set) var output: [UInt8] = []
     private(set) var isAtEnd = false
     private let pid: pid_t
     private var isWaitedFor = false
 
-    /// Output is kept up to this many bytes.
+    /// The maximum number of bytes of output that are kept.
     private static let limit = 1 << 16
 
     /// Starts a program.
@@ -70,7 +70,7 @@ final class RunningTool {
         return status & 0x7F == 0 ? status >> 8 & 0xFF : nil
     }
 
-    /// The last line of the output that is not empty.
+    /// The output's last line that is not empty.
     var lastLine: String? {
         String(decoding: output, as: UTF8.self).split(whereSeparator: \.isNewline).last.map(String.init)
     }

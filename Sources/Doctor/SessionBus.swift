@@ -10,9 +10,9 @@ struct SessionBus {
     /// Why the router could not be started, if that failed.
     private(set) var startFailure: CallError?
 
-    /// The time limit of a call that does not start a program.
+    /// The time limit for a call that does not start a program.
     static let callLimit = Duration.seconds(5)
-    /// The time limit of a start.
+    /// The time limit for a start.
     private static let startLimit = Duration.seconds(20)
 
     init(_ address: BusAddress = .session) throws(ConnectionError) {
@@ -81,7 +81,7 @@ struct SessionBus {
         try call(PropertiesInterface.get, on: object, Arguments(interface, name))
     }
 
-    /// Gives variables to the programs that the bus and systemd start from now on.
+    /// Passes variables to the programs that the bus and systemd start from now on.
     func setEnvironment(_ variables: [String: String], andOf manager: RemoteObject?) throws(CallError) {
         try call(BusDriver.updateActivationEnvironment, on: BusDriver.object, variables)
         guard let manager else { return }
@@ -99,7 +99,7 @@ struct SessionBus {
     }
 }
 
-/// The portal's memory of the person's choices.
+/// The portal's memory of the user's choices.
 enum PermissionStore {
     static let name: BusName = "org.freedesktop.impl.portal.PermissionStore"
     static let object = RemoteObject(name, "/org/freedesktop/impl/portal/PermissionStore")

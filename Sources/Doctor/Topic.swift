@@ -2,21 +2,21 @@ internal import Desktop
 internal import RFC1808
 internal import SchemeRegistry
 
-/// The scheme, URL, handler or application that the person asks about.
+/// The scheme, URL, handler or application that the user asks about.
 struct Topic: Hashable {
-    /// The schemes to look at.
+    /// The schemes to examine.
     let schemes: [Scheme]
-    /// The URL, if the person gave one.
+    /// The URL, if the user gave one.
     var url: String?
     /// The host of the URL, if it has one.
     var host: String?
-    /// The identifier of the handler or application, if the person gave one.
+    /// The identifier of the handler or application, if the user gave one.
     var identifier: String?
 
-    /// Interprets the argument of a command line.
+    /// Interprets a command line's argument.
     ///
-    /// If it has a colon, it is a URL. If it has no dot and something claims it, it is a scheme. If a handler, an entry
-    /// or a manifest has this name, it is an identifier. Any other text is a scheme.
+    /// Text with a colon is a URL. Text without a dot that something claims as a scheme is a scheme. The name of a
+    /// handler, an entry or a manifest is an identifier. Any other text is a scheme.
     ///
     /// - Returns: nil if the text is none of these.
     init?(_ text: String, _ files: ExaminedFiles) {
@@ -49,7 +49,8 @@ struct Topic: Hashable {
             return
         }
         guard let scheme = named else { return nil }
-        // A scheme may have dots too. If nothing claims this one, it is probably a handler that no longer exists.
+        // A scheme may have dots too. If nothing claims this one, it is probably the name of a handler that no longer
+        // exists.
         if text.contains("."), !files.areClaimed(scheme) {
             schemes = []
             identifier = text

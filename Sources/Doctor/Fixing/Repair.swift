@@ -8,14 +8,14 @@ internal import UserFiles
 enum Repair: Sendable, Hashable {
     /// Rebuilds the cache of a directory of entries, as `update-desktop-database` does.
     case cache(directory: String)
-    /// Gives this process's variables to the programs that the bus and systemd start. If the bus started a router
-    /// without them, it is ended.
+    /// Passes this process's variables to the programs that the bus and systemd start. If the bus started a router
+    /// without them, that router is ended.
     case environment([String], router: UInt32?)
     /// Ends the router, so that the bus starts the installed version.
     case restart(pid: UInt32)
     /// Makes the router read its files again, and publish the handlers.
     case reload
-    /// Lifts the quarantine of a handler.
+    /// Lifts a handler's quarantine.
     case quarantine(id: String)
     /// Removes a registration's link that leads nowhere.
     case link(path: String)
@@ -95,7 +95,7 @@ enum Repair: Sendable, Hashable {
                 until: { false }
             )
         } catch {
-            // This error says that the name no longer has an owner.
+            // This error means that the name no longer has an owner.
             return
         }
         guard bus.pid(of: RouterService.name.rawValue) != pid else {
@@ -116,7 +116,7 @@ enum Repair: Sendable, Hashable {
     }
 }
 
-/// The reason why a repair was not made.
+/// Why a repair was not made.
 struct RepairFailure: Error, Hashable {
     let reason: String
 
