@@ -2,20 +2,20 @@ internal import ByteCoding
 internal import Glibc
 package import UserFiles
 
-/// The files of a policy: the administrator's, and the user's own.
+/// A policy's files: the administrator's, and the user's own.
 ///
-/// If another user owns or may change a file, or if it is too large or cannot be read, it becomes a diagnostic, and
+/// A file that another user owns or may change, that is too large, or that cannot be read becomes a diagnostic, and
 /// counts as rules that allow nothing to sandboxes, other hosts and unknown programs. All methods block.
 package struct PolicyFiles: Sendable {
-    /// The directory of the administrator's files, which have the suffix `.conf` and are read in the order of their
+    /// The directory with the administrator's files, which have the suffix `.conf` and are read in the order of their
     /// names.
     package let administratorsDirectory: String
-    /// The directory of the user's file; nil if the environment gives none.
+    /// The directory with the user's file; nil if the environment gives none.
     package let usersDirectory: String?
 
     private static let suffix = ".conf"
     private static let usersName = "policy.conf"
-    /// Largest number of the administrator's files.
+    /// Maximum number of the administrator's files.
     private static let maximumFiles = 64
 
     package init(administratorsDirectory: String = "/etc/openurl/policy.d", usersDirectory: String?) {
@@ -23,8 +23,8 @@ package struct PolicyFiles: Sendable {
         self.usersDirectory = usersDirectory
     }
 
-    /// The files of a user: `/etc/openurl/policy.d/*.conf`, and `$XDG_CONFIG_HOME/openurl/policy.conf` or the same below
-    /// `$HOME/.config`.
+    /// The files for a user: `/etc/openurl/policy.d/*.conf`, and `$XDG_CONFIG_HOME/openurl/policy.conf` or the same
+    /// below `$HOME/.config`.
     package init(environment: [String: String]) {
         let home = BaseDirectories(environment: environment).configurationHome
         self.init(usersDirectory: home.map { "\($0)/openurl" })
@@ -33,18 +33,18 @@ package struct PolicyFiles: Sendable {
     /// Path of the user's file.
     package var usersFile: String? { usersDirectory.map { "\($0)/\(Self.usersName)" } }
 
-    /// Paths whose changes change the policy.
+    /// The paths of the files that make up the policy.
     package var paths: Set<String> { Set([administratorsDirectory, usersFile].compactMap { $0 }) }
 
     // MARK: Reading
 
-    /// Reads the rules. A problem in one file or line does not affect the rules of all others.
+    /// Reads the rules. A problem in one file or line does not affect the rules in the others.
     package func read() -> (rules: PolicyRules, diagnostics: [Diagnostic]) {
         var lines: [PolicyLine] = []
         var diagnostics: [Diagnostic] = []
         func add(_ file: String, isUsers: Bool) {
             do throws(FileError) {
-                // If a line is not UTF-8, it becomes a separate diagnostic.
+                // A line that is not UTF-8 becomes a separate diagnostic.
                 let text = PolicyText(String(decoding: try Self.bytes(of: file), as: UTF8.self))
                 let (rules, problems) = text.rules(file: file, isUsers: isUsers)
                 lines += rules
@@ -95,7 +95,8 @@ package struct PolicyFiles: Sendable {
         return bytes
     }
 
-    /// Reads a file for a change. Its bytes are kept, so bytes that are not UTF-8 are an error.
+    /// Reads a file that is about to be changed. Its other contents must be preserved, so bytes that are not UTF-8 are
+    /// an error.
     private static func text(of file: String) throws(FileError) -> PolicyText {
         guard let text = String(validating: try bytes(of: file), as: UTF8.self) else { throw FileError("is not UTF-8") }
         return PolicyText(text)
@@ -103,7 +104,7 @@ package struct PolicyFiles: Sendable {
 
     // MARK: Writing
 
-    /// Changes the user's file in one step. If the file would not be read, it is not changed; links are not followed.
+    /// Changes the user's file in one step. A file that would not be read is not changed; links are not followed.
     package func change(_ change: (inout PolicyText) -> Void) throws(FileWriteError) {
         guard let usersDirectory, let usersFile else {
             throw FileWriteError(Self.usersName, "has no directory; set HOME or XDG_CONFIG_HOME")

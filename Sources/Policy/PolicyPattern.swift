@@ -4,7 +4,7 @@ package import RFC1808
 package import SchemeRegistry
 internal import UserFiles
 
-/// The URLs and callers that a rule is for: a source, a scheme and a host.
+/// The URLs and callers to which a rule applies: a source, a scheme and a host.
 package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
     package let source: PolicySource
     /// The scheme; nil for every scheme.
@@ -50,7 +50,7 @@ package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
         try self.init(source: source, scheme: String(scheme), host: host)
     }
 
-    /// Returns whether the pattern is for a URL, from some caller.
+    /// Returns whether the pattern applies to a URL from some caller.
     ///
     /// - Parameter isDoubtAMatch: whether a pattern with a host counts for a URL whose host is in doubt.
     func isFor(_ url: PolicyURL, isDoubtAMatch: Bool = false) -> Bool {
@@ -59,7 +59,7 @@ package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
         return url.isHostInDoubt ? isDoubtAMatch : url.host.map(host.matches) ?? false
     }
 
-    /// Returns whether this pattern includes every URL from every caller that another one is for.
+    /// Returns whether this pattern includes every URL and every caller to which another one applies.
     func covers(_ other: PolicyPattern) -> Bool {
         source.covers(other.source) && (scheme == nil || scheme == other.scheme)
             && (host == nil || host == other.host || other.host.map { host?.covers($0) == true } ?? false)
@@ -70,16 +70,16 @@ package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
         PolicySpecificity(source: source.specificity, scheme: scheme == nil ? 0 : 1, host: host?.specificity ?? 0)
     }
 
-    /// The scheme and the host as a rule spells them.
+    /// The scheme and the host as spelt in a rule.
     package var urls: String {
         (scheme?.rawValue ?? "*") + (host.map { "://\($0)" } ?? "")
     }
 
-    /// The pattern as a rule spells it, such as `tel from sandboxed`.
+    /// The pattern as spelt in a rule, such as `tel from sandboxed`.
     package var description: String { "\(urls) from \(source)" }
 }
 
-/// The order of the rules that match one URL of one caller: the source decides, then the scheme, then the host.
+/// The order of the rules that match a URL from a caller: the source decides, then the scheme, then the host.
 ///
 /// For the source, the most specific rules are those for one application, then those for a prefix of identifiers, where
 /// a longer prefix is more specific. Then come rules for a host, for a class of callers, and for every caller. A rule
@@ -111,7 +111,7 @@ extension HostPattern {
     }
 }
 
-/// The parts of a URL that a policy looks at.
+/// The parts of a URL that matter to a policy.
 package struct PolicyURL: Sendable, Hashable {
     package let scheme: Scheme
     /// The host with its escapes decoded and without the dot that may end a name; nil for a URL without a host.
@@ -125,14 +125,14 @@ package struct PolicyURL: Sendable, Hashable {
         self.host = host.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 }
     }
 
-    /// Takes the parts out of a URL.
+    /// Extracts the parts from a URL.
     ///
     /// - Parameter scheme: the URL's scheme.
     package init(_ url: GenericURL, scheme: Scheme) {
         do throws(GenericURL.PercentDecodingError) {
             let host = try url.decoded(.host)
             if host?.hasTooManyMarks == true {
-                // Comparing the decoded host would take long, and no pattern has it either.
+                // Comparing the decoded host would take a long time, and no pattern contains it anyway.
                 self.init(scheme: scheme, host: url.host.map(String.init))
             } else {
                 self.init(scheme: scheme, host: host, isAddress: url.host?.hasPrefix("[") == true)
@@ -143,12 +143,13 @@ package struct PolicyURL: Sendable, Hashable {
         }
     }
 
-    /// Returns the narrowest pattern for the URL from a source.
+    /// Returns the narrowest pattern for the URL and a source.
     package func pattern(from source: PolicySource) -> PolicyPattern {
         PolicyPattern(source: source, scheme: scheme, host: hostPattern)
     }
 
-    /// Schemes in whose URLs a browser finds a host, whatever the number of slashes (URL Standard, "special scheme").
+    /// The schemes in whose URLs a browser finds a host regardless of the number of slashes (URL Standard, "special
+    /// scheme").
     private static let schemesWithAHost: Set<String> = ["http", "https", "ws", "wss", "ftp"]
 
     /// Whether another program may see a different host in the URL than this program does, or a host where there is
@@ -163,8 +164,8 @@ package struct PolicyURL: Sendable, Hashable {
         return hostPattern == nil || isOfABrowser && Self.isUnusualAddress(host)
     }
 
-    /// Whether a browser takes a host for an IPv4 address that is not written like `127.0.0.1` (URL Standard, "ends in
-    /// a number checker").
+    /// Whether a browser interprets a host as an IPv4 address although it is not written like `127.0.0.1` (URL
+    /// Standard, "ends in a number checker").
     private static func isUnusualAddress(_ host: String) -> Bool {
         let labels = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard let last = labels.last, last.first.map({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) == true,
@@ -180,7 +181,8 @@ package struct PolicyURL: Sendable, Hashable {
         return !isUsual
     }
 
-    /// Whether an IPv6 address stands for an IPv4 one: `::ffff:127.0.0.1`, or `::127.0.0.1`, however it is written.
+    /// Whether an IPv6 address stands for an IPv4 one: `::ffff:127.0.0.1`, or `::127.0.0.1`, no matter how it is
+    /// written.
     private static func embedsAddress(_ host: String) -> Bool {
         var address = in6_addr()
         guard inet_pton(AF_INET6, host.filter { $0 != "[" && $0 != "]" }, &address) == 1 else { return true }

@@ -2,7 +2,7 @@ package import OpenURLBus
 internal import SchemeRegistry
 internal import UserFiles
 
-/// One line of a policy: a pattern and a decision.
+/// One line in a policy: a pattern and a decision.
 package struct PolicyLine: Sendable, Hashable {
     package let pattern: PolicyPattern
     package let decision: PolicyDecision
@@ -24,11 +24,11 @@ package struct PolicyLine: Sendable, Hashable {
         self.isUsers = isUsers
     }
 
-    /// Returns the rules in place of a line or a file that cannot be read: the callers that rules are mostly about are
-    /// allowed nothing.
+    /// Returns the rules that replace a line or a file that cannot be read: the callers at which rules are mostly aimed
+    /// are allowed nothing.
     ///
     /// If a policy failed open, you could lift it with a comment that makes the file too large, or with an invisible
-    /// character. The user's own programs stay allowed, so the user can correct the file.
+    /// character. The user's own programs are still allowed, so the user can correct the file.
     ///
     /// - Parameter line: the number of the line; 0 for the whole file.
     static func refusals(of file: String, line: Int = 0, isUsers: Bool) -> [PolicyLine] {
@@ -40,24 +40,24 @@ package struct PolicyLine: Sendable, Hashable {
         }
     }
 
-    /// The place of the rule in words, or the thing that the rule stands for.
+    /// Where the rule is, in words, or what the rule stands for.
     package var place: String {
         let file = printable(file)
         guard isRefusal else { return "in \(file), line \(line)" }
         return line == 0 ? "because \(file) cannot be used" : "because line \(line) of \(file) cannot be read"
     }
 
-    /// The rule as a person writes it, such as `deny tel from sandboxed`.
+    /// The rule as users write it, such as `deny tel from sandboxed`.
     package var text: String { "\(decision.rawValue) \(pattern)" }
 }
 
-/// The rules of the administrator and of the user, and the decision between them.
+/// The administrator's and the user's rules, and the decision between them.
 ///
 /// If several rules match a URL and its caller, one of them decides:
 ///
-/// 1. The administrator's rules are asked first. The user's rules count only where none of these match, so a user
-///    cannot get around the administrator with a more specific rule.
-/// 2. A line that cannot be read refuses, because it may have been any rule.
+/// 1. The administrator's rules come first. The user's rules count only where none of these match, so a user cannot get
+///    around the administrator with a more specific rule.
+/// 2. A line that cannot be read refuses the URL, because it could have been any rule.
 /// 3. The most specific rule decides: the source first, then the scheme, then the host (``PolicySpecificity``).
 /// 4. Between rules for the same pattern, `deny` wins, then `ask`.
 ///
@@ -89,8 +89,8 @@ package struct PolicyRules: Sendable, Hashable {
     /// Returns the rule that decides about a URL whose caller exited before it could be identified; nil if no rule
     /// matches.
     ///
-    /// It may have been any caller, and could get around a rule by exiting at once. So unless a rule names the class
-    /// `unknown`, the strictest rule for the URL decides, whatever its source.
+    /// It could have been any caller, and could get around a rule by exiting at once. So unless a rule is for the class
+    /// `unknown`, the strictest rule for the URL decides, no matter what its source is.
     package func ruleForUnknownCaller(of url: PolicyURL) -> PolicyLine? {
         let matching = lines.filter { $0.isFor(url) }
         let own = matching.filter { $0.pattern.source == .callers(.unknown) }
@@ -103,8 +103,8 @@ package struct PolicyRules: Sendable, Hashable {
         callers.compactMap { rule(for: url, from: $0) }.max { $0.decision.strictness < $1.decision.strictness }
     }
 
-    /// Returns an administrator's rule for everything that a pattern is for; nil if there is none. If there is one, a
-    /// user's rule with the pattern has no effect.
+    /// Returns an administrator's rule that covers everything to which a pattern applies; nil if there is none. If
+    /// there is one, a user's rule with the pattern has no effect.
     package func administratorsRule(covering pattern: PolicyPattern) -> PolicyLine? {
         lines.first { !$0.isUsers && $0.pattern.covers(pattern) }
     }
@@ -115,10 +115,10 @@ extension PolicyLine {
         pattern.source.matches(caller) && isFor(url)
     }
 
-    /// Whether the rule is for a URL. If the URL's host is in doubt, every rule that does not allow counts.
+    /// Whether the rule applies to a URL. If the URL's host is in doubt, every rule that does not allow counts.
     fileprivate func isFor(_ url: PolicyURL) -> Bool { pattern.isFor(url, isDoubtAMatch: decision != .allow) }
 
-    /// Whether this rule decides if both match.
+    /// Whether this is the rule that decides if both match.
     fileprivate func precedes(_ other: PolicyLine) -> Bool {
         guard isUsers == other.isUsers else { return other.isUsers }
         guard isRefusal == other.isRefusal else { return isRefusal }

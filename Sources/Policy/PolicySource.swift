@@ -2,16 +2,16 @@ package import OpenURLBus
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The callers that a rule is for.
+/// The callers to which a rule applies.
 ///
 /// | text | callers |
 /// |---|---|
 /// | `*` | every caller |
-/// | `user`, `handler`, `sandboxed`, `remote`, `unknown` | the callers of a class |
+/// | `user`, `handler`, `sandboxed`, `remote`, `unknown` | the callers in a class |
 /// | `host:NAME` | the callers on another host |
 /// | `com.acme.*` | the handlers and sandboxes whose identifier begins with `com.acme.` |
 /// | `com.acme.todolist` | the handler or sandbox with the identifier |
-/// | `app:NAME` | the handler or sandbox with the identifier, which may be without a dot, as the name of a snap is |
+/// | `app:NAME` | the handler or sandbox with the identifier, which need not contain a dot; a snap's name has none |
 package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
     case every
     case callers(CallerClass)
@@ -21,15 +21,15 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
     case applications(prefix: String)
     case application(String)
 
-    /// Largest length of a name, in bytes.
+    /// Maximum length of a name, in bytes.
     package static let maximumLength = 255
 
     private static let hostMark = "host:"
     private static let applicationMark = "app:"
 
-    /// Reads a source. The words and marks of the table may be in any case; an identifier may not.
+    /// Reads a source. Case does not matter in the table's words and marks, but it does in an identifier.
     ///
-    /// - Throws: the reason why the text is not a source, and what to write instead.
+    /// - Throws: why the text is not a source, and what to write instead.
     package init(_ text: String) throws(PolicySyntaxError) {
         if text == "*" {
             self = .every
@@ -69,7 +69,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
             && text.unicodeScalars.allSatisfy { isNameScalar($0) || $0 == "." || $0 == "+" || $0 == ":" }
     }
 
-    /// Returns whether the rule is for a caller.
+    /// Returns whether the rule applies to a caller.
     func matches(_ caller: PolicyCaller) -> Bool {
         switch self {
         case .every: true
@@ -80,7 +80,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Returns whether this source includes every caller of another one.
+    /// Returns whether this source includes every caller in another one.
     func covers(_ other: PolicySource) -> Bool {
         switch (self, other) {
         case (.every, _): true
@@ -91,8 +91,8 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// A number that is greater for a source with fewer callers. If two sources of one caller have the same number,
-    /// they are equal.
+    /// A number that is greater for a source with fewer callers. Two sources that include the same caller and have the
+    /// same number are equal.
     var specificity: Int {
         switch self {
         case .every: 0
@@ -125,7 +125,7 @@ private func isIdentifier(_ text: String) -> Bool {
     }
 }
 
-/// Why a string is not a rule, worded for the person who wrote it.
+/// Why a string is not a rule, worded for whoever wrote it.
 package struct PolicySyntaxError: Error, Hashable, CustomStringConvertible {
     package let description: String
 
@@ -134,7 +134,7 @@ package struct PolicySyntaxError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// A caller as a policy sees it.
+/// A caller, as a policy sees it.
 package struct PolicyCaller: Sendable, Hashable {
     package let callerClass: CallerClass
     /// The verified identifier of the handler or sandbox; nil for a caller without one.
@@ -144,8 +144,8 @@ package struct PolicyCaller: Sendable, Hashable {
 
     /// Describes a caller.
     ///
-    /// - Parameter name: the verified identifier of the caller, or the host name of a remote caller. If no rule can
-    ///   contain it, it counts as none.
+    /// - Parameter name: the caller's verified identifier, or a remote caller's host name. A name that no rule can
+    ///   contain counts as none.
     package init(_ callerClass: CallerClass, name: String? = nil) {
         let name = name.flatMap { PolicySource.isName($0) ? $0 : nil }
         self.callerClass = callerClass
@@ -167,7 +167,7 @@ package struct PolicyCaller: Sendable, Hashable {
         application.map(PolicySource.application) ?? host.map(PolicySource.host) ?? .callers(callerClass)
     }
 
-    /// Whether an answer about the caller can be remembered, because a later caller of the same source is the same
+    /// Whether an answer about the caller can be remembered, because a later caller with the same source is the same
     /// program, host or class of trusted programs.
     package var isMemorable: Bool {
         switch callerClass {

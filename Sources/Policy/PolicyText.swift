@@ -1,16 +1,16 @@
 package import OpenURLBus
 package import UserFiles
 
-/// The text of a policy file, line by line, as a person has written it.
+/// A policy file's text, line by line, as it was written.
 ///
 /// A line is `DECISION URLS from SOURCE`, with spaces or tabs between the words. `DECISION` is `allow`, `ask` or
-/// `deny`, in any case. `URLS` is `SCHEME`, `SCHEME://HOST`, or `*`. A `#` at the beginning of a line or after a space
-/// begins a comment. If a line cannot be read, it becomes a diagnostic instead of a rule. Unless it begins with
+/// `deny`; case does not matter. `URLS` is `SCHEME`, `SCHEME://HOST`, or `*`. A `#` at the beginning of a line or after
+/// a space begins a comment. A line that cannot be read becomes a diagnostic instead of a rule. Unless it begins with
 /// `allow`, it may have been meant to refuse, so it refuses all sandboxes, other hosts and unknown programs.
 package struct PolicyText: Sendable, Hashable {
-    /// Largest size of a file in bytes.
+    /// Maximum size of a file in bytes.
     package static let maximumSize = 64 << 10
-    /// Largest number of rules in a file.
+    /// Maximum number of rules in a file.
     package static let maximumRules = 1000
 
     private var lines: [String]
@@ -101,7 +101,7 @@ package struct PolicyText: Sendable, Hashable {
     /// Splits a line into words, up to its comment.
     private static func words(of line: String) -> [String] {
         var words: [String] = []
-        // If a mark follows a space, it must not become one character with it.
+        // A combining mark that follows a space must not become one character with the space.
         for word in line.unicodeScalars.split(whereSeparator: { $0 == " " || $0 == "\t" }) {
             if word.first == "#" { break }
             words.append(String(word))
@@ -115,15 +115,15 @@ package struct PolicyText: Sendable, Hashable {
 
     // MARK: Changes
 
-    /// Writes a rule, either in the place of the first rule for the pattern or as a last line. Comments and all other
-    /// lines stay.
+    /// Writes a rule, either in place of the first rule for the pattern or as a new last line. Comments and all other
+    /// lines are kept.
     package mutating func set(_ pattern: PolicyPattern, _ decision: PolicyDecision) {
         let places = lines.indices.filter { self.pattern(at: $0) == pattern }
         guard let place = places.first else {
             lines.append("\(decision.rawValue) \(pattern)")
             return
         }
-        // Keep the spaces before the rule and the comment after it.
+        // Keep the spaces in front of the rule and the comment after it.
         let line = lines[place]
         let indent = line.prefix { $0 == " " || $0 == "\t" }
         let old = line.dropFirst(indent.count).prefix { $0 != " " && $0 != "\t" }
@@ -142,7 +142,7 @@ package struct PolicyText: Sendable, Hashable {
         return lines.count < count
     }
 
-    /// Removes every rule, with its line. Comments and lines that cannot be read stay.
+    /// Removes every rule, with its line. Comments and lines that cannot be read are kept.
     package mutating func removeAll() {
         let kept = lines.indices.filter { pattern(at: $0) == nil }
         lines = kept.map { lines[$0] }

@@ -1,12 +1,12 @@
 internal import OpenURLBus
 internal import UserFiles
 
-/// An answer by the person at the computer that also applies to later URLs.
+/// A user's answer that also applies to later URLs.
 package struct RememberedAnswer: Sendable, Hashable {
-    /// The URLs and callers that an answer is for, and the handler that gets the URLs.
+    /// The URLs and callers to which an answer applies, and the handler that gets the URLs.
     package struct Key: Sendable, Hashable {
         package let pattern: PolicyPattern
-        /// Identifier of the handler or application. An answer does not pass to another handler of the scheme.
+        /// Identifier of the handler or application. An answer does not apply to another handler for the scheme.
         package let handler: String
 
         package init(pattern: PolicyPattern, handler: String) {
@@ -18,11 +18,11 @@ package struct RememberedAnswer: Sendable, Hashable {
     package let key: Key
     /// Whether the answer was yes.
     package let isAllowed: Bool
-    /// Time of the answer, in seconds since 1970.
+    /// The time of the answer, in seconds since 1970.
     package let date: UInt64
-    /// Number of URLs that the answer has decided about since.
+    /// The number of URLs about which the answer has decided since then.
     package var uses: UInt32 = 0
-    /// Time of the last use, in seconds since 1970; before the first use, the time of the answer.
+    /// The time of the last use, in seconds since 1970; before the first use, the time of the answer.
     package var lastUse: UInt64
 
     package init(_ key: Key, isAllowed: Bool, date: UInt64) {
@@ -33,11 +33,12 @@ package struct RememberedAnswer: Sendable, Hashable {
     }
 }
 
-/// All remembered answers, up to the ``limit``. A new answer then replaces the one that has not been used for longest.
+/// All remembered answers, up to the ``limit``. Beyond that, a new answer replaces the one that has been unused the
+/// longest.
 package struct RememberedAnswers: Sendable, Hashable {
-    /// Largest number of answers.
+    /// Maximum number of answers.
     package static let limit = 1000
-    /// Largest size of a file of answers in bytes.
+    /// Maximum size of a file of answers in bytes.
     package static let maximumSize = 1 << 20
 
     private var answers: [RememberedAnswer.Key: RememberedAnswer] = [:]
@@ -58,9 +59,9 @@ package struct RememberedAnswers: Sendable, Hashable {
 
     package subscript(key: RememberedAnswer.Key) -> RememberedAnswer? { answers[key] }
 
-    /// Adds an answer. If there is an earlier one for the same key, replaces it.
+    /// Adds an answer, replacing an earlier one for the same key.
     package mutating func add(_ answer: RememberedAnswer) {
-        // A desktop entry can have any name, but the file has one answer per line.
+        // A desktop entry can have any name, but in the file each answer is one line.
         guard !answer.key.handler.unicodeScalars.contains(where: isMisleading) else { return }
         answers[answer.key] = answer
         guard answers.count > Self.limit else { return }
@@ -86,7 +87,7 @@ package struct RememberedAnswers: Sendable, Hashable {
 
     // MARK: The file
 
-    /// The answers as the text of a file: a line each, with tabs between the fields.
+    /// The answers as a file's text: one line for each, with tabs between the fields.
     package var text: String {
         all.map { answer in
             let fields = [
