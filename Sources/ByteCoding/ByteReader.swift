@@ -1,18 +1,18 @@
 /// Reads values from the bytes that a ``ByteWriter`` wrote, in the order in which they were written.
 ///
-/// If the bytes are different ones, you get an error or wrong values. But the reader does not crash, and no text or
-/// list is longer than the bytes. Compare a ``Checksum`` first to rule this out.
+/// If the bytes come from anywhere else, you get an error or wrong values. But the reader does not crash, and no text
+/// or list is longer than the bytes. Compare a ``Checksum`` first to rule this out.
 ///
 /// Reading a cache of 100,000 manifests calls these functions millions of times. They are inlinable and public because
 /// the compiler specializes only such functions for other modules: with `package`, reading took 2.7 times as long.
 @safe public struct ByteReader {
-    /// These bytes are not those of the expected values.
+    /// The bytes are not those of the expected values.
     public struct Mismatch: Error {
         /// A mismatch.
         @inlinable public init() {}
     }
 
-    /// Bytes that have not been read. The initializer's caller promises that they stay in memory, so nothing but the
+    /// Bytes that have not been read. The initializer's caller promises that they stay in memory, so only the
     /// initializer is unsafe.
     @usableFromInline var rest: UnsafeRawBufferPointer.SubSequence
 
@@ -66,7 +66,8 @@
         }
     }
 
-    /// Reads a string. Bytes that are not UTF-8 are replaced: a check would look at each byte again after the checksum.
+    /// Reads a string. Bytes that are not UTF-8 are replaced: a check would look at each byte again, after the checksum
+    /// already has.
     @inlinable
     public mutating func string() throws(Mismatch) -> String {
         let count = try self.count()

@@ -1,6 +1,6 @@
-/// A buffer for the bytes of values that you append.
+/// A buffer for the bytes of the values that you append.
 ///
-/// A number takes seven bits of each byte, the lowest bits first; if the highest bit of a byte is set, another byte
+/// A number uses seven bits of each byte, the lowest bits first; if the highest bit of a byte is set, another byte
 /// follows. Texts and lists begin with their count. No types are written, so the reader must ask for the same types in
 /// the same order.
 public struct ByteWriter {
@@ -15,7 +15,7 @@ public struct ByteWriter {
         bytes.append(byte)
     }
 
-    /// Appends a number. A small one takes few bytes.
+    /// Appends a number. A small number takes few bytes.
     public mutating func write(_ number: UInt64) {
         var rest = number
         while rest >= 0x80 {
@@ -25,7 +25,7 @@ public struct ByteWriter {
         bytes.append(UInt8(rest))
     }
 
-    /// Appends a number. One near zero takes few bytes, whatever its sign.
+    /// Appends a number. A number near zero takes few bytes, regardless of its sign.
     public mutating func write(_ number: Int64) {
         write(UInt64(bitPattern: (number << 1) ^ (number >> 63)))
     }

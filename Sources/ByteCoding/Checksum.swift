@@ -1,6 +1,6 @@
 /// The 64-bit FNV-1a hash (<http://www.isthe.com/chongo/tech/comp/fnv/>) of bytes.
 ///
-/// It finds damage. It does not protect against malice, but only the user can write the files that it guards.
+/// It finds damage. It does not protect against malice, but only the user can write the files that it covers.
 public struct Checksum {
     /// The hash of the bytes so far.
     public private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325

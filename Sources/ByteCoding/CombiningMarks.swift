@@ -1,10 +1,10 @@
 extension String {
-    /// The most combining marks that may follow each other in a string from another program or from a file.
+    /// The maximum number of consecutive combining marks in a string from another program or from a file.
     ///
     /// Swift compares and hashes strings in their canonical form (UAX #15), for which it sorts each run of marks.
-    /// Because the time grows with the square of the run, one comparison of a string of 1 MiB takes a minute. Without
-    /// longer runs than this, a string takes no more than a few times as long as any other. This is the limit of the
-    /// Stream-Safe Text Format of UAX #15, and no language comes near it.
+    /// Because the time grows with the square of the run's length, a single comparison of a 1 MiB string can take a
+    /// minute. If no run is longer than this, a string takes at most a few times as long as any other. This is the
+    /// limit in UAX #15's Stream-Safe Text Format, and no language comes near it.
     package static let maximumMarks = 30
 
     /// Whether more than ``maximumMarks`` combining marks follow each other.
@@ -27,7 +27,7 @@ extension String {
 extension Unicode.Scalar {
     /// Whether the canonical form may move the scalar.
     package var isMark: Bool {
-        // Nothing below the first block of marks is one, and most scalars of most strings are below it.
+        // Nothing below the first block of marks is a mark, and most scalars in most strings are below it.
         value >= 0x300 && properties.canonicalCombiningClass != .notReordered
     }
 }

@@ -1,12 +1,12 @@
 internal import ByteCoding
 
-/// The head of an HTTP request. The server answers only one: a `GET` of one path, from this machine.
+/// The head of an HTTP request. The server accepts only one request: a `GET` for one path, from this machine.
 struct LoopbackRequest {
     /// The verdict on the bytes so far.
     enum Verdict: Hashable {
         /// Part of the head is missing.
         case incomplete
-        /// The request is for the path; the text is its target as written.
+        /// The request is for the path; the text is the request's target, as written.
         case callback(target: String)
         /// The request is refused, with a status.
         case refused(LoopbackResponse)
@@ -14,11 +14,11 @@ struct LoopbackRequest {
 
     /// The path that is served.
     let path: String
-    /// Values that `Host` may have. If a web page reaches the server through the page's own host name, the value is a
+    /// The values that `Host` may have. A web page that reaches the server through the page's own host name sends a
     /// different one (DNS rebinding).
     let hosts: Set<String>
 
-    /// Largest size of a head, in bytes.
+    /// Maximum size of a head, in bytes.
     static let limit = 32 << 10
 
     /// Judges the bytes that have arrived.
@@ -45,7 +45,7 @@ struct LoopbackRequest {
 }
 
 extension [UInt8] {
-    /// Length of the head, including the empty line at its end; nil if part of the head is missing.
+    /// The length of the head, including the empty line at its end; nil if part of the head is missing.
     fileprivate var endOfHead: Int? {
         let mark = Array("\r\n\r\n".utf8)
         return firstRange(of: mark)?.upperBound

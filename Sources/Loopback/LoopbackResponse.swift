@@ -19,8 +19,8 @@ enum LoopbackResponse: String, Hashable, CaseIterable {
 
     /// The answer as bytes.
     ///
-    /// Its page has no script. Because its address contains the code of the sign-in, no other site may show the page or
-    /// learn the address.
+    /// The page has no script. Because the page's address contains the code from the sign-in, no other site may embed
+    /// the page or see the address.
     var bytes: [UInt8] {
         let page = "<!DOCTYPE html><meta charset=\"utf-8\"><title>openurl</title><p>\(text)</p>\n"
         let lines = [

@@ -2,14 +2,14 @@ internal import CLinux
 internal import Glibc
 public import RFC1808
 
-/// A server on this machine that waits for one request: the callback of a sign-in (RFC 8252 section 7.3).
+/// A server on this machine that waits for one request: the callback at the end of a sign-in (RFC 8252 section 7.3).
 ///
-/// It listens at 127.0.0.1 and, if the machine has it, at ::1, on the same port. It answers a `GET` of one path from a
-/// program of this user, and refuses everything else. A connection has ``time`` and a bounded size, and there are at
-/// most ``connections`` at once.
+/// It listens at 127.0.0.1 and, if the machine has it, at ::1, on the same port. It answers a `GET` for one path from
+/// one of this user's programs, and refuses everything else. A connection is limited to ``time`` and in size, and there
+/// are at most ``connections`` at once.
 ///
 /// The server has no thread. Watch ``descriptor``, and call ``process()`` when it is readable. Use the server on one
-/// thread. It ends with the last reference to it.
+/// thread. It ends when the last reference to it is gone.
 public final class LoopbackServer {
     /// Readable when ``process()`` has something to do.
     public let descriptor: CInt
@@ -27,7 +27,7 @@ public final class LoopbackServer {
         let end: ContinuousClock.Instant
     }
 
-    /// Time in which a request has to arrive.
+    /// How long a request may take to arrive.
     public static let time = Duration.seconds(5)
     /// Number of connections that are served at once. Further ones wait.
     public static let connections = 16
@@ -36,10 +36,10 @@ public final class LoopbackServer {
     ///
     /// - Parameters:
     ///   - redirect: the address of the callback, such as `http://127.0.0.1/callback`. If it has no port, the server
-    ///     takes a free one.
-    ///   - isExpected: returns whether an address is the callback, or has another `state`, for example. The host and
-    ///     the path have been checked already.
-    /// - Throws: ``LoopbackError`` if the address is not one of this machine, or if the port is taken.
+    ///     uses a free one.
+    ///   - isExpected: returns whether an address is the callback. If not, it may have a different `state`, for
+    ///     example. The host and the path have already been checked.
+    /// - Throws: ``LoopbackError`` if the address is not on this machine, or if the port is taken.
     public init(_ redirect: GenericURL, isExpected: @escaping (GenericURL) -> Bool) throws(LoopbackError) {
         let host = redirect.host.map { $0.lowercased() }
         guard redirect.lowercasedScheme == "http", let host, Self.hosts.contains(host), redirect.user == nil,
@@ -92,7 +92,7 @@ public final class LoopbackServer {
                 case .failure(let error) where error.number == EADDRINUSE:
                     close(first)
                     throw LoopbackError("port \(port) of ::1 cannot be used: \(error)")
-                // If the machine has no IPv6, it has no ::1.
+                // A machine without IPv6 has no ::1.
                 case .failure: return (port, [first: .v4])
                 }
             }
@@ -100,7 +100,7 @@ public final class LoopbackServer {
         throw LoopbackError("no port is free at both 127.0.0.1 and ::1")
     }
 
-    /// Does all pending work, without waiting.
+    /// Does all pending work without waiting.
     ///
     /// - Returns: the callback, once; nil until it arrives.
     public func process() -> GenericURL? {
@@ -136,7 +136,7 @@ public final class LoopbackServer {
         open[socket] = OpenConnection(end: .now + Self.time)
         watch(socket)
         setTimer()
-        // Listeners stay readable, so watch them again only when there is room.
+        // Listeners remain readable, so watch them again only when there is room.
         if open.count >= Self.connections { listen(false) }
     }
 
@@ -181,7 +181,7 @@ public final class LoopbackServer {
 
     private func answer(_ socket: CInt, _ response: LoopbackResponse) {
         let bytes = response.bytes
-        // For a new connection, the kernel's buffer is larger than the answer.
+        // The kernel's buffer for a new connection is larger than the answer.
         _ = send(socket, bytes, bytes.count, CInt(MSG_NOSIGNAL))
         shutdown(socket, CInt(SHUT_WR))
         end(socket)
@@ -202,7 +202,7 @@ public final class LoopbackServer {
         setTimer()
     }
 
-    /// Sets the timer to the earliest time limit of a connection.
+    /// Sets the timer to the earliest of the connections' time limits.
     private func setTimer() {
         var time = itimerspec()
         if let first = open.values.map(\.end).min() {

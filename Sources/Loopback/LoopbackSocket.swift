@@ -1,15 +1,15 @@
 internal import CLinux
 internal import Glibc
 
-/// Calls for sockets of 127.0.0.1 and ::1. Every descriptor belongs to the caller.
+/// Calls for sockets at 127.0.0.1 and ::1. Every descriptor belongs to the caller.
 enum LoopbackSocket {
-    /// The families of addresses.
+    /// The address families.
     enum Family: CaseIterable {
         case v4, v6
 
         var value: CInt { self == .v4 ? AF_INET : AF_INET6 }
 
-        /// The kernel's list of sockets of the family.
+        /// The kernel's list of sockets in the family.
         fileprivate var table: String { self == .v4 ? "/proc/net/tcp" : "/proc/net/tcp6" }
     }
 
@@ -56,14 +56,14 @@ enum LoopbackSocket {
     /// Number of connections that the kernel keeps until they are accepted.
     private static let backlog: CInt = 16
 
-    /// Returns the port of a socket; nil if the kernel does not report it.
+    /// Returns a socket's port; nil if the kernel does not report it.
     static func port(of socket: CInt, _ family: Family) -> UInt16? {
         end(of: socket, family, getsockname)?.port
     }
 
     /// Returns whether the program at the other end of a connection belongs to this user.
     ///
-    /// The kernel's list of sockets names the user of each. As long as the connection is open, its other end is in the
+    /// The kernel's list of sockets gives each one's user. As long as the connection is open, its other end is in the
     /// list.
     static func isPeerOwn(_ socket: CInt, _ family: Family) -> Bool {
         guard let here = end(of: socket, family, getsockname), let there = end(of: socket, family, getpeername) else {
@@ -114,10 +114,10 @@ enum LoopbackSocket {
         }
     }
 
-    /// Largest part of the kernel's list that is read, in bytes: enough for several hundred thousand sockets.
+    /// Maximum number of bytes of the kernel's list that are read: enough for several hundred thousand sockets.
     private static let tableLimit = 64 << 20
 
-    /// Reads a file of the kernel line by line, until `body` returns false.
+    /// Reads one of the kernel's files line by line, until `body` returns false.
     private static func forEachLine(of path: String, _ body: (Substring) -> Bool) {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return }
@@ -140,7 +140,7 @@ enum LoopbackSocket {
     }
 }
 
-/// The failure of a call, as its error number.
+/// A call's failure, as its error number.
 struct SocketError: Error, CustomStringConvertible {
     let number = errno
 

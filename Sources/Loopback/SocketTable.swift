@@ -1,12 +1,12 @@
-/// The lines of `/proc/net/tcp` and `/proc/net/tcp6` (proc(5)): each TCP socket of the machine with its user.
+/// The lines of `/proc/net/tcp` and `/proc/net/tcp6` (proc(5)): each of the machine's TCP sockets, with its user.
 struct SocketTable {
-    /// One end of a connection as the kernel writes it: the words of the address in hexadecimal digits, a colon and the
+    /// One end of a connection in the kernel's form: the words of the address in hexadecimal digits, a colon and the
     /// port.
     struct End: Hashable {
         let text: String
 
         /// - Parameters:
-        ///   - address: the bytes of the address in the order of the network: four or sixteen.
+        ///   - address: the address's bytes in network order: four or sixteen.
         init(address: [UInt8], port: UInt16) {
             // The kernel writes each word of four bytes as a number in this machine's byte order.
             let words = stride(from: 0, to: address.count, by: 4).map { start in

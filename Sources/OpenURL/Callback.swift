@@ -6,13 +6,13 @@ public import RFC1808
 public struct Callback: Sendable, Hashable {
     /// The URL itself.
     public let url: GenericURL
-    /// Parameters of the query and the fragment, decoded like those of a form. If a parameter has different values, it
-    /// is left out.
+    /// The parameters in the query and the fragment, decoded like a form's. A parameter with different values is left
+    /// out.
     public let query: [String: String]
-    /// The program that brought the URL, as the bus and the kernel describe it; nil for a request to a server of the
-    /// program.
+    /// The program that sent the URL, as the bus and the kernel describe it; nil for a request to this program's own
+    /// server.
     public let source: OpenContext.Source?
-    /// Lets the program take the focus (`XDG_ACTIVATION_TOKEN`).
+    /// The token that lets the program take the focus (`XDG_ACTIVATION_TOKEN`).
     public let activationToken: String?
 
     init(_ url: GenericURL, _ details: CallbackDetails? = nil) {

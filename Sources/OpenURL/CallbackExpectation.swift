@@ -1,8 +1,8 @@
 /// The callback that ``OpenURLClient/openForCallback(_:expecting:timeout:)`` waits for.
 public enum CallbackExpectation: Sendable, Hashable {
-    /// Every URL of a scheme, such as `myapp`.
+    /// Every URL with a scheme, such as `myapp`.
     case scheme(String)
-    /// The URLs of a host or below a path, such as `myapp://auth/done`. For the rules, see `CallbackPattern` of
+    /// The URLs with a host or below a path, such as `myapp://auth/done`. For the rules, see `CallbackPattern` in
     /// `OpenURLBus`.
     case prefix(String)
     /// A request for a path such as `/callback` to a server that the client runs on this machine. The client puts the

@@ -2,10 +2,10 @@ internal import OpenURLBus
 internal import Synchronization
 
 extension HandleToken {
-    /// Counts the tokens of this process. Clients may share a connection, and each request needs its own token.
+    /// Counts this process's tokens. Clients may share a connection, and each request needs its own token.
     private static let last = Atomic<UInt64>(0)
 
-    /// Returns a token that no client of this process has used.
+    /// Returns a token that no client in this process has used.
     static func next() -> HandleToken? {
         HandleToken(rawValue: "swift_\(last.wrappingAdd(1, ordering: .relaxed).newValue)")
     }

@@ -3,7 +3,7 @@ internal import OpenURLBus
 internal import RFC1808
 internal import Reactor
 
-/// A loopback server on the event loop of a client.
+/// A loopback server on a client's event loop.
 actor LoopbackWait {
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
@@ -14,14 +14,14 @@ actor LoopbackWait {
     private let server: LoopbackServer
     private var watch: DescriptorWatch?
 
-    /// - Parameter state: the value that the callback must bring as `state`; nil for any value.
+    /// - Parameter state: the value that the callback must have as `state`; nil for any value.
     init(_ address: GenericURL, state: String?, on loop: EventLoop) throws(LoopbackError) {
         self.loop = loop
         server = try LoopbackServer(address) { url in state == nil || FormParameters(url)["state"] == state }
         (callbacks, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
     }
 
-    /// The address of the server, with its port.
+    /// The server's address, with its port.
     var redirect: GenericURL { server.redirect }
 
     /// Serves until ``stop()``.

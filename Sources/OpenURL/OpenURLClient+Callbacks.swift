@@ -12,13 +12,13 @@ extension OpenURLClient {
     /// let code = callback.query["code"]
     /// ```
     ///
-    /// If the URL has a `state`, the callback must bring the same one. A callback with another `state` is refused, and
-    /// the wait continues. You need not register anything. While the program waits, no other program gets the callback
-    /// or can wait for the same one. If the task is cancelled, the wait ends.
+    /// If the URL has a `state`, the callback must have the same one. A callback with a different `state` is refused,
+    /// and the wait continues. You need not register anything. While the program waits, no other program gets the
+    /// callback or can wait for the same one. If the task is cancelled, the wait ends.
     ///
-    /// - Parameter timeout: the time limit; at most `CallbackOptions.maximumTimeout` of `OpenURLBus`.
+    /// - Parameter timeout: the time limit; at most `CallbackOptions.maximumTimeout` from `OpenURLBus`.
     /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause: `noHandler` if nothing opens the URL, `timedOut`,
-    ///   `notAllowed`, `alreadyClaimed`, `limitsExceeded`, `malformedURL` for an expectation that names no URLs;
+    ///   `notAllowed`, `alreadyClaimed`, `limitsExceeded`, `malformedURL` for an expectation that no URL can meet;
     ///   another ``OpenURLClientError``; `CancellationError`.
     public func openForCallback(
         _ url: GenericURL,
@@ -139,13 +139,13 @@ extension WayToRouter {
         return Callback(try callbackURL(text), details)
     }
 
-    /// Drops a claim. The connection keeps messages in order, so the router has received the claim already.
+    /// Drops a claim. The connection keeps messages in order, so the router has already received the claim.
     private func close(_ path: ObjectPath) async {
         do throws(CallError) {
             let handle = RemoteObject(RouterService.name, path, startsService: false)
             try await connection.send(CallbackHandleInterface.close, on: handle, Empty())
         } catch {
-            // The connection has ended, and with it the claim.
+            // The connection has ended, and so has the claim.
         }
     }
 

@@ -3,7 +3,7 @@ public import OpenURLBus
 public import RFC1808
 public import Reactor
 
-/// A client that sends URLs to the handlers of their schemes, and asks whether a handler exists.
+/// A client that sends URLs to the handlers for their schemes, and asks whether a handler exists.
 ///
 /// ```swift
 /// let client = try await OpenURLClient()
@@ -11,15 +11,15 @@ public import Reactor
 /// print(result.handler, result.reply)
 /// ```
 ///
-/// One client is enough for a program, because it holds its connections to the router and its own event loop. If the
-/// router is running, the connection goes through the router's own socket. Otherwise it goes through the session bus,
-/// which starts the router. Several tasks may use the client at the same time. If one task opens several URLs, they
-/// arrive in the order in which it opens them.
+/// One client is enough for a program. It has its own event loop, and its own connections to the router. If the router
+/// is running, the connection goes through the router's own socket. Otherwise it goes through the session bus, which
+/// starts the router. Several tasks may use the client at the same time. If one task opens several URLs, they arrive in
+/// the order in which it opens them.
 public struct OpenURLClient: Sendable {
     let ways: WaysToRouter
 
-    /// Connects to the router of the session: over its own socket if it is running, otherwise over the session bus,
-    /// which starts it.
+    /// Connects to the session's router: over the router's own socket if it is running, otherwise over the session bus,
+    /// which starts the router.
     ///
     /// - Throws: ``OpenURLClientError/unavailable(_:)`` if there is no session bus.
     public init() async throws(OpenURLClientError) {
@@ -32,9 +32,9 @@ public struct OpenURLClient: Sendable {
         try await self.init(on: loop)
     }
 
-    /// Connects to the router as ``init()`` does, but on an event loop of the program, which ``close()`` stops.
+    /// Connects to the router as ``init()`` does, but on one of the program's event loops, which ``close()`` stops.
     ///
-    /// If a task prefers this loop (`Task(executorPreference:)`), it opens a URL without changing threads.
+    /// If a task prefers this loop (`Task(executorPreference:)`), it opens a URL without switching threads.
     public init(on loop: EventLoop) async throws(OpenURLClientError) {
         do {
             ways = try await WaysToRouter(on: loop)
@@ -45,11 +45,11 @@ public struct OpenURLClient: Sendable {
 
     /// Connects through ssh to the session bus of a user on another machine, as `openurl --host` does.
     ///
-    /// This works only if ssh reaches the host without asking a person, for example with a key, and if the other
+    /// This works only if ssh reaches the host without asking the user, for example with a key, and if the other
     /// machine has `systemd-stdio-bridge`, a part of systemd. The router there treats this program as one of that
-    /// user's. File descriptors cannot be passed.
+    /// user's programs. File descriptors cannot be passed.
     ///
-    /// - Parameter host: `HOST` or `USER@HOST`, as ssh takes it.
+    /// - Parameter host: `HOST` or `USER@HOST`, in the form that ssh accepts.
     /// - Throws: ``OpenURLClientError/unavailable(_:)`` if the name is empty or begins with `-`, or if there is no
     ///   connection; ssh prints its own reason on standard error.
     public init(host: String) async throws(OpenURLClientError) {
@@ -62,10 +62,10 @@ public struct OpenURLClient: Sendable {
         }
     }
 
-    /// Creates a client that uses an existing connection of the program.
+    /// Creates a client that uses one of the program's existing connections.
     ///
-    /// The connection still belongs to the program. Call ``close()`` only if you no longer need it, because that closes
-    /// the connection and stops its event loop.
+    /// The connection still belongs to the program. Call ``close()`` only if you no longer need the connection, because
+    /// that closes it and stops its event loop.
     public init(connection: Connection) {
         ways = WaysToRouter(only: WayToRouter(bus: connection))
     }
@@ -75,12 +75,12 @@ public struct OpenURLClient: Sendable {
 
     /// Opens a URL, and returns when the handler has accepted it.
     ///
-    /// Once the URL has reached the router, the router keeps it. It therefore reaches the handler even if your program
-    /// exits while the handler is starting.
+    /// Once the URL has reached the router, the router is responsible for it. It therefore reaches the handler even if
+    /// your program exits while the handler is starting.
     ///
-    /// If the task is cancelled, so is the request, and the method does not wait for the outcome. If no handler has the
-    /// URL yet, it is not delivered; a handler that has it is asked to stop. If the router has stored the URL, it stays
-    /// in the queue.
+    /// If the task is cancelled, so is the request, and the method does not wait for the outcome. If the URL has not
+    /// reached a handler yet, it is not delivered; a handler that already has it is asked to stop. If the router has
+    /// stored the URL, the URL stays in the queue.
     ///
     /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause, or another ``OpenURLClientError`` if the router
     ///   does not answer; `CancellationError` if the task is cancelled.
@@ -112,7 +112,7 @@ public struct OpenURLClient: Sendable {
     /// Opens a URL as ``open(_:options:)-(GenericURL,_)`` does, and reports the handler's progress.
     ///
     /// - Parameter progress: gets the handler's reports in order, at most ten a second, and the last one before the
-    ///   method returns. If the closure takes longer, it misses reports, but never the last one.
+    ///   method returns. A closure that takes longer misses reports, but never the last one.
     public func open(
         _ url: GenericURL,
         options: OpenOptions = OpenOptions(),
@@ -132,7 +132,7 @@ public struct OpenURLClient: Sendable {
                         }
                     }
                     let result = try await way.open(url, options, with: RouterInterface.openURL)
-                    // All reports have arrived. The task takes those that wait, and then ends.
+                    // All reports have arrived. The task handles those that are waiting, and then ends.
                     group.cancelAll()
                     try await group.waitForAll()
                     return result
@@ -149,15 +149,17 @@ public struct OpenURLClient: Sendable {
     /// print(answer.reply["id"]?.string ?? "")
     /// ```
     ///
-    /// The router sets `x-success`, `x-error` and `x-cancel`; any other parameter of the URL that begins with `x-` is
-    /// left out. In the result, `reply` holds the parameters of `x-success`, or the handler's reply to the URL itself.
-    /// If the task is cancelled, so is the call, as in ``open(_:options:)-(GenericURL,_)``.
+    /// The router sets `x-success`, `x-error` and `x-cancel`; any other parameter in the URL that begins with `x-` is
+    /// left out. In the result, `reply` contains the parameters of `x-success`, or the handler's reply to the URL
+    /// itself. If the task is cancelled, so is the call, as in ``open(_:options:)-(GenericURL,_)``.
     ///
     /// - Parameters:
     ///   - parameters: parameters to add to the URL, in this order.
-    ///   - options: the options of the open; `timeout` is the time limit for the answer, two minutes if it is nil.
+    ///   - options: the options for opening the URL; `timeout` is the time limit for the answer, two minutes if it is
+    ///     nil.
     /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause: `declined` after `x-error`, `cancelled` after
-    ///   `x-cancel`, `timedOut`, and the causes of an open; another ``OpenURLClientError``; `CancellationError`.
+    ///   `x-cancel`, `timedOut`, and the causes that ``open(_:options:)-(GenericURL,_)`` has; another
+    ///   ``OpenURLClientError``; `CancellationError`.
     public func call(
         _ url: GenericURL,
         parameters: KeyValuePairs<String, String> = [:],
@@ -190,8 +192,8 @@ public struct OpenURLClient: Sendable {
     /// Returns a warning if a program other than the installed router owns the router's name.
     ///
     /// It is `nil` if the router has its name, if no router is running, or if this program cannot know, because a
-    /// program in a sandbox sees no other processes. The client sends nothing to such a program, unless
-    /// `OPENURL_ROUTER` in the environment names it.
+    /// program in a sandbox sees no other processes. The client sends nothing to the other program, unless it is given
+    /// by `OPENURL_ROUTER` in the environment.
     public func routerWarning() async -> String? {
         do {
             return try await ways.call { await $0.check?.warning() }
@@ -200,8 +202,8 @@ public struct OpenURLClient: Sendable {
         }
     }
 
-    /// Ends the client. If a request has no answer yet, it fails with ``OpenURLClientError/unknown(_:)``; a later one fails with
-    /// ``OpenURLClientError/unavailable(_:)``.
+    /// Ends the client. A request without an answer fails with ``OpenURLClientError/unknown(_:)``; a later one fails
+    /// with ``OpenURLClientError/unavailable(_:)``.
     public func close() async {
         await ways.close()
     }
@@ -213,7 +215,8 @@ public struct OpenURLClient: Sendable {
         do {
             return try await ways.call { way in
                 try await way.refuseStranger()
-                // The router bounds every request itself. A second, shorter limit here could only hide the result.
+                // The router itself limits the time of every request. A second, shorter limit here could only hide the
+                // result.
                 return try await way.connection.call(method, on: RouterService.object, input, timeout: nil)
             }
         } catch {
@@ -222,7 +225,7 @@ public struct OpenURLClient: Sendable {
     }
 }
 
-/// Turns the errors of a body into those of a client.
+/// Turns errors from a body into a client's errors.
 ///
 /// - Throws: ``OpenURLClientError``, or `CancellationError`.
 func withErrorsOfClient<Result>(_ body: () async throws -> Result) async throws -> Result {
@@ -276,11 +279,12 @@ extension WayToRouter {
     }
 }
 
-/// The reason why a URL was not opened, or why the result is unknown.
+/// Why a URL was not opened, or why the result is unknown.
 public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The router or the handler refused to open the URL.
     case notOpened(OpenURLError)
-    /// There is no session bus, no router on it, or another program in the router's place. The URL was not opened.
+    /// There is no session bus or no router on it, or another program has taken the router's place. The URL was not
+    /// opened.
     case unavailable(String)
     /// The router exited, or the task was cancelled, before there was an answer. The URL may have been opened.
     case unknown(String)
@@ -319,7 +323,7 @@ public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertib
         }
     }
 
-    /// The reason, as text for a person.
+    /// The reason, for people to read.
     public var description: String {
         switch self {
         case .notOpened(let error): error.message

@@ -3,10 +3,10 @@ internal import OpenURLBus
 internal import Reactor
 internal import RouterProgram
 
-/// A check that the installed router owns the router's name, made once for each owner.
+/// A check that the installed router owns the router's name, performed once for each owner.
 final class RouterCheck: Sendable {
     private struct State {
-        /// Finds the owner of the name, and then follows its changes; nil before the first question.
+        /// Finds the owner of the name, and then follows changes of owner; nil before the first question.
         var following: Task<NameWatchID?, Never>?
         var owner: BusName?
         /// The latest owner that was checked, and the warning about it.
@@ -14,7 +14,7 @@ final class RouterCheck: Sendable {
     }
 
     private let connection: Connection
-    /// Whether the processes of the bus are those of this machine.
+    /// Whether the processes on the bus are on this machine.
     private let isLocal: Bool
     private let state = Lock(State())
 

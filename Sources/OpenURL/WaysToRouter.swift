@@ -22,7 +22,7 @@ struct WayToRouter: Sendable {
         check = RouterCheck(on: bus, isLocal: isLocal)
     }
 
-    /// Connects to the lane, if the router of this installation is listening there.
+    /// Connects to the lane, if this installation's router is listening there.
     init?(laneOn loop: EventLoop) async {
         guard let lane = await RouterLane.open(on: loop) else { return nil }
         if let identity = RouterIdentity.ofEnvironment {
@@ -46,10 +46,10 @@ final class WaysToRouter: Sendable {
         var lane: WayToRouter?
         var bus: WayToRouter?
         var calls = 0
-        /// Who owned the router's name at the latest answer over the bus. A router listens at the lane before its first
-        /// answer.
+        /// The owner of the router's name at the time of the latest answer over the bus. A router listens on the lane
+        /// before its first answer.
         var answered: BusName?
-        /// Who owned the router's name when the lane was last looked for.
+        /// The owner of the router's name when the client last looked for the lane.
         var lookedFor: BusName?
         var isClosed = false
     }
@@ -74,8 +74,8 @@ final class WaysToRouter: Sendable {
         if await !openLane() { _ = try await openBus() }
     }
 
-    /// Makes a call over the current way. It is repeated over the bus if the lane's router exited before it saw the
-    /// call, or if the call is too large for the lane.
+    /// Makes a call over the current connection. It is repeated over the bus if the lane's router exited before it saw
+    /// the call, or if the call is too large for the lane.
     func call<Result>(_ body: (WayToRouter) async throws -> Result) async throws -> Result {
         let way = try await begin()
         defer { state.withLock { $0.calls -= 1 } }
@@ -94,7 +94,7 @@ final class WaysToRouter: Sendable {
         }
     }
 
-    /// Counts a call, and returns the way for it.
+    /// Counts a call, and returns the connection for it.
     private func begin() async throws -> WayToRouter {
         let (isClosed, lane, mayLook) = state.withLock { state in
             if !state.isClosed { state.calls += 1 }

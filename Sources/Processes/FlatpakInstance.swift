@@ -2,24 +2,24 @@ internal import ByteCoding
 internal import CLinux
 internal import Glibc
 
-/// A sandbox of Flatpak, as the file `/.flatpak-info` at its root describes it (flatpak-metadata(5)).
+/// A Flatpak sandbox, as described by the file `/.flatpak-info` at its root (flatpak-metadata(5)).
 ///
-/// Flatpak's sandbox leaves an application no way to replace this file. The proxy that connects the sandbox with the
-/// bus has the same file at its root, so you can recognise a sandbox's connection by its proxy.
+/// A Flatpak sandbox gives an application no way to replace this file. The proxy that connects the sandbox with the bus
+/// has the same file at its root, so you can recognise a sandbox's connection by its proxy.
 package struct FlatpakInstance: Hashable {
-    /// Identifier of the application, or of the runtime if a command runs only in a runtime.
+    /// The application's identifier, or the runtime's if a command runs only in a runtime.
     package let application: String
-    /// Number that Flatpak gave the sandbox; nil if it has none.
+    /// The number that Flatpak gave the sandbox; nil if it has none.
     package let number: UInt64?
 
     private static let limit = 64 << 10
 
-    /// Finds the sandbox that a process is in; nil if it is in none.
+    /// Finds the sandbox in which a process is; nil if it is in none.
     package init?(pid: UInt32) {
         let root = open("/proc/\(pid)/root", CInt(OPEN_PATH) | O_DIRECTORY | O_CLOEXEC)
         guard root >= 0 else { return nil }
         defer { close(root) }
-        // If a process makes its own root, it could mount a file system there that never answers.
+        // A process that makes its own root could mount a file system there that never answers.
         guard let mounts = ProcessMounts(pid: pid), mounts.areAnsweredByTheKernel(at: root) else { return nil }
         let place = openat(root, ".flatpak-info", CInt(OPEN_PATH) | O_NOFOLLOW | O_CLOEXEC)
         guard place >= 0 else { return nil }
@@ -30,8 +30,8 @@ package struct FlatpakInstance: Hashable {
         self.init(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// Reads the text of the file: `name` of the group `Application`, or else of the group `Runtime`, and `instance-id`
-    /// of the group `Instance`.
+    /// Reads the text of the file: `name` in the group `Application`, or else in the group `Runtime`, and `instance-id`
+    /// in the group `Instance`.
     init?(_ text: String) {
         guard !text.hasTooManyMarks else { return nil }
         var values: [Substring: Substring] = [:]

@@ -1,11 +1,11 @@
 internal import CLinux
 internal import Glibc
 
-/// Confinement of a process by a sandbox, a container, or a security label.
+/// A process's confinement by a sandbox, a container, or a security label.
 ///
-/// If in doubt, a process counts as confined, for example if nothing can be found out about it.
+/// In case of doubt, a process counts as confined, for example if nothing can be found out about it.
 package struct ProcessConfinement: Hashable {
-    /// Identifier that the sandbox gives its application; nil if it gives none.
+    /// The identifier that the sandbox gives its application; nil if it gives none.
     package let application: String?
 
     /// Finds out how a process is confined; nil if it has this process's own view of users and files, and no label that
@@ -28,7 +28,7 @@ package struct ProcessConfinement: Hashable {
         ["ns/user", "ns/mnt"].map { ProcessFiles.link($0, pid: pid) }
     }
 
-    /// Returns the snap whose control group a process is in: snapd starts each snap in a scope
+    /// Returns the snap to whose control group a process belongs: snapd starts each snap in a scope
     /// `snap.NAME.APP-ID.scope`.
     private static func snap(pid: UInt32) -> String? {
         let group = ProcessFiles.bytes("cgroup", pid: pid).map { String(decoding: $0, as: UTF8.self) }
@@ -37,11 +37,11 @@ package struct ProcessConfinement: Hashable {
     }
 }
 
-/// A label that a security module of the kernel gives a process.
+/// A label that one of the kernel's security modules gives a process.
 struct SecurityLabel: Hashable {
     /// Whether the label restricts the process more than this process is restricted.
     let confines: Bool
-    /// Name of the snap that the label is for; nil for any other label.
+    /// The name of the snap that the label is for; nil for any other label.
     let snap: String?
 
     private static let own = ProcessFiles.bytes("attr/current", pid: UInt32(getpid())).map(text)

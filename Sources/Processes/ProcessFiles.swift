@@ -1,18 +1,18 @@
 internal import CLinux
 internal import Glibc
 
-/// Files of a process in `/proc`.
+/// A process's files in `/proc`.
 package enum ProcessFiles {
     /// Returns the first bytes of a file, such as `stat`; nil if the process has exited or belongs to another user.
     ///
-    /// - Parameter limit: The largest number of bytes to read.
+    /// - Parameter limit: The maximum number of bytes to read.
     package static func bytes(_ name: String, pid: UInt32, limit: Int = 4096) -> [UInt8]? {
         contents(of: "/proc/\(pid)/\(name)", limit: limit)
     }
 
-    /// Returns the first bytes of a file of the system; nil if it is empty or cannot be read.
+    /// Returns the first bytes of a system file; nil if it is empty or cannot be read.
     ///
-    /// - Parameter limit: The largest number of bytes to read.
+    /// - Parameter limit: The maximum number of bytes to read.
     package static func contents(of path: String, limit: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { return nil }

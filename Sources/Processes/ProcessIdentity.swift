@@ -1,14 +1,14 @@
 internal import CLinux
 internal import Glibc
 
-/// A running process, distinguished from every other process since the start of the system.
+/// A running process, distinguished from every other process since the system was started.
 ///
-/// When a process has ended, the kernel reuses its number. Together with the start time, a number means only one
+/// When a process has ended, the kernel reuses its number. Together with the start time, a number identifies only one
 /// process.
 package struct ProcessIdentity: Hashable, Sendable {
-    /// Number of the process.
+    /// The process's number.
     package let pid: UInt32
-    /// When the process started, in clock ticks since the start of the system.
+    /// When the process started, in clock ticks since the system was started.
     package let startTime: UInt64
 
     /// Creates the identity of a process that is known from elsewhere, such as a record.
@@ -42,13 +42,13 @@ package struct ProcessIdentity: Hashable, Sendable {
         return false
     }
 
-    /// Number of generations to look at.
+    /// Maximum number of generations to check.
     private static let generations = 64
 
     /// Returns the fields of a running process's `stat`, from the third on.
     private static func fields(pid: UInt32) -> [ArraySlice<UInt8>]? {
         guard let bytes = ProcessFiles.bytes("stat", pid: pid) else { return nil }
-        // The second field is the name of the program in parentheses, which may hold any character (proc_pid_stat(5)).
+        // The second field is the program's name in parentheses, which may contain any character (proc_pid_stat(5)).
         guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
         let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
         // After a process has ended, it keeps its number until its parent has collected its exit status.

@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// Memory of a process.
+/// A process's memory.
 package enum ProcessMemory {
     /// Returns the resident memory in bytes, from `/proc/PID/statm`; nil if the process has exited.
     package static func resident(pid: CInt) -> UInt64? {

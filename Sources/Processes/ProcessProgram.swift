@@ -1,25 +1,25 @@
 internal import CLinux
 internal import Glibc
 
-/// The program of a process.
+/// A process's program.
 package enum ProcessProgram {
     /// Returns the path of the program, from `/proc/PID/exe`; nil if the process has exited or belongs to another user.
     ///
-    /// If the file was removed or replaced since the process started, the path has the kernel's mark: see
+    /// If the file has been removed or replaced since the process started, the path has the kernel's mark: see
     /// ``withoutMark(_:)``.
     package static func path(pid: UInt32) -> String? {
         ProcessFiles.link("exe", pid: pid)
     }
 
-    /// Returns the path of the program as ``path(pid:)`` does, even if it is not valid text. Invalid bytes are
-    /// replaced, so the result is never the path of another program.
+    /// Returns the path of the program as ``path(pid:)`` does, even if the path is not valid text. Invalid bytes are
+    /// replaced, so the result is never another program's path.
     ///
     /// - Returns: Nil, with the reason in `errno`, if the link cannot be read.
     package static func shownPath(pid: UInt32) -> String? {
         ProcessFiles.withLink("/proc/\(pid)/exe") { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Returns the path of the program's file without links; nil if it was removed or replaced since the process
+    /// Returns the path of the program's file without links; nil if it has been removed or replaced since the process
     /// started.
     package static func file(pid: UInt32) -> String? {
         guard let resolved = realpath("/proc/\(pid)/exe", nil) else { return nil }
@@ -27,8 +27,8 @@ package enum ProcessProgram {
         return String(validatingCString: resolved)
     }
 
-    /// Returns whether a process hides from the other programs of its user. Its files in `/proc` then belong to root
-    /// (PR_SET_DUMPABLE(2const)).
+    /// Returns whether a process hides from its user's other programs. In that case, its files in `/proc` belong to
+    /// root (PR_SET_DUMPABLE(2const)).
     package static func isHidden(pid: UInt32) -> Bool {
         var status = stat()
         return stat("/proc/\(pid)/status", &status) == 0 && status.st_uid != geteuid()
@@ -36,20 +36,20 @@ package enum ProcessProgram {
 
     // MARK: A replaced file
 
-    /// Suffix that the kernel appends to the path of a file that was removed or replaced (proc_pid_exe(5)).
+    /// The suffix that the kernel appends to the path of a file that was removed or replaced (proc_pid_exe(5)).
     private static let mark = " (deleted)"
 
-    /// Returns whether the program's file was removed or replaced since the process started.
+    /// Returns whether the program's file has been removed or replaced since the process started.
     package static func isReplaced(pid: UInt32) -> Bool {
         path(pid: pid)?.hasSuffix(mark) == true
     }
 
-    /// Returns the path that the program was started with: a path from ``path(pid:)`` without the kernel's mark.
+    /// Returns the path with which the program was started: a path from ``path(pid:)`` without the kernel's mark.
     package static func withoutMark(_ path: String) -> String {
         path.hasSuffix(mark) ? String(path.dropLast(mark.count)) : path
     }
 
-    // MARK: The program beside this one
+    // MARK: The program next to this one
 
     /// Returns the path of a file in the directory of this process's program; nil if the kernel does not report the
     /// directory, or if its path is not valid text. It does not matter whether the program's own file was replaced.
@@ -59,7 +59,7 @@ package enum ProcessProgram {
 
     /// Returns the same path as ``path(ofNeighbour:)``, as bytes for system calls, because it need not be valid text.
     ///
-    /// - Returns: The bytes of the path and a zero; nil, with the reason in `errno`, if the kernel does not report the
+    /// - Returns: The path's bytes and a zero; nil, with the reason in `errno`, if the kernel does not report the
     ///   directory.
     package static func bytes(ofNeighbour name: String) -> [UInt8]? {
         ProcessFiles.withLink("/proc/self/exe") { path in
@@ -73,7 +73,7 @@ package enum ProcessProgram {
     ///
     /// Do not trust it: a process can change its own arguments.
     ///
-    /// - Returns: Nil if the process has exited, or if its arguments name no file.
+    /// - Returns: Nil if the process has exited, or if its arguments contain no file.
     package static func script(pid: UInt32) -> String? {
         guard let path = scriptArgument(pid: pid), !path.isEmpty,
             let resolved = realpath(path.hasPrefix("/") ? path : "/proc/\(pid)/cwd/\(path)", nil)
@@ -82,9 +82,9 @@ package enum ProcessProgram {
         return String(validatingCString: resolved)
     }
 
-    /// Returns the path of the script as it is in the arguments of the process. This does not access any file system.
+    /// Returns the script's path as it appears in the process's arguments. This does not access any file system.
     private static func scriptArgument(pid: UInt32) -> String? {
-        // This is room enough for the path of the interpreter, its options and the path of the script.
+        // This is enough room for the interpreter's path, its options and the script's path.
         guard let bytes = ProcessFiles.bytes("cmdline", pid: pid, limit: 3 * Int(PATH_MAX)) else { return nil }
         let arguments = bytes.split(separator: 0, omittingEmptySubsequences: false).dropFirst()
         return arguments.first { $0.first != UInt8(ascii: "-") }.flatMap { String(validating: $0, as: UTF8.self) }

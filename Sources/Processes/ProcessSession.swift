@@ -3,7 +3,7 @@ internal import Glibc
 
 /// A session of processes: the process that began it, and its descendants that have not begun their own.
 package enum ProcessSession {
-    /// Kills all processes of a session.
+    /// Kills all processes in a session.
     ///
     /// As long as a session has a process, the kernel does not give its number to a new one.
     ///
@@ -21,7 +21,7 @@ package enum ProcessSession {
             let descriptor = pidfd_open(pid, 0)
             guard descriptor >= 0 else { continue }
             defer { close(descriptor) }
-            // Before the descriptor was there, the number may have gone to another process.
+            // Before the descriptor was opened, the number may have gone to another process.
             guard getsid(pid) == leader, pidfd_send_signal(descriptor, SIGKILL, nil, 0) == 0 else { continue }
             count += 1
         }

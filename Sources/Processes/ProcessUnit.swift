@@ -1,4 +1,4 @@
-/// The unit of systemd that a process is in.
+/// The systemd unit to which a process belongs.
 package enum ProcessUnit {
     /// Returns the last element of the process's control group, if it belongs to a unit.
     package static func name(pid: UInt32) -> String? {

@@ -1,21 +1,21 @@
 internal import CLinux
 internal import Glibc
 
-/// A file that a shell has open beside its standard streams, such as the script that it runs.
+/// A file that a shell has open in addition to its standard streams, such as the script that it runs.
 ///
-/// Because a shell keeps its script open, the kernel knows which file it is, whatever link or argument led to it.
-/// Finding it does not access any file system.
+/// Because a shell keeps its script open, the kernel knows which file it is, no matter which link or argument led to
+/// it. Finding it does not access any file system.
 package struct ShellScript {
-    /// Path of the file, without links.
+    /// The file's path, without links.
     package let path: String
     private let descriptor: String
     private let pid: UInt32
 
-    /// Lower numbers are those of a script's own redirections; shells keep their script above.
+    /// Lower numbers belong to a script's own redirections; shells keep their script above them.
     private static let firstNumber = 10
-    /// Number of descriptors to look at.
+    /// Maximum number of descriptors to check.
     private static let limit = 64
-    /// Largest script that is read. The largest version of xdg-open has 40 KB.
+    /// Maximum size of a script that is read. The largest version of xdg-open has 40 KB.
     private static let sizeLimit = 256 << 10
 
     /// Returns the files that a shell has open, in no particular order.

@@ -18,7 +18,7 @@ protocol Assembly: Sendable {
     func makeRouter(_ registry: Registry, _ bus: Bus) async throws -> Router
 }
 
-/// A router as ``Daemon`` starts and ends it.
+/// A router, as ``Daemon`` starts and ends it.
 protocol AssembledRouter: Sendable {
     /// The number of handlers in the registry.
     var handlerCount: Int { get }
@@ -42,7 +42,7 @@ protocol AssembledRouter: Sendable {
     /// Takes over the handlers that are already running.
     func adoptRunning() async
 
-    /// Begins to deliver the URLs of the queue.
+    /// Begins to deliver the queue's URLs.
     func startDeliveries() async
 
     /// Begins to watch the system's memory.
@@ -56,13 +56,13 @@ protocol AssembledRouter: Sendable {
     /// Notifies the service manager that the process is about to exit.
     func announceEnd() async throws
 
-    /// Ends the deliveries of the queue.
+    /// Ends the queue's deliveries.
     func stopDeliveries() async
 
     /// Releases the router's name, so that the bus starts another router for the next request.
     func releaseName() async throws
 
-    /// Returns when every request that has arrived is answered.
+    /// Returns when every request that has arrived has been answered.
     func waitUntilAnswered() async
 
     /// Closes the connection to the bus.

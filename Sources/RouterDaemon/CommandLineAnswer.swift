@@ -6,13 +6,13 @@ internal import Release
 /// The answer to a command line that does not start the router.
 struct CommandLineAnswer: Hashable {
     let text: String
-    /// The descriptor that the text goes to.
+    /// The descriptor to which the text goes.
     let descriptor: CInt
     let status: CInt
 
     /// Answers the arguments after the program's name; nil if there are none, because the router then starts.
     ///
-    /// - Parameter installation: the files beside this program.
+    /// - Parameter installation: the files installed with this program.
     init?(_ arguments: [String], installation: Installation? = Installation()) {
         if arguments.isEmpty { return nil }
         if arguments == ["--version"] {

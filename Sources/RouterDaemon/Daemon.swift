@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// The order in which the daemon starts and ends.
 ///
-/// If a step of the start throws, the later steps do not happen.
+/// If a step in the start throws an error, the later steps do not happen.
 final class Daemon<Parts: Assembly>: Sendable {
     private let assembly: Parts
     private let log: Logger
@@ -39,8 +39,8 @@ final class Daemon<Parts: Assembly>: Sendable {
             let registry = try await assembly.loadRegistry()
             guard let bus = await connected() else { return EXIT_FAILURE }
             let router = try await assembly.makeRouter(registry, bus)
-            // As soon as the router has its name, there may be requests, so from then on a signal must end the process
-            // in order.
+            // As soon as the router has its name, there may be requests, so from then on, a signal must end the process
+            // in an orderly way.
             try await router.watchSignals { [self] in endInOrder(router, signal: $0) }
             // The first request may arrive together with the name.
             await router.export()
@@ -78,20 +78,21 @@ final class Daemon<Parts: Assembly>: Sendable {
     /// Answers the requests that have arrived, and then closes the connection. A second signal ends the process at
     /// once.
     private func endInOrder(_ router: Parts.Router, signal: CInt) {
-        // A shell reports with the same status that a signal ended a process.
+        // A shell reports the same status if a signal ended a process.
         guard !isEnding.exchange(true, ordering: .relaxed) else { return end(128 + signal) }
         log.info("exiting after the last answer; a second signal exits at once")
         Task(executorPreference: executor) { await self.drain(router) }
     }
 
     private func drain(_ router: Parts.Router) async {
-        // Otherwise systemd takes the release of the name for a failure, and sends its own signal.
+        // Otherwise, systemd treats the release of the name as a failure, and sends its own signal.
         do {
             try await router.announceEnd()
         } catch {
             log.error("cannot notify the service manager that the router is stopping: \(error)")
         }
-        // The next router reads the queue as soon as it owns the name, so this one must be done with it before.
+        // The next router reads the queue as soon as it owns the name, so this one must be done with the queue before
+        // that.
         await router.stopDeliveries()
         do {
             try await router.releaseName()

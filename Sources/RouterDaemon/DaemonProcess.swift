@@ -4,7 +4,7 @@ internal import Reactor
 
 /// The daemon's process.
 public enum DaemonProcess {
-    /// Serves the session bus until a signal arrives or the bus ends. Call this on the main thread.
+    /// Serves the session bus until a signal arrives or the connection ends. Call this on the main thread.
     ///
     /// - Parameter arguments: the arguments after the program's name.
     public static func run(_ arguments: [String]) -> Never {
@@ -19,8 +19,8 @@ public enum DaemonProcess {
         // The parent may have ignored SIGCHLD. The kernel would then forget the handlers' processes before the router
         // sees how they ended.
         signal(SIGCHLD, SIG_DFL)
-        // The handlers inherit this, as services of systemd do: if a handler's journal has ended, it gets EPIPE instead
-        // of a signal.
+        // The handlers inherit this, as systemd services do: if a handler's journal has ended, it gets EPIPE instead of
+        // a signal.
         signal(SIGPIPE, SIG_IGN)
 
         let environment = ProcessEnvironment.variables(environ)

@@ -21,7 +21,7 @@ struct Installation: Sendable {
     /// The directory with the manifests of handlers that are installed for all users.
     var handlers: String { "\(directory(above: 2))/share/\(RegistryDirectories.subdirectory)" }
 
-    /// The files for a doctor.
+    /// The files that the doctor needs.
     var files: InstalledFiles {
         InstalledFiles(
             command: "\(directory(above: 1))/openurl",
@@ -31,7 +31,7 @@ struct Installation: Sendable {
         )
     }
 
-    /// The `openurl` command beside the daemon; nil if there is none.
+    /// The `openurl` command next to the daemon; nil if there is none.
     var command: String? {
         let command = "\(directory(above: 1))/openurl"
         return access(command, X_OK) == 0 ? command : nil

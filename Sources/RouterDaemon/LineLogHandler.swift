@@ -8,8 +8,8 @@ struct LineLogHandler: LogHandler {
         /// For journald, which adds the time and the program's name itself: the priority (sd-daemon(3)), the metadata,
         /// and the message.
         case journal
-        /// For a person: the time, the level, the label, the metadata, the module and the message, as swift-log writes
-        /// them.
+        /// For people to read: the time, the level, the label, the metadata, the module and the message, in swift-log's
+        /// format.
         case text(label: String)
     }
 
@@ -24,9 +24,9 @@ struct LineLogHandler: LogHandler {
         self.write = write
     }
 
-    /// Returns whether a descriptor is the given stream of journald.
+    /// Returns whether a descriptor is the given journald stream.
     ///
-    /// The stream is a device and an inode, such as `9:1234`, as systemd passes them in `JOURNAL_STREAM`
+    /// The stream is given as a device and an inode, such as `9:1234`, which systemd passes in `JOURNAL_STREAM`
     /// (systemd.exec(5)).
     static func isStream(_ stream: String?, _ descriptor: CInt) -> Bool {
         var status = stat()
@@ -50,7 +50,7 @@ struct LineLogHandler: LogHandler {
         }
     }
 
-    /// The time of day with the offset of its zone.
+    /// The time of day with its zone's offset.
     private static var now: String {
         var now = time(nil)
         var parts = tm()
@@ -66,7 +66,7 @@ struct LineLogHandler: LogHandler {
 }
 
 extension Logger.Level {
-    /// The priority of syslog(3) for the level.
+    /// The level's syslog(3) priority.
     fileprivate var priority: Int {
         switch self {
         case .trace, .debug: 7

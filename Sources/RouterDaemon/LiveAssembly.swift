@@ -7,20 +7,20 @@ internal import Reactor
 internal import SchemeRegistry
 internal import URLRouter
 
-/// The parts of the real daemon: a router on the session bus, with the registry and the queue of the user's files.
+/// The parts of the real daemon: a router on the session bus, with the registry and the queue in the user's files.
 struct LiveAssembly: Assembly {
     let environment: [String: String]
-    /// The files beside the daemon; nil if its own path is unknown.
+    /// The files installed with the daemon; nil if its own path is unknown.
     let installation: Installation?
     /// Runs the router and its connection.
     let loop: EventLoop
     let log: Logger
 
-    /// A registry, and the store that keeps it current.
+    /// A registry, and the store that keeps it up to date.
     struct LoadedRegistry {
         let store: RegistryStore
         let registry: Registry
-        /// Runs on a thread that reads and writes small files.
+        /// The loop on a thread that reads and writes small files.
         let files: EventLoop
     }
 
@@ -117,7 +117,7 @@ struct LiveRouter: AssembledRouter {
     func stopDeliveries() async { await router.stopDeliveries() }
 
     func releaseName() async throws {
-        // The next router makes its socket when it has the name.
+        // The next router creates its socket when it has the name.
         await router.refuseMoreOnLane()
         try await connection.releaseName(RouterService.name)
     }

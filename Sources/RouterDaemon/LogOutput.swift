@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Reactor
 
-/// The output of the log to a descriptor whose reader may have stopped reading.
+/// Writes the log to a descriptor whose reader may have stopped reading.
 ///
 /// No line waits for the reader. If there is no room for a line, it is left out, and before the next line that fits, a
 /// notice says how many are missing.
@@ -9,7 +9,7 @@ final class LogOutput: Sendable {
     private struct State {
         /// The number of missing lines.
         var missing = 0
-        /// Whether the last line was written in part.
+        /// Whether only part of the last line was written.
         var isWithinLine = false
     }
 
@@ -21,8 +21,8 @@ final class LogOutput: Sendable {
     private let notice: @Sendable (_ missing: Int) -> String
 
     /// - Parameters:
-    ///   - descriptor: stays open as long as this object lives.
-    ///   - notice: a line about missing lines, with its end.
+    ///   - descriptor: stays open as long as this object exists.
+    ///   - notice: returns a line about missing lines, with its end.
     init(_ descriptor: CInt, notice: @escaping @Sendable (_ missing: Int) -> String) {
         self.notice = notice
         var status = stat()
@@ -30,7 +30,7 @@ final class LogOutput: Sendable {
         isSocket = type == S_IFSOCK
         var own: CInt = -1
         if type == S_IFIFO || type == S_IFCHR {
-            // Open the file again, because other processes share the open file, and may rely on it to wait.
+            // Open the file again, because other processes share the open file, and may rely on writes to it waiting.
             own = open("/proc/self/fd/\(descriptor)", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         }
         self.descriptor = own >= 0 ? own : descriptor

@@ -1,8 +1,8 @@
-/// The environment variables of a process.
+/// A process's environment variables.
 enum ProcessEnvironment {
     /// Returns the variables in a list of `NAME=value` that ends with a null pointer, such as `environ`.
     ///
-    /// If an entry is not UTF-8, it is left out, because a `String` cannot pass such bytes on unchanged.
+    /// An entry that is not UTF-8 is left out, because a `String` cannot pass such bytes on unchanged.
     static func variables(_ entries: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> [String: String] {
         var variables: [String: String] = [:]
         var entry = entries

@@ -1,12 +1,12 @@
 internal import Glibc
 internal import SystemPackage
 
-/// The service manager that started this process and listens to it (sd_notify(3)).
+/// The service manager that started this process and listens for its messages (sd_notify(3)).
 struct ServiceManager: Sendable {
     /// The path of the manager's socket; an abstract name begins with `@`.
     private let socket: String
 
-    /// Finds the manager that an environment names; nil without one.
+    /// Finds the manager given in an environment; nil without one.
     init?(environment: [String: String]) {
         guard let socket = environment["NOTIFY_SOCKET"], let first = socket.first, first == "/" || first == "@" else {
             return nil
@@ -14,7 +14,7 @@ struct ServiceManager: Sendable {
         self.socket = socket
     }
 
-    /// Reports a new state of the process to the manager, such as `STOPPING=1`, without waiting.
+    /// Reports the process's new state to the manager, such as `STOPPING=1`, without waiting.
     func tell(_ state: String) throws(Errno) {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

@@ -3,14 +3,14 @@ internal import Glibc
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The publication of the handlers in a data directory of the system, such as `/usr/share`, for all users.
+/// Publishes the handlers in one of the system's data directories, such as `/usr/share`, for all users.
 ///
 /// This needs neither a bus nor a router. A package or an installation runs it, so that the desktop reaches the
 /// handlers before the router has run for the first time.
 struct SystemPublication: Hashable {
     /// The path of the data directory in the finished system.
     var directory = ""
-    /// The directory to use in place of `/` while a package is built; otherwise empty.
+    /// The directory to use in place of `/` while a package is being built; otherwise empty.
     var root = ""
     /// Whether to remove all published files, even those of handlers that still exist.
     var isRemoval = false
@@ -34,15 +34,15 @@ struct SystemPublication: Hashable {
 
     /// Writes and removes the files.
     ///
-    /// - Parameter installation: the files beside this program. The published files start its command. If the program
-    ///   is below the root, the root is not part of the command's path.
+    /// - Parameter installation: the files installed with this program. The published files start its command. If the
+    ///   program is below the root, the root is not part of the command's path.
     /// - Returns: the problems, and whether every file could be written or removed.
     func perform(with installation: Installation?) -> (problems: [String], isDone: Bool) {
         do throws(FileError) {
             guard let installation, let command = installation.command else {
                 throw FileError("there is no openurl beside openurld")
             }
-            // The paths of the installation contain no links.
+            // The installation's paths contain no links.
             let root = try root.isEmpty ? "" : resolvedPath(root)
             let staged = root == "/" ? "" : root
             let directory = "\(staged)\(directory)"
@@ -56,7 +56,7 @@ struct SystemPublication: Hashable {
             places.isStaged = !staged.isEmpty
             let all = Registry(loading: places)
             let published = isRemoval ? [] : all.publishedHandlers.filter { $0.precedence == 0 }
-            // The files are for all users, whatever the mask of the user who installs them.
+            // The files are for all users, regardless of the mask of the user who installs them.
             umask(0o022)
             if !published.isEmpty { try makeDirectories(below: directory, in: staged) }
             let isBelowRoot = command.hasPrefix("\(staged)/")
@@ -84,7 +84,7 @@ struct SystemPublication: Hashable {
         }
     }
 
-    /// Makes the directories of the published files. A link must not lead from the root of a package to the system.
+    /// Creates the directories for the published files. A link must not lead from a package's root to the system.
     private func makeDirectories(below directory: String, in root: String) throws(FileError) {
         for name in ["applications", "dbus-1/services"] {
             var place = "\(directory)/\(name)"

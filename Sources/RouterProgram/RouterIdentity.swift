@@ -5,25 +5,25 @@ internal import Processes
 /// Compares the program that owns the router's name with the one that should own it.
 ///
 /// The command, the library and the doctor all use this, so they refuse the same programs. Three programs count as the
-/// router: that of the bus's service file, the `openurld` beside the program that asks, and the one that ``variable``
-/// names.
+/// router: the one in the bus's service file, the `openurld` next to the program that asks, and the one given by
+/// ``variable``.
 package struct RouterIdentity: Sendable {
-    /// Environment variable with the path of a router other than the installed one. If it is `any`, every program
-    /// counts as the router.
+    /// The environment variable with the path of a router other than the installed one. If its value is `any`, every
+    /// program counts as the router.
     package static let variable = "OPENURL_ROUTER"
 
     private static let fileName = "openurld"
 
-    /// Programs that count as the router, whatever the service file says.
+    /// The programs that count as the router, no matter what the service file says.
     private let programs: [String]
-    /// Data directories, in which the bus looks for service files.
+    /// The data directories in which the bus looks for service files.
     private let directories: [String]
 
-    /// Limit for reading the service file, which is small.
+    /// Maximum size of the service file, which is small.
     private static let sizeLimit = 4096
 
-    /// Finds the programs in the files that the bus uses. Nil if every program counts as the router, and in a sandbox,
-    /// which sees processes other than the bus does.
+    /// Finds the programs in the files that the bus uses. Nil if every program counts as the router, or in a sandbox,
+    /// which does not see the same processes as the bus.
     package init?(environment: (String) -> String?) {
         let named = environment(Self.variable)
         guard unsafe access("/.flatpak-info", F_OK) != 0, environment("SNAP") == nil, named != "any" else { return nil }
@@ -34,12 +34,12 @@ package struct RouterIdentity: Sendable {
         directories = [home].compactMap { $0 } + rest.split(separator: ":").map(String.init)
     }
 
-    /// Returns a sentence for a person about another program that owns the name, and that must get no calls. Nil if
-    /// there is none, or if its process is not in this namespace.
+    /// Returns a sentence, for people to read, about another program that owns the name and must not get any calls. Nil
+    /// if there is none, or if its process is not in this namespace.
     package func refusal(of pid: UInt32) -> String? {
         guard let owner = ProcessProgram.shownPath(pid: pid) else {
-            // If a process has exited, or is not in this namespace, it cannot be compared, and a confined program can
-            // compare no process. But a router never hides its program.
+            // A process that has exited or is not in this namespace cannot be compared, and a confined program cannot
+            // compare any process. But a router never hides its program.
             guard ProcessProgram.isHidden(pid: pid) else { return nil }
             return "\(RouterService.name) belongs to process \(pid), which hides its program; "
                 + "end that process, or set \(Self.variable) to 'any' if it is a router that you started"
@@ -58,7 +58,7 @@ package struct RouterIdentity: Sendable {
 
     private static func isRouter(_ path: String) -> Bool { path.hasSuffix("/\(fileName)") }
 
-    /// Returns the words of the command in the service file that the bus uses, with the links of paths resolved; nil if
+    /// Returns the words of the command in the service file that the bus uses, with links in paths resolved; nil if
     /// there is no file.
     private func serviceWords() -> [String]? {
         let file = "dbus-1/services/\(RouterService.name).service"
@@ -69,7 +69,7 @@ package struct RouterIdentity: Sendable {
         guard let bytes = ProcessFiles.contents(of: path, limit: sizeLimit) else { return nil }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         guard let command = lines.first(where: { $0.hasPrefix("Exec=") })?.dropFirst("Exec=".count) else { return nil }
-        // If a word is in quotes, it may have spaces in it, and may be a command for a shell.
+        // A word in quotes may contain spaces, and may be a command for a shell.
         let parts = command.split(separator: "\"", omittingEmptySubsequences: false)
         let words = parts.enumerated().flatMap { index, part in
             let pieces = part.split(whereSeparator: { " \t';&".contains($0) })

@@ -6,18 +6,18 @@ internal import CSQLite
 public final class Database {
     let handle: OpaquePointer
 
-    /// The way to open a file.
+    /// How to open a file.
     public enum Mode {
-        /// The file must exist. If it may not be written, it is opened for reading.
+        /// The file must exist. If this user may not write to it, it is opened for reading only.
         case existing
         /// The file is created if it does not exist.
         case created
     }
 
-    /// Opens a file, without reading it.
+    /// Opens a file without reading it.
     ///
-    /// Statements do not wait for locks: if another process is writing to the file, a statement that needs it throws at
-    /// once.
+    /// Statements do not wait for locks: if another process is writing to the file, a statement that needs the file
+    /// throws an error at once.
     public init(path: String, _ mode: Mode) throws(SQLiteError) {
         let access = SQLITE_OPEN_READWRITE | (mode == .created ? SQLITE_OPEN_CREATE : 0)
         var opened: OpaquePointer?
@@ -44,10 +44,10 @@ public final class Database {
         try Statement(sql, in: self)
     }
 
-    /// Number of rows that the latest `INSERT`, `UPDATE` or `DELETE` has changed.
+    /// The number of rows that the latest `INSERT`, `UPDATE` or `DELETE` changed.
     public var changes: Int { Int(sqlite3_changes(handle)) }
 
-    /// Returns the number that a pragma such as `user_version` gives; 0 if it gives none.
+    /// Returns the number that a pragma such as `user_version` returns; 0 if it returns none.
     public func pragma(_ name: String) throws(SQLiteError) -> Int64 {
         let statement = try prepare("PRAGMA \(name)")
         return try statement.step() ? statement.integer(0) : 0
@@ -60,7 +60,7 @@ public final class Database {
             try body()
             try execute("COMMIT")
         } catch {
-            // Some errors have already ended the transaction. Rolling back then fails, which does no harm.
+            // Some errors have already ended the transaction. In that case, rolling back fails, which does no harm.
             sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
             throw error
         }

@@ -1,6 +1,6 @@
 internal import CSQLite
 
-/// An error of SQLite.
+/// An SQLite error.
 public struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The extended result code (<https://www.sqlite.org/rescode.html>).
     public let code: CInt
@@ -13,7 +13,7 @@ public struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Whether the file is damaged or not a database.
     public var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
 
-    /// Whether a statement does not fit the tables of the file.
+    /// Whether a statement does not match the file's tables.
     public var isInvalidStatement: Bool { code & 0xFF == SQLITE_ERROR }
 
     init(code: CInt, database: OpaquePointer?) {

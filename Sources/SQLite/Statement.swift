@@ -70,8 +70,8 @@ public final class Statement {
         return String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self)
     }
 
-    /// Calls `body` with the bytes in a column of the current row; with no bytes if the column is empty. They are valid
-    /// only during the call.
+    /// Calls `body` with the bytes in a column of the current row; with no bytes if the column is empty. The bytes are
+    /// valid only during the call.
     public func withBytes<Result>(_ column: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         let bytes = sqlite3_column_blob(handle, CInt(column))
         let count = Int(sqlite3_column_bytes(handle, CInt(column)))

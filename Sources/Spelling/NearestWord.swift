@@ -1,10 +1,10 @@
 extension String {
-    /// Returns the word that this text was most likely meant to be; nil if none is near enough.
+    /// Returns the word that this text was most likely meant to be; nil if none is close enough.
     ///
-    /// The distance counts inserted, missing and changed bytes, and exchanges of two neighbours. A string of three to
-    /// five bytes may have one mistake, a longer one two, and one of 20 bytes or more three. Case does not count for
-    /// ASCII letters, so the same word in another case is the nearest. If a string has fewer than three or more than 64
-    /// bytes, nothing is near it.
+    /// The distance counts inserted, missing and changed bytes, and swaps of two neighbours. A string of three to five
+    /// bytes may have one mistake, a longer one two, and one of 20 bytes or more three. The case of ASCII letters does
+    /// not count, so the same word with different case is the nearest. For a string of fewer than three or more than 64
+    /// bytes, no word is close enough.
     ///
     /// - Parameter words: the words, without the text itself. If two are at the same distance, the first one is
     ///   returned.
@@ -22,8 +22,8 @@ extension String {
     }
 }
 
-/// Takes a message of the form "fact; advice", and puts a question between the two that names the word that was
-/// probably meant.
+/// Takes a message of the form "fact; advice", and inserts a question between the two about the word that was probably
+/// meant.
 ///
 /// - Parameter near: the word; nil returns the message as it is.
 package func asking(whether near: String?, _ message: String) -> String {

@@ -1,7 +1,7 @@
-/// The directories of the XDG Base Directory Specification, as an environment names them.
+/// The directories of the XDG Base Directory Specification, as given by an environment.
 ///
-/// As the specification says, an empty variable counts as unset, and a relative path is ignored. If a directory is
-/// named twice, its first place counts. No path has a doubled slash or a slash at the end.
+/// According to the specification, an empty variable counts as unset, and a relative path is ignored. If a directory is
+/// listed twice, its first position counts. No path has a doubled slash or a slash at the end.
 package struct BaseDirectories: Sendable, Hashable {
     /// `$XDG_CACHE_HOME` or `$HOME/.cache`; `nil` if the environment gives neither.
     package let cacheHome: String?
@@ -21,7 +21,7 @@ package struct BaseDirectories: Sendable, Hashable {
     /// Takes the directories from an environment.
     package init(environment: [String: String]) {
         func home(_ variable: String, _ subdirectory: String) -> String? {
-            // If HOME were empty, the subdirectory would be one of the root.
+            // If HOME were empty, the subdirectory would be in the root.
             let fallback = environment["HOME"].flatMap { $0.isEmpty ? nil : "\($0)/\(subdirectory)" }
             return [environment[variable], fallback].compactMap { $0 }.first(where: isAbsolute).map(normalizedPath)
         }
@@ -37,7 +37,7 @@ package struct BaseDirectories: Sendable, Hashable {
     }
 }
 
-/// Returns the absolute directories in a list with colons, such as `PATH`, each of them once.
+/// Returns the absolute directories in a colon-separated list such as `PATH`, each of them once.
 ///
 /// - Parameter default: the list to use if the other is unset or empty.
 package func directories(in list: String?, default: String) -> [String] {

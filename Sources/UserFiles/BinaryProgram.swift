@@ -6,12 +6,12 @@ struct BinaryProgram {
 
     /// Reads the headers; nil if the bytes do not begin a program in this format.
     ///
-    /// - Parameter head: the first bytes of the file. A loader whose name comes after them is not found.
+    /// - Parameter head: the first bytes of the file. A loader whose name comes after these bytes is not found.
     init?(_ head: [UInt8]) {
         guard head.starts(with: [0x7F] + "ELF".utf8), head.count >= 64 else { return nil }
         let is64 = head[4] == 2
         let isLittle = head[5] == 1
-        /// Reads a number; nil outside of the bytes.
+        /// Reads a number; nil outside the bytes.
         func number(_ offset: Int, _ size: Int) -> Int? {
             guard offset >= 0, offset <= head.count - size else { return nil }
             let bytes = head[offset..<offset + size]
@@ -41,7 +41,7 @@ struct BinaryProgram {
 
     // MARK: Other machines
 
-    /// The name of the machine that the program is for; nil if the kernel of this machine may start it.
+    /// The name of the machine that the program is for; nil if this machine's kernel may be able to start it.
     var foreignMachine: String? {
         guard let own = Self.ownMachines, !own.contains(machine) else { return nil }
         return Self.names[machine] ?? "another kind of processor"

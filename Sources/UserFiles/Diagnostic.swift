@@ -1,6 +1,6 @@
 /// A problem that was found in a file: the file, the key and the reason.
 public struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
-    /// Consequence of a problem.
+    /// A problem's consequence.
     public enum Severity: Sendable, Hashable {
         /// The file is not used.
         case error
@@ -10,11 +10,11 @@ public struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
 
     /// The consequence of the problem.
     public var severity: Severity
-    /// Path of the file or directory, as its reader reached it.
+    /// The path of the file or directory, as used by its reader.
     public var file: String
     /// Line in the file, counted from 1; `nil` if it is not known.
     public var line: Int?
-    /// Path of the key, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` for a problem with the whole file.
+    /// The key's path, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` for a problem with the whole file.
     public var key: String?
     /// The reason, worded to follow the key.
     public var reason: String

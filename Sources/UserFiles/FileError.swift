@@ -9,13 +9,13 @@ package struct FileError: Error, Hashable, CustomStringConvertible {
 
     package var description: String { reason }
 
-    /// Creates the error of a file that is not what the caller expects.
+    /// Creates the error for a file that is not what the caller expects.
     package init(_ reason: String) {
         errno = nil
         self.reason = reason
     }
 
-    /// Creates the error of a failed system call.
+    /// Creates the error for a failed system call.
     package init(_ errno: Errno) {
         self.errno = errno
         reason =
@@ -26,7 +26,7 @@ package struct FileError: Error, Hashable, CustomStringConvertible {
             }
     }
 
-    /// Creates the error of a failed system call from its number.
+    /// Creates the error for a failed system call from its number.
     package init(code: Int32) {
         self.init(Errno(rawValue: code))
     }

@@ -1,6 +1,6 @@
 package import Glibc
 
-/// Returns the status of a directory's entry, either of the entry itself or of the file that a link leads to.
+/// Returns the status of a directory entry: either the entry's own or, for a link, that of the file to which it leads.
 package func status(of path: String, followingLinks: Bool) throws(FileError) -> stat {
     var status = stat()
     let result = followingLinks ? stat(path, &status) : lstat(path, &status)
@@ -14,7 +14,7 @@ package func isLink(_ path: String) -> Bool {
     return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
 }
 
-/// Returns the text of a link, which is the path that it leads to.
+/// Returns a link's text, which is the path to which it leads.
 package func linkTarget(of path: String) throws(FileError) -> String {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = readlink(path, &buffer, buffer.count)
@@ -48,11 +48,11 @@ package func resolvedPath(_ path: String) throws(FileError) -> String {
 /// Reads a regular file of limited size. Any other kind of file is an error.
 ///
 /// It opens the file without blocking, because a FIFO may take the file's place between two calls. The type and the
-/// size are those of the open file.
+/// size are taken from the open file.
 ///
 /// - Parameters:
 ///   - path: without `followingLinks`, a resolved path. A link at its end is an error.
-///   - limit: the largest size in bytes.
+///   - limit: the maximum size in bytes.
 package func contents(ofFile path: String, limit: Int, followingLinks: Bool = false) throws(FileError) -> [UInt8] {
     let (descriptor, status) = try openFile(path, limit: limit, followingLinks: followingLinks)
     defer { close(descriptor) }
@@ -63,7 +63,7 @@ package func contents(ofFile path: String, limit: Int, followingLinks: Bool = fa
 ///
 /// - Parameters:
 ///     - size: the file's size in bytes, as far as it is known.
-///   - limit: the largest size in bytes.
+///   - limit: the maximum size in bytes.
 func contents(of descriptor: Int32, size: Int, limit: Int) throws(FileError) -> [UInt8] {
     // Read one byte more than the size, to find the end of the file. If the file grows, read up to the limit.
     var bytes: [UInt8] = []

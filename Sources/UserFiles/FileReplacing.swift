@@ -1,6 +1,6 @@
 package import Glibc
 
-/// Why a file was not written. It is then as it was before.
+/// Why a file was not written. The file is left unchanged.
 public struct FileWriteError: Error, Hashable, CustomStringConvertible {
     /// The file or directory.
     public let file: String
@@ -18,16 +18,16 @@ public struct FileWriteError: Error, Hashable, CustomStringConvertible {
 
 /// Writes a file in one step: even after a crash, a reader finds either the old contents or the new ones.
 ///
-/// An old file keeps its mode. A link in the place of the file is an error, because it may lead to another program's
+/// An old file keeps its mode. A link where the file should be is an error, because it may lead to another program's
 /// file. If the file already has these contents, it is not touched. Missing directories are made as with
 /// ``makePrivateDirectories(_:)``.
 ///
 /// - Parameters:
-///   - followingLinks: whether a link stays and the user's file that it leads to is replaced, as in GLib. Many users
-///     keep files that they edit themselves elsewhere.
+///   - followingLinks: whether a link is kept and the user's file to which it leads is replaced, as in GLib. Many users
+///     keep the files that they edit by hand in another place, and link to them.
 ///   - mode: the mode of a new file, before the process's mask is applied.
-///   - isDurable: whether the contents are on the disk when this returns. If not, and the machine loses its power
-///     within seconds, it may keep a file of zeros. Take that risk only for a file that can be made again.
+///   - isDurable: whether the contents are on the disk when this returns. If not, and the machine loses power within
+///     seconds, the file may be left full of zeros. Take that risk only for a file that can be made again.
 package func replaceFile(
     _ path: String,
     with bytes: [UInt8],
@@ -93,11 +93,11 @@ package func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(File
 private struct Replacement {
     /// The path, with any link at its end resolved.
     let target: String
-    /// Status of the old file; `nil` if there is none.
+    /// The old file's status; `nil` if there is none.
     let old: stat?
     /// Number of bytes that will be written.
     let size: Int
-    /// Mode of a new file.
+    /// The mode of a new file.
     let mode: mode_t
     let isDurable: Bool
 
@@ -136,12 +136,12 @@ private struct Replacement {
             return
         }
         // If no blocks are reserved, ext4 writes out the contents when the file takes its name, and the rename waits
-        // for the disk. If a file system cannot reserve blocks, only time is lost.
+        // for the disk. On a file system that cannot reserve blocks, only time is lost.
         _ = posix_fallocate(descriptor, 0, off_t(size))
         try write(descriptor)
     }
 
-    /// Makes an empty file. Its name begins with a dot, so readers of the directory do not take it for an entry.
+    /// Creates an empty file. Its name begins with a dot, so readers of the directory do not mistake it for an entry.
     private func temporaryFile(in directory: String) throws(FileWriteError) -> (path: String, descriptor: Int32) {
         let name = target.dropFirst(directory.count + 1).prefix(100)
         while true {

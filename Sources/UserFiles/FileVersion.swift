@@ -1,6 +1,6 @@
 package import Glibc
 
-/// A file's identity and state. Two reads of one version give the same bytes.
+/// A file's identity and state. Two reads of the same version return the same bytes.
 package struct FileVersion: Sendable, Hashable {
     package let device: UInt64
     package let inode: UInt64
@@ -28,8 +28,8 @@ package struct FileVersion: Sendable, Hashable {
         self.changed = changed
     }
 
-    /// Returns whether both versions are of one file with the same contents. Its status may differ, for example after
-    /// renaming it.
+    /// Returns whether both versions are of the same file with the same contents. The status may differ, for example
+    /// after renaming the file.
     package func hasContents(of other: FileVersion) -> Bool {
         device == other.device && inode == other.inode && size == other.size && modified == other.modified
     }
@@ -37,13 +37,13 @@ package struct FileVersion: Sendable, Hashable {
     /// Returns whether every later change will have a time other than ``changed``.
     ///
     /// File systems take the time from a clock that ticks every few milliseconds, so if there are two changes within
-    /// one tick, the second leaves no mark.
+    /// one tick, the second does not change the time.
     ///
     /// - Parameter now: the time at which the version was seen.
     package func isSettled(at now: Int64) -> Bool { now - changed > 100_000_000 }
 }
 
-/// Returns a time in nanoseconds since 1970, and the largest number for any time after the year 2262.
+/// Returns a time in nanoseconds since 1970; for any time after the year 2262, returns the largest number.
 package func nanoseconds(_ time: timespec) -> Int64 {
     let (seconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
     let (sum, carried) = seconds.addingReportingOverflow(Int64(time.tv_nsec))

@@ -1,9 +1,9 @@
-// Classes of characters in the names of files and handlers. All but `isControl` are ASCII.
+// Classes of characters in the names of files and handlers. All except `isControl` are ASCII.
 
 /// Returns whether a byte is a digit.
 package func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
-/// Returns whether a byte is a letter of either case.
+/// Returns whether a byte is an upper-case or lower-case letter.
 package func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20) }
 
 /// Returns whether a scalar is a letter, a digit, `-` or `_`.

@@ -1,7 +1,7 @@
 /// Returns the names on a path, in their order.
 ///
-/// Like the kernel, every function here looks at bytes. For Swift, a slash with a combining mark after it is not a
-/// slash, and strings of different bytes may be equal.
+/// Like the kernel, every function here looks at bytes. To Swift, a slash with a combining mark after it is not a
+/// slash, and strings with different bytes may be equal.
 package func names(onPath path: String) -> [String] {
     path.utf8.split(separator: slash).map { String(Substring($0)) }
 }
@@ -9,7 +9,8 @@ package func names(onPath path: String) -> [String] {
 /// Whether a path begins at the root.
 package func isAbsolute(_ path: some StringProtocol) -> Bool { path.utf8.first == slash }
 
-/// Returns the directory that contains a file: the path up to its last slash, and an empty string for a file of the root.
+/// Returns the directory that contains a file: the path up to its last slash, or an empty string for a file in the
+/// root.
 package func parentDirectory(of path: String) -> String {
     let bytes = path.utf8
     return String(Substring(bytes[..<(bytes.lastIndex(of: slash) ?? bytes.startIndex)]))

@@ -7,7 +7,8 @@ package func printable(_ scalar: Unicode.Scalar) -> String {
     return "U+" + String(repeating: "0", count: max(0, 4 - hex.count)) + hex
 }
 
-/// Returns a string for a message: every character but printable ASCII is escaped, and the text ends after 1000 bytes.
+/// Returns a string for a message: every character except printable ASCII is escaped, and the text is cut off after
+/// 1000 bytes.
 package func printable(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
@@ -18,7 +19,7 @@ package func printable(_ text: String) -> String {
     return result
 }
 
-/// Returns a string as one line of a log. Misleading characters are escaped, and all others stay.
+/// Returns a string as one line of a log. Misleading characters are escaped, and all others are kept.
 package func printableLine(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isMisleading) else { return text }
     var result = ""
@@ -32,8 +33,8 @@ package func printableLine(_ text: String) -> String {
     return result
 }
 
-/// Returns whether a terminal or a reader could take a scalar for more than text: a control character, a control of
-/// bidirectional text, or a separator of lines or paragraphs.
+/// Returns whether a terminal or a reader could take a scalar for more than text: a control character, a control for
+/// bidirectional text, or a separator between lines or paragraphs.
 package func isMisleading(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
@@ -41,14 +42,14 @@ package func isMisleading(_ scalar: Unicode.Scalar) -> Bool {
     }
 }
 
-/// Returns a string as one word of a command line for a person to copy, in single quotes if it needs them.
+/// Returns a string as one word in a command line for the user to copy, in single quotes if it needs them.
 ///
 /// If the text has misleading characters, it is escaped for display instead, and cannot be copied.
 package func quotedForShell(_ text: String) -> String {
     let plain = "/.,:+=@%".unicodeScalars
     if !text.isEmpty, text.unicodeScalars.allSatisfy({ isNameScalar($0) || plain.contains($0) }) { return text }
     guard !text.unicodeScalars.contains(where: isMisleading) else { return printable(text) }
-    // In a string of characters, a quote with a combining mark after it would be a different character.
+    // Among characters, a quotation mark followed by a combining mark would be a different character.
     let parts = text.unicodeScalars.split(separator: "'", omittingEmptySubsequences: false).map(String.init)
     return "'" + parts.joined(separator: #"'\''"#) + "'"
 }

@@ -13,17 +13,17 @@ package struct DirectoryError: Error, Hashable {
     }
 }
 
-/// Makes a directory, and every missing directory above it, only for the user.
+/// Makes a directory, and every missing directory above it, with access for the user only.
 ///
-/// The mode is 0700, as the XDG Base Directory Specification asks. See ``makeDirectories(_:mode:)``.
+/// The mode is 0700, as the XDG Base Directory Specification requires. See ``makeDirectories(_:mode:)``.
 package func makePrivateDirectories(_ path: String) throws(DirectoryError) {
     try makeDirectories(path, mode: 0o700)
 }
 
 /// Makes a directory, and every missing directory above it.
 ///
-/// Existing directories keep their mode. No directory is made in the root: it would be the home of a user without one,
-/// such as `/nonexistent`.
+/// Existing directories keep their mode. No directory is made in the root, because it would be the home directory of a
+/// user without one, such as `/nonexistent`.
 ///
 /// - Parameters:
 ///   - path: an absolute path.

@@ -1,11 +1,11 @@
 package import Glibc
 
-/// An open directory that belongs to the user, and that no other user may write to.
+/// An open directory that belongs to the user, and to which no other user may write.
 ///
-/// Names are looked up in the open directory, so no link leads a caller to a file elsewhere, neither one in the place
-/// of the directory nor one inside it. The directories above may be links, as home directories often are.
+/// Names are looked up in the open directory, so no link can lead a caller to a file elsewhere, neither a link where
+/// the directory should be nor one inside it. The directories above may be links, as home directories often are.
 package struct PrivateDirectory: ~Copyable {
-    /// The descriptor, open as long as the value lives.
+    /// The descriptor, which is open as long as the value exists.
     package let descriptor: Int32
 
     /// Opens a directory.
@@ -14,7 +14,7 @@ package struct PrivateDirectory: ~Copyable {
     ///   - path: an absolute path.
     ///   - depth: the number of directories at the end of the path that belong to this program. None of them may be a
     ///     link.
-    ///     - isMade: whether to make a missing directory, only for the user.
+    ///     - isMade: whether to make a missing directory, with access for the user only.
     /// - Throws: the reason, worded to follow the path.
     package init(_ path: String, depth: Int = 1, isMade: Bool = false) throws(FileError) {
         let components = UserFiles.names(onPath: path)
@@ -78,16 +78,16 @@ package struct PrivateDirectory: ~Copyable {
 
     /// Returns the names in the directory that are UTF-8, in byte order, except those that start with a dot.
     package func names() throws(FileError) -> [String] {
-        // The new descriptor has its own position in the list of names.
+        // The new descriptor has its own position in the listing.
         guard let stream = fdopendir(openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) else {
             throw FileError(code: errno)
         }
         return try UserFiles.names(in: stream).compactMap { String(validating: $0, as: UTF8.self) }
     }
 
-    /// Opens one of the user's regular files like open(2), without waiting. A new file is only for the user.
+    /// Opens one of the user's regular files like open(2), without waiting. A new file is accessible only to the user.
     ///
-    /// If a file has several names, this is an error, because the other name may be in another directory.
+    /// A file with several names is an error, because the other name may be in another directory.
     ///
     /// - Returns: the descriptor, which the caller closes, and the status of the open file.
     package func open(_ name: String, _ flags: Int32) throws(FileError) -> (descriptor: Int32, status: stat) {
@@ -120,7 +120,7 @@ package struct PrivateDirectory: ~Copyable {
         return try UserFiles.contents(of: file, size: Int(status.st_size), limit: limit)
     }
 
-    /// Writes a file in one step, replacing any file or link of this name. The contents need not be on the disk when
+    /// Writes a file in one step, replacing any file or link with this name. The contents need not be on the disk when
     /// this returns.
     package func replace(_ name: String, with bytes: [UInt8]) throws(FileError) {
         let temporary = ".\(name)"

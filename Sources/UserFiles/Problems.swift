@@ -1,4 +1,4 @@
-/// The problems of one file, up to a limit, because a hostile file can have one on each line.
+/// The problems in one file, up to a limit, because a hostile file can have one on each line.
 package struct Problems {
     /// The path of the file.
     package let file: String
@@ -16,7 +16,7 @@ package struct Problems {
     /// Adds a problem or, once the limit is reached, only counts it.
     package mutating func add(_ severity: Diagnostic.Severity, _ key: String?, _ reason: String) {
         count += 1
-        // An error ends the reading of a file, so it comes last and must be seen.
+        // An error ends the reading of a file, so it comes last and must be reported.
         guard found.count < Self.limit || severity == .error else { return }
         found.append(Diagnostic(severity: severity, file: file, key: key, reason: reason))
     }

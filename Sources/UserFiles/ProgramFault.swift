@@ -8,17 +8,17 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
     package let program: String
     /// The fault, worded to follow the program's name.
     package let reason: String
-    /// The way to correct the fault; nil if the file has to be put back, or another one named.
+    /// How to correct the fault; nil if the file has to be put back, or a different one chosen.
     package let advice: String?
-    /// The command that corrects the fault; nil if a person has to do it.
+    /// The command that corrects the fault; nil if the user has to do it.
     package let command: String?
-    /// Whether the program is a script, and the fault is in the line that names its interpreter.
+    /// Whether the program is a script, and the fault is in the line with its interpreter.
     package let isInterpreter: Bool
 
-    /// The program, the fault and the way to correct it.
+    /// The program, the fault and how to correct it.
     package var description: String { "\(printable(program)) \(sentence)" }
 
-    /// The fault and the way to correct it, worded to follow the program's name.
+    /// The fault and how to correct it, worded to follow the program's name.
     package var sentence: String { advice.map { "\(reason); \($0)" } ?? reason }
 
     private init(
@@ -35,7 +35,7 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
         self.isInterpreter = isInterpreter
     }
 
-    /// Creates the fault of a name that is not on `PATH`.
+    /// Creates the fault for a name that is not on `PATH`.
     package init(nameNotOnPath name: String) {
         self.init(name, "is not in any directory on PATH")
     }
@@ -44,7 +44,7 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - searchPath: the value of `PATH` for the program; nil for the usual directories.
-    ///   - formats: the directory of the formats that the kernel starts with another program.
+    ///   - formats: the directory with the formats that the kernel starts with another program.
     package init?(
         ofProgram path: String,
         searchPath: String?,
@@ -64,14 +64,14 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
             self = Self.notExecutable(path)
             return
         }
-        // If a program may be started but not read, nothing more can be said about it.
+        // Nothing more can be said about a program that may be started but not read.
         guard let head = firstBytes(of: path, count: Self.headSize), let fault = Self.fault(of: head, path, searchPath),
             head.starts(with: "#!".utf8) || !RegisteredFormat.isRegistered(head, path, formats)
         else { return nil }
         self = fault
     }
 
-    /// The headers of a program are within this many bytes.
+    /// A program's headers are within this many bytes.
     private static let headSize = 4096
 
     /// `ST_NOEXEC` of statvfs(3).

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Returns the path of an executable file with a name, found in the same way as for a launch; nil if there is none.
+/// Returns the path of the executable file with this name, found in the same way as for a launch; nil if there is none.
 ///
 /// - Parameter searchPath: the value of `PATH`; nil for the usual directories.
 package func programPath(named name: String, in searchPath: String?) -> String? {

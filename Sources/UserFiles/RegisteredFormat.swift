@@ -1,5 +1,5 @@
-/// A format of programs that the kernel starts with another program, such as those of another machine with an emulator
-/// (binfmt_misc).
+/// A format for programs that the kernel starts through another program, for example an emulator for another machine's
+/// programs (binfmt_misc).
 package struct RegisteredFormat {
     /// The directory in which the kernel shows these formats.
     package static let directory = "/proc/sys/fs/binfmt_misc"

@@ -4,9 +4,9 @@ internal import Glibc
 ///
 /// The handler writes and reads it. The router removes it when the user ends the handler.
 package struct SavedStateLocation: Sendable, Hashable {
-    /// The path of the file.
+    /// The file's path.
     package let path: String
-    /// Paths of the file after no failed launch, after one, and after two. Until a launch is over, it counts as failed.
+    /// The file's paths after no failed launch, after one, and after two. Until a launch is over, it counts as failed.
     package var paths: [String] { [path, "\(path).1", "\(path).2"] }
 
     /// Creates the location of a file at a path.

@@ -1,6 +1,7 @@
 internal import Glibc
 
-/// The program that the kernel starts for a script, named in its first line (execve(2), "Interpreter scripts").
+/// The program that the kernel starts for a script, as given in the script's first line (execve(2), "Interpreter
+/// scripts").
 package enum ScriptInterpreter: Hashable {
     case path(String)
     /// A name that `env` looks up on `PATH`.
@@ -12,7 +13,7 @@ package enum ScriptInterpreter: Hashable {
         self.init(head)
     }
 
-    /// Reads the interpreter of a script from its first bytes; nil if they do not begin a script.
+    /// Reads a script's interpreter from its first bytes; nil if they do not begin a script.
     init?(_ head: [UInt8]) {
         guard let line = head.prefix(Self.lineSize).split(separator: UInt8(ascii: "\n")).first,
             line.starts(with: "#!".utf8)
@@ -49,7 +50,7 @@ func firstBytes(of path: String, count: Int) -> [UInt8]? {
             initialized = max(read(descriptor, buffer.baseAddress, count), 0)
         }
     } catch {
-        // If a program may be started but not read, it is not a script.
+        // A program that may be started but not read is not a script.
         return nil
     }
 }

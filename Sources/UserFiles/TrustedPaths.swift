@@ -1,21 +1,21 @@
 internal import Glibc
 
-/// A check that only the user and the administrator can change a file that leads to the start of a program.
+/// A check that only the user and the administrator can change a file that determines which program is started.
 ///
-/// The rule is that of sshd's `StrictModes`: the file, and each directory above it up to the root, belongs to the user
-/// or to root, and no other user may write to it. Links on the way are followed, and have to belong to the user or to
-/// root too.
+/// The rule is the same as for sshd's `StrictModes`: the file, and each directory above it up to the root, belongs to
+/// the user or to root, and no other user may write to it. Links on the way are followed, and have to belong to the
+/// user or to root too.
 ///
 /// There are two additions. A group may write if its number is the owner's, because it is then the owner's private
-/// group. And a directory of the user may be in a sticky directory of root, such as `/tmp`, because no other user can
-/// move it. But a file that is directly in such a directory is refused.
+/// group. And the user's directory may be in one of root's sticky directories, such as `/tmp`, because no other user
+/// can move it. But a file that is directly in such a directory is refused.
 ///
 /// A value remembers the directories that it has checked, so use a new one for each occasion.
 package struct TrustedPaths: Sendable {
     /// Directories that have been checked, as the bytes of their paths.
     private var directories: Set<[UInt8]> = []
 
-    /// Largest number of links on the way, as in the kernel.
+    /// Maximum number of links on the way, as in the kernel.
     private static let linkLimit = 40
 
     /// Creates a check that knows no directories.
@@ -24,11 +24,11 @@ package struct TrustedPaths: Sendable {
     /// Checks a file or a directory.
     ///
     /// - Parameter path: an absolute path.
-    /// - Throws: the reason, worded to follow the path, with the command that corrects it. It can also be that the file
-    ///   does not exist or cannot be reached.
+    /// - Throws: the reason, worded to follow the path, with the command that corrects it. The reason may also be that
+    ///   the file does not exist or cannot be reached.
     package mutating func check(_ path: String) throws(FileError) {
         let parent = parentDirectory(of: path)
-        // If the directory is known, one call is enough for anything but a link.
+        // If the directory is known, one call is enough for anything except a link.
         if directories.contains(Array(parent.utf8)) {
             let found = try status(of: path, followingLinks: false)
             if found.st_mode & S_IFMT == S_IFREG { return try Self.check(found, at: path, as: path) }
@@ -71,7 +71,7 @@ package struct TrustedPaths: Sendable {
                 }
             }
         }
-        // Only if there are no links does the path name the directories that were checked.
+        // Only if there are no links does the path consist of the directories that were checked.
         guard links == 0, place.utf8.elementsEqual(path.utf8), !Self.isShared(found) else { return }
         directories.insert(Array((found.st_mode & S_IFMT == S_IFDIR ? path : parentDirectory(of: path)).utf8))
     }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import OpenURLCommand
 internal import URLOpener
 
-/// Command lines of `openurl` that have options or name a command.
+/// Runs `openurl` command lines that have options or a command.
 @main enum Program {
     static func main() {
         exit(Invocation.ofProcess.run())
