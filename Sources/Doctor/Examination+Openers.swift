@@ -186,7 +186,7 @@ extension Examination {
 
     // MARK: Other openers
 
-    /// The choice of an opener.
+    /// An opener's choice.
     private enum Choice {
         /// The opener is not installed.
         case missing
@@ -228,7 +228,7 @@ extension Examination {
         }
         let choices = KDEApplications(environment: environment, entries: files.entries).preferred(for: type)
         guard choices.count > 1 else { return report("KDE", Choice(choices.first?.rawValue), expected, scheme) }
-        // Advise choosing what the person asks about, if KDE may choose it.
+        // Suggest choosing what the user asks about, if KDE may choose it.
         let asked = choices.map { target(of: $0.rawValue) }.first { $0 == topic?.identifier }
         add(
             .openers,

@@ -76,8 +76,8 @@ extension Examination {
 
     // MARK: The log
 
-    /// Reports the handlers and schemes whose latest request of the last day failed, unless the handler has changed since.
-    /// Attempts of the queue do not count, because the check of the queue reports them.
+    /// Reports the handlers and schemes whose latest request in the last day failed, unless the handler has changed
+    /// since. The queue's attempts do not count, because the check of the queue reports them.
     private func checkLog(_ bus: SessionBus) {
         var entries: [MonitorEntry] = []
         do throws(CallError) {
@@ -100,7 +100,7 @@ extension Examination {
         let failures = LoggedFailures(concerned, isFault: isFault, changed: files.lastChange(ofHandler:)).entries
         for entry in failures.prefix(Self.letterLimit) {
             let reason = entry.error.map { $0.message.isEmpty ? $0.name.rawValue : $0.message } ?? "no reason"
-            // The error names this command if the handler has written something.
+            // The error gives this command if the handler has written something.
             let output = "openurl output \(entry.handler ?? "")"
             add(
                 .router,

@@ -100,7 +100,7 @@ struct ExaminedFiles {
         return times.max().map { UInt64(clamping: $0 / 1000) }
     }
 
-    /// Returns the path of a program of the desktop; nil if it is not installed.
+    /// Returns the path of one of the desktop's programs; nil if it is not installed.
     func tool(_ name: String) -> String? { programPath(named: name, in: environment["PATH"]) }
 }
 

@@ -4,13 +4,13 @@ internal import UserFiles
 
 /// The applications that Flatpak has installed.
 ///
-/// If an application is removed, an entry that a person has copied stays, and its program, `flatpak`, still exists.
+/// If an application is removed, an entry that the user has copied stays, and its program, `flatpak`, still exists.
 struct FlatpakApplications {
     let environment: [String: String]
     /// The directory with the administrator's installations (flatpak-installation(5)).
     var configuration = "/etc/flatpak/installations.d"
 
-    /// Returns why an entry starts no application; nil if it does, or if it does not start one of Flatpak.
+    /// Returns why an entry does not start its application; nil if it does, or if it is not for a Flatpak application.
     func problem(of entry: DesktopEntry, _ command: ExecCommand) -> String? {
         guard names(onPath: command.program).last == "flatpak", let id = application(of: entry, command),
             let installations, !installations.contains(where: { access("\($0)/app/\(id)", F_OK) == 0 })
@@ -26,7 +26,7 @@ struct FlatpakApplications {
         return reference?.split(separator: "/").first.map(String.init)
     }
 
-    /// The directories of Flatpak's installations; nil if a file about them cannot be read.
+    /// The directories with Flatpak's installations; nil if a file about them cannot be read.
     private var installations: [String]? {
         let data = BaseDirectories(environment: environment).dataHome
         let user = environment["FLATPAK_USER_DIR"] ?? data.map { "\($0)/flatpak" }

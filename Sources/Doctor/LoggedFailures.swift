@@ -5,7 +5,7 @@ struct LoggedFailures {
     /// The failures, the newest first.
     let entries: [MonitorEntry]
 
-    /// Finds the failures. A later request for the same handler or with the same scheme takes the place of an earlier one.
+    /// Finds the failures. A later request for the same handler or with the same scheme replaces an earlier one.
     ///
     /// - Parameters:
     ///   - log: the requests, the newest first.

@@ -92,9 +92,9 @@ public struct RouterLimits: Sendable, Hashable {
     public var handlerPhases = 64
     /// Minimum time between two releases of memory that callers ask for.
     public var reliefPeriod = Duration.seconds(2)
-    /// Time for which a look at the program file of a handler that stays in use is good.
+    /// How long an examination of the program file is valid while the handler stays in use.
     public var programLookPeriod = Duration.seconds(1)
-    /// If a handler crashes this often within ``crashPeriod``, it is not started for the time of ``quarantine``.
+    /// If a handler crashes this often within ``crashPeriod``, it is not started for the duration of ``quarantine``.
     public var crashes = 3
     /// The period over which crashes are counted.
     public var crashPeriod = Duration.seconds(10)

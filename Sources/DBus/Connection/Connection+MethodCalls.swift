@@ -52,7 +52,7 @@ extension Connection {
         return try result.get()
     }
 
-    /// Sends a call and waits for its answer, or until the task is cancelled.
+    /// Sends a call, and waits until its answer arrives or the task is cancelled.
     private func cancellableAnswer<Output: MessageBody>(
         to message: UnsentMessage,
         _ destination: BusName?,

@@ -1,22 +1,23 @@
-/// A key of an `a{sv}` whose values have one type.
+/// A key in an `a{sv}` whose value always has the same type.
 ///
 /// An entry starts at a multiple of 8 bytes, so its key and the signature of its variant have the same bytes in every message.
 /// They are made once.
 public struct EntryKey: Sendable {
     /// The key.
     public let text: String
-    /// Type of the values.
+    /// The type of the values.
     public let type: Signature
-    /// Code of a type of one letter; 0 for any other type.
+    /// The code of a one-letter type; 0 for any other type.
     let code: UInt8
-    /// The key, as a string of the wire format, and the signature behind it.
+    /// The key, as a string in the wire format, followed by the signature.
     let bytes: [UInt8]
 
-    /// Creates a key. Because a key is a constant of the program, a NUL in it is a programming error, and the process stops.
+    /// Creates a key. Because a key is one of the program's constants, a NUL in it is a programming error, and the
+    /// process stops.
     ///
     /// - Parameters:
     ///   - text: The key.
-    ///   - type: Type of the values, which is one complete type.
+    ///   - type: The type of the values, which is one complete type.
     public init(_ text: String, _ type: Signature) {
         precondition(type.isSingle, "'\(type)' is not one type")
         self.text = text

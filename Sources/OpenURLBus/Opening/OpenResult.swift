@@ -42,7 +42,7 @@ public struct OpenResult: Sendable, Hashable {
     /// Whether the handler's process still runs an earlier program, because it is in use and its file has been replaced.
     public var runsEarlierProgram = false
 
-    /// Number of a URL that was queued; see ``QueueInterface``.
+    /// The number of a URL that was queued; see ``QueueInterface``.
     public var id: String?
 
     /// The request's ID, which the handler gets in ``OpenContext/requestID``.

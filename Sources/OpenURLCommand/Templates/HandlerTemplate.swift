@@ -72,7 +72,8 @@ struct HandlerTemplate {
         return sources + [File(path: "\(id).plist", text: manifest)]
     }
 
-    /// Returns commands for a person to copy, which build, test, register and open the handler, and start it again after a change.
+    /// Returns commands for the user to copy, which build, test, register and open the handler, and start it again
+    /// after a change.
     func commands(in directory: String) -> [String] {
         let place = quotedForShell(directory)
         let (build, test): ([String], String) =

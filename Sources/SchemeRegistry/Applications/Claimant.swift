@@ -4,7 +4,7 @@ public import Desktop
 public enum Claimant: Sendable, Hashable, CustomStringConvertible {
     /// One of the registry's handlers, which reports the result for each URL.
     case handler(Handler)
-    /// An application of the desktop, which reports no result.
+    /// One of the desktop's applications, which reports no result.
     indirect case application(DesktopEntry)
 
     /// A handler's bundle id, or a desktop file's id, including `.desktop`.

@@ -16,11 +16,11 @@ extension RouterClient {
         }
     }
 
-    /// Adds the identifier that was probably meant to the failure of a request for a handler, also if a scheme is in its
-    /// place. If the handler's manifest cannot be used, the failure says so.
+    /// Adds the identifier that was probably meant to the failure of a request for a handler, even if a scheme was
+    /// given instead. If the handler's manifest cannot be used, the failure gives the reason.
     package func suggestingHandler(for id: String, _ failure: CommandFailure) -> CommandFailure {
         let isUnknown = failure.name == OpenURLError.Code.noHandler.errorName
-        // Without a dot, a text is not an identifier.
+        // Text without a dot is not an identifier.
         guard isUnknown || failure.name == .invalidArguments else { return failure }
         if let claimant = claimant(ofScheme: id) {
             return CommandFailure(
@@ -38,8 +38,8 @@ extension RouterClient {
         }
     }
 
-    /// Returns the handler that gets the URLs of a scheme, with or without its colon; nil if the text is not a scheme, or if only
-    /// applications of the desktop claim it.
+    /// Returns the handler that gets the URLs with a scheme, which may be given with its colon; nil if the text is not
+    /// a scheme, or if only the desktop's applications claim it.
     private func claimant(ofScheme text: String) -> String? {
         let scheme = (text.hasSuffix(":") ? String(text.dropLast()) : text).lowercased()
         do throws(CommandFailure) {
@@ -50,8 +50,8 @@ extension RouterClient {
         }
     }
 
-    /// Adds the name that was probably meant to the failure of a request with a URL: the handler's if the request names
-    /// one, and otherwise the scheme.
+    /// Adds the name that was probably meant to the failure of a request with a URL: the handler's identifier if the
+    /// request has one, and otherwise the scheme.
     package func suggestingName(for url: String, _ handler: String?, _ failure: CommandFailure) -> CommandFailure {
         handler.map { suggestingHandler(for: $0, failure) } ?? suggestingScheme(for: url, failure)
     }

@@ -13,14 +13,14 @@ enum ProcessOutput: Hashable, Sendable {
     /// Nowhere: the output is lost.
     case nowhere
 
-    /// Returns the end of a message about a failure of the process. It quotes the telling line of a file, and names the
-    /// command that shows the output, or the file.
+    /// Returns the end of a message about the process's failure. It quotes the line of a file that explains the
+    /// failure, and gives the command that shows the output, or the file.
     ///
-    /// The line is the last one with a fatal error of Swift, or else the last one that is not part of Swift's backtrace.
+    /// The line is the last one with a Swift fatal error, or else the last one that is not part of Swift's backtrace.
     ///
     /// - Parameters:
     ///   - handler: the identifier of the process's handler; nil for an application, whose output the command does not show.
-    ///   - isShared: whether several processes may have written at the same time. If so, no line is quoted.
+    ///   - isShared: whether several processes may have written at the same time. In that case, no line is quoted.
     func hint(of handler: String?, isShared: Bool = false) -> QuotingText {
         let command: QuotingText? = handler.map { "; 'openurl output \($0)' shows its output" }
         switch self {
@@ -95,7 +95,7 @@ private func tellingLine(of lines: [Line]) -> Line? {
     return fatal ?? last ?? headline ?? lines.last
 }
 
-/// Returns the place of a mistake in a program that Python could not read. It stands some lines above the name of the mistake.
+/// Returns the place of a mistake in a program that Python could not read. It is some lines above the mistake's name.
 private func place(ofMistake line: Line, in lines: [Line]) -> Line? {
     guard
         ["SyntaxError: ", "IndentationError: ", "TabError: "].contains(where: { line.starts(with: $0.unicodeScalars) })

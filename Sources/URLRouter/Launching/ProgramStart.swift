@@ -19,9 +19,9 @@ struct ProgramStart: Sendable {
     /// Whether it is known that no other user can change the program. If not, the start checks this, with a few calls
     /// of lstat(2).
     var isTrusted = true
-    /// The manifest that names the program; nil for an application's command.
+    /// The manifest with the program; nil for an application's command.
     var manifest: String?
-    /// Descriptor of the output.
+    /// The descriptor for its output.
     let output: CInt
 
     /// A program that was started and is not watched yet.
@@ -39,7 +39,8 @@ struct ProgramStart: Sendable {
         case refused(Errno)
         /// The file cannot be started.
         case unusable(ProgramFault)
-        /// The file cannot be started, and the manifest that names it no longer exists: the project was moved or removed.
+        /// The file cannot be started, and the manifest with the program no longer exists: the project was moved or
+        /// removed.
         case abandoned(ProgramFault)
         case noTerminal
         /// Another user can change the program. The text gives the path, the reason, and the command that fixes it.

@@ -4,7 +4,7 @@ internal import OpenURLBus
 enum Decision {
     /// It may go to its destination.
     case go
-    /// Ask a person first.
+    /// Ask the user first.
     indirect case ask(PolicyDialog)
     case refuse(OpenURLError)
 }

@@ -12,9 +12,9 @@ protocol ReplacementView: SessionView {
 /// Before a URL is delivered, ends the handler's process if it has nothing to do and runs an earlier program, so that
 /// the URL goes to the program that a launch would start now.
 ///
-/// The program's file is looked at before a URL that finds the handler in the background. A handler in the foreground is in use, and
-/// keeps its process; after its answer, the file is looked at for the sender, but not for each of many URLs. The object belongs to
-/// the router's actor.
+/// The program's file is examined before a URL that finds the handler in the background. A handler in the foreground is
+/// in use, and keeps its process; after its answer, the file is examined for the sender's sake, but not for each of
+/// many URLs. The object belongs to the router's actor.
 final class ProcessReplacement {
     private let id: BusName
     private let host: SessionHost
@@ -57,7 +57,7 @@ final class ProcessReplacement {
 
     /// Returns whether the process that has just taken a URL runs an earlier program, so that the sender is told.
     ///
-    /// URLs that follow each other closely share one look at the file, and only the first waits for it.
+    /// URLs that follow each other closely share one examination of the file, and only the first waits for it.
     func runsEarlierProgram() async -> Bool {
         let process = session.process
         guard !session.handler.keepsOldProgram, host.runners[id] == nil, process.running != nil else { return false }
@@ -65,21 +65,21 @@ final class ProcessReplacement {
         return await look() != nil
     }
 
-    /// Looks at the program's file for a URL. Until this is done, other URLs have the answer of the last look.
+    /// Examines the program's file for a URL. Until this is done, other URLs get the answer from the last examination.
     private func look() async -> UInt32? {
         let process = session.process
         process.programLook = (.now, process.programLook?.isEarlier == true)
         let pid = await processToReplace()
-        // If the file system hangs, the period begins when the look has given up.
+        // If the file system hangs, the period begins when the examination has given up.
         process.programLook = (.now, pid != nil)
         return pid
     }
 
-    /// Looks at the program's file, and returns the process if a launch would start another program now.
+    /// Examines the program's file, and returns the process if a launch would start another program now.
     func processToReplace() async -> UInt32? {
         let session = session
         guard !session.process.isHidden, let pid = await session.processes.processOfEarlierProgram() else { return nil }
-        // Without the program's file, a launch would fail: the program may be being built.
+        // Without the program's file, a launch would fail: a build of the program may be under way.
         return await host.launcher.programVersion(of: session.handler) == nil ? nil : pid
     }
 }

@@ -14,7 +14,7 @@ actor RecentURLs {
     /// Names in ``urls``, with the one that has been unused the longest first.
     private var names: Deque<String> = []
 
-    /// Largest number of names.
+    /// Maximum number of names.
     private static let nameCount = 128
 
     fileprivate struct Entry {
@@ -49,18 +49,18 @@ actor RecentURLs {
     }
 }
 
-/// The latest URLs of one name, the latest last.
+/// The latest URLs for one name, the latest last.
 private struct Entries {
     private var all: Deque<RecentURLs.Entry> = []
     private var size = 0
 
-    /// Limits: the number of URLs, and their bytes without the latest one.
+    /// Limits: the number of URLs, and their size in bytes, not counting the latest one.
     private static let count = 16
     private static let bytes = 16 << 10
 
     init(_ url: String) { add(url) }
 
-    /// Adds a URL, and removes the first ones that exceed the limits.
+    /// Adds a URL, and removes the earliest ones if the limits are exceeded.
     mutating func add(_ url: String) {
         if all.last?.url == url { return }
         all.append(RecentURLs.Entry(url: url))

@@ -28,9 +28,10 @@ final class HandlerProcess {
     /// The handler and its program's file as they were at the start, with any fault in the file that did not prevent
     /// the kernel from starting it; nil if another program or an earlier router started the process.
     var launched: (handler: Handler, version: FileVersion?, fault: ProgramFault?)?
-    /// Whether the process leads its process session, as far as the kernel was asked.
+    /// Whether the process leads its process session, if the kernel has been asked.
     private var isSessionLeader = false
-    /// When the router last looked whether the process runs an earlier program, and whether it does; nil before the first look.
+    /// When the router last checked whether the process runs an earlier program, and whether it does; nil before the
+    /// first check.
     var programLook: (time: ContinuousClock.Instant, isEarlier: Bool)?
     /// Names that the process took instead of the handler's, if its launch took too long.
     var otherNames: [BusName] = []
@@ -107,7 +108,8 @@ final class HandlerProcess {
         return number > newestEarlierConnection
     }
 
-    /// The process session of the running process. A leader never leaves its session, so the kernel is asked about it only once.
+    /// The running process's process session. A leader never leaves its session, so the kernel is asked about it only
+    /// once.
     func session(of running: ProcessHandle) -> pid_t {
         if isSessionLeader { return running.pid }
         let session = getsid(running.pid)
@@ -115,7 +117,7 @@ final class HandlerProcess {
         return session
     }
 
-    /// Whether a debugger or a person holds the process.
+    /// Whether a debugger or the user holds the process.
     var isHeld: Bool { running.map { ProcessState.isHeld(pid: $0.pid) } ?? false }
 
     /// Whether this router started the process.
