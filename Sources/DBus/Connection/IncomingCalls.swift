@@ -1,7 +1,7 @@
 /// Calls from other programs that are waiting to start, or have started and have no answer yet.
 ///
 /// Each counts towards the limits until it is answered. A call above the limits waits for its turn too, and is then
-/// answered with an error: errors without a limit would delay the answers to other programs.
+/// answered with an error: an unlimited number of errors would delay the answers to other programs.
 struct IncomingCalls {
     private struct Call {
         /// Resources that the call uses; nil if it is refused.
@@ -16,14 +16,14 @@ struct IncomingCalls {
         case start(@Sendable () -> Task<Void, Never>?)
         /// Answers the call with an error.
         case refuse(@Sendable () -> Void)
-        /// The task of the call, if the call has one.
+        /// The call's task, if the call has one.
         case started(Task<Void, Never>?)
 
         var hasStarted: Bool { if case .started = self { true } else { false } }
         var task: Task<Void, Never>? { if case .started(let task) = self { task } else { nil } }
     }
 
-    /// A sender that has called and is on the bus, or that left while some of its calls had not started.
+    /// A sender that has made calls and is on the bus, or that left the bus before all of its calls had started.
     private struct Sender {
         var account: CallAccounts.Account
         /// Its calls by number: those without an answer or, once it has left, those that have not started.
@@ -31,9 +31,9 @@ struct IncomingCalls {
         var hasLeft = false
         /// Whether the calls start at a limited pace.
         var isPaced: Bool
-        /// Number of bytes sent to it since the bus was asked how much it has not read.
+        /// Number of bytes sent to it since the bus was last asked how much it has not read.
         var sent = 0
-        /// Number of bytes it had not read when the bus was asked, if they are many.
+        /// Number of bytes that it had not read when the bus was asked, if there were many.
         var unread = 0
         /// Whether the bus still has to answer a question about it.
         var isAsked = false
@@ -45,12 +45,12 @@ struct IncomingCalls {
     private var senders: [BusName?: Sender] = [:]
     let accounts: CallAccounts
     private var turns = CallTurns()
-    /// Bytes that each account has not read.
+    /// Number of bytes that each account has not read.
     private var unread: Shares<CallAccounts.Account>
     private var lastNumber: UInt64 = 0
     private let pacesStrangers: Bool
 
-    /// - Parameter accounts: Accounts that also count the calls of other connections; nil if they are for this
+    /// - Parameter accounts: The accounts, if they also count calls on other connections; nil for accounts of this
     ///   connection only.
     init(_ limits: ConnectionLimits, _ accounts: CallAccounts? = nil) {
         self.accounts = accounts ?? CallAccounts(limits)
@@ -60,15 +60,15 @@ struct IncomingCalls {
 
     var isIdle: Bool { calls.isEmpty }
 
-    /// Number of calls that are waiting to start, not counting those of programs that do not read their answers.
+    /// Number of calls that are waiting to start, not counting those from programs that do not read their answers.
     var waiting: Int { turns.count }
 
     // MARK: Beginning
 
     /// Counts a call, which then waits for ``startNext()``.
     ///
-    /// - Parameter start: Starts the call of this number, and returns its task if the call has one.
-    /// - Returns: The error for a call that exceeds a limit, and is not counted; otherwise nil.
+    /// - Parameter start: Starts the call with this number, and returns its task if it has one.
+    /// - Returns: The error for a call that exceeds a limit and is therefore not counted; otherwise nil.
     mutating func add(
         _ load: Load,
         of sender: BusName?,
@@ -107,16 +107,16 @@ struct IncomingCalls {
         turns.add(lastNumber, of: account)
     }
 
-    /// Number of calls that an account with a pace may start within ``pacePeriod``: far more than a person causes, and
-    /// few enough to leave a processor to the others.
+    /// Number of calls that an account with a pace may start within ``pacePeriod``: far more than a person causes, but
+    /// few enough to leave a processor for the others.
     static let callsPerPeriod = 100
     static let pacePeriod = Duration.milliseconds(100)
 
-    /// The next time at which accounts that have started all their calls of a period may continue; nil if there are
+    /// The next time at which accounts that have started all their calls for a period may continue; nil if there are
     /// none.
     private(set) var paceEnd: ContinuousClock.Instant?
 
-    /// Ends the hold of all accounts whose period has ended.
+    /// Ends the hold on all accounts whose period has ended.
     mutating func endPaces() {
         paceEnd = turns.endPaces(now: .now)
     }
@@ -127,7 +127,7 @@ struct IncomingCalls {
         paceEnd = min(paceEnd ?? end, end)
     }
 
-    /// Outcome of the next turn.
+    /// The outcome of the next turn.
     enum Next {
         case startedTask
         /// A call without a task.
@@ -136,11 +136,11 @@ struct IncomingCalls {
         case refused(@Sendable () -> Void)
     }
 
-    /// Starts the call whose turn it is; returns nil if none waits.
+    /// Starts the call whose turn it is; returns nil if none is waiting.
     mutating func startNext() -> Next? {
         while let number = turns.next() {
             guard var call = calls[number] else { continue }
-            // A copy of the sender would copy the numbers of all its calls at the next change.
+            // If the sender were copied, the next change would copy the numbers of all its calls.
             let place = senders.index(forKey: call.sender)
             let hasLeft = place.map { senders.values[$0].hasLeft } == true
             if let place, senders.values[place].isPaced { countStart(of: senders.values[place].account) }
@@ -174,12 +174,12 @@ struct IncomingCalls {
         return true
     }
 
-    /// Number of calls for which to keep the memory after a burst.
+    /// Number of calls for which memory is kept after a burst.
     private static let keptCapacity = 4096
 
-    /// Gives back what a call uses, which is nothing for a started call of a sender that has left.
+    /// Releases what a call uses, which is nothing for a started call from a sender that has left.
     private mutating func discount(_ number: UInt64, _ call: Call) {
-        // Change it in place: a copy of the sender would copy the numbers of all its calls.
+        // Change it in place: copying the sender would copy the numbers of all its calls.
         guard let place = senders.index(forKey: call.sender), senders.values[place].calls.remove(number) != nil
         else { return }
         let account = senders.values[place].account
@@ -191,7 +191,7 @@ struct IncomingCalls {
         if senders.values[place].hasLeft, senders.values[place].calls.isEmpty { senders.remove(at: place) }
     }
 
-    /// Counts the calls of a sender towards an account from now on. Ignores a sender that has not called, or has left.
+    /// From now on, counts a sender's calls towards an account. Ignores a sender that has made no calls, or has left.
     ///
     /// - Parameter isPaced: Whether the sender's calls start at a limited pace.
     mutating func setAccount(_ account: String, isPaced: Bool, of name: BusName) {
@@ -217,9 +217,9 @@ struct IncomingCalls {
         }
     }
 
-    /// Gives back what the started calls of a sender use, because it has left the bus. All its calls continue.
+    /// Releases what a sender's started calls use, because the sender has left the bus. All its calls continue.
     ///
-    /// If a call has not started or waits for an error, it counts until its turn. Otherwise a program could fill the
+    /// A call that has not started or is waiting for an error counts until its turn. Otherwise a program could fill the
     /// memory by calling and leaving again and again.
     mutating func leave(_ name: BusName) {
         guard let sender = senders[name] else { return }
@@ -227,7 +227,7 @@ struct IncomingCalls {
         senders[name]?.hasLeft = true
         for number in sender.calls {
             guard let call = calls[number] else { continue }
-            // If a call has not started, its descriptors still count, and its method may want to keep them.
+            // If a call has not started, its descriptors still count, and its method may want to use them.
             guard call.beginning.hasStarted else { continue }
             for received in call.descriptors { received.descriptor?.closeNow() }
             discount(number, call)
@@ -237,7 +237,7 @@ struct IncomingCalls {
 
     // MARK: Answers that are not read
 
-    /// Size of the messages below which a program counts as one that reads.
+    /// A program with fewer unread bytes than this counts as one that reads its answers.
     private static let fewBytes = 64 << 10
 
     /// Counts a message to a sender.
@@ -253,7 +253,7 @@ struct IncomingCalls {
 
     /// Notes what a sender has not read. If an account leaves too much unread, its calls do not start.
     ///
-    /// - Parameter bytes: The answer of the bus; nil if it did not report it this time.
+    /// - Parameter bytes: The bus's answer; nil if the bus did not report it this time.
     /// - Returns: Whether to ask the bus again later, for ``askAgain(about:)``.
     mutating func setUnread(_ bytes: Int?, of name: BusName) -> Bool {
         guard let sender = senders[name] else { return false }
@@ -280,7 +280,7 @@ struct IncomingCalls {
     private mutating func count(_ bytes: Int, instead earlier: Int, to account: CallAccounts.Account) {
         unread.remove(earlier, from: account)
         unread.add(bytes, to: account)
-        // An account may leave as many bytes unread as stay free for the others.
+        // An account may leave as many bytes unread as remain free for the others.
         if unread[account] > max(unread.limit - unread.total, Self.fewBytes) {
             turns.hold(account, for: .unread)
         } else {
@@ -305,7 +305,7 @@ struct IncomingCalls {
     }
 }
 
-/// A descriptor in the arguments of a call. Only the method keeps it open, for as long as it needs it.
+/// A descriptor in a call's arguments. Only the method keeps it open, for as long as the method needs it.
 struct ReceivedDescriptor {
     weak var descriptor: UnixFD?
 }

@@ -1,8 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// These bytes are not a message, according to "Message Protocol" in the D-Bus specification, so there is no way to
-/// find the next one.
+/// Thrown for bytes that are not a message, according to "Message Protocol" in the D-Bus specification, which also
+/// means that there is no way to find the next message.
 struct MalformedMessage: Error {}
 
 /// A message that has arrived, or that was read from bytes.
@@ -25,9 +25,9 @@ final class Message: @unchecked Sendable {
     private(set) var member: MemberName?
     private(set) var errorName: ErrorName?
     private(set) var sender: BusName?
-    /// Place of the body's signature.
+    /// Position of the body's signature.
     private(set) var signature = 0..<0
-    /// Descriptors that numbers in the body refer to.
+    /// The descriptors to which numbers in the body refer.
     private(set) var descriptors: [UnixFD] = []
     /// Beginning of the body.
     let body: Int
@@ -60,7 +60,7 @@ final class Message: @unchecked Sendable {
         if count > 0 { self.descriptors = try descriptors(count) }
     }
 
-    /// Reads a message from bytes that came without descriptors.
+    /// Reads a message from bytes that arrived without descriptors.
     convenience init(_ bytes: [UInt8]) throws(MalformedMessage) {
         try self.init(ByteBuffer(bytes)) { _ throws(MalformedMessage) in throw MalformedMessage() }
     }
@@ -78,7 +78,7 @@ final class Message: @unchecked Sendable {
         return try VariantContent<Content>(from: &reader).content
     }
 
-    /// The address of the first byte. Valid as long as the message lives.
+    /// The address of the first byte. It is valid as long as the message exists.
     var start: UnsafeRawPointer { bytes.start }
     var count: Int { bytes.count }
 
@@ -207,7 +207,7 @@ struct MessageSizes {
     }
 }
 
-/// Destination of the answer to a call.
+/// The destination for the answer to a call.
 struct ReplyAddress: Sendable {
     let sender: BusName?
     let serial: UInt32
@@ -222,7 +222,7 @@ extension ReplyAddress {
     }
 }
 
-/// An object of another program.
+/// An object that another program exports.
 public struct RemoteObject: Sendable, Hashable {
     /// The connection that exports the object; nil for the other end of a connection without a bus.
     public let destination: BusName?

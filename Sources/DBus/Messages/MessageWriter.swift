@@ -9,7 +9,7 @@ public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvert
     case tooLarge(limit: Int)
     /// Containers are nested deeper than ``MessageWriter/maximumDepth``.
     case tooDeep
-    /// The values do not fit the signature.
+    /// The values do not match the signature.
     ///
     /// Either a value has another type, or there are too many or too few values, or a signature that was combined at
     /// run time breaks a rule (a structure without fields, more than 255 bytes).
@@ -39,15 +39,15 @@ public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvert
 /// compares types with the promised signature, and counts size and depth. After an error, it writes nothing more and
 /// the message is not sent, even if you catch the error.
 public struct MessageWriter: ~Copyable {
-    /// Greatest depth of nested containers, including variants.
+    /// Maximum depth of nested containers, including variants.
     ///
-    /// D-Bus allows a depth of 64, but dbus-broker also counts the innermost value, and closes a connection that sends
-    /// more.
+    /// D-Bus allows a depth of 64, but dbus-broker also counts the innermost value, and closes a connection that goes
+    /// deeper.
     public static let maximumDepth = 63
-    /// Largest number of descriptors in a message. If there are more, a bus closes the connection.
+    /// Maximum number of descriptors in a message. If there are more, a bus closes the connection.
     public static let maximumDescriptors = 16
 
-    /// The message so far. Its header, with padding, is a multiple of 8 bytes, so that a value's place in the body
+    /// The message so far. Its header, with padding, is a multiple of 8 bytes, so that a value's position in the body
     /// determines its padding.
     private var buffer: ByteBuffer
     /// Duplicates of the descriptors in the body, in order. The body contains their positions in this array.
@@ -67,7 +67,7 @@ public struct MessageWriter: ~Copyable {
     /// - Parameters:
     ///   - header: The message's header, with its padding.
     ///   - signature: The types of the values that will be written.
-    ///     - limit: The largest size of the message in bytes. Padding counts as in the worst case.
+    ///     - limit: The maximum size of the message in bytes. Padding is counted for the worst case.
     ///   - used: The size of the header in bytes, which counts towards the limit.
     init(after header: consuming ByteBuffer, _ signature: Signature, limit: Int, used: Int) {
         bodyStart = header.count
@@ -81,7 +81,7 @@ public struct MessageWriter: ~Copyable {
     /// Number of bytes that have been used.
     var size: Int { limit - budget }
 
-    /// Completes the message, if all values of the signature have been written.
+    /// Completes the message, if all values in the signature have been written.
     ///
     /// - Returns: The message as bytes.
     mutating func finish() throws(MessageEncodingError) -> [UInt8] {
@@ -354,10 +354,10 @@ public struct MessageWriter: ~Copyable {
         types.truncate(to: outer)
     }
 
-    /// Appends a dictionary from strings to values of any type, `a{sv}`. Their order is undefined.
+    /// Appends a dictionary from strings to values of any type, `a{sv}`. The order of the entries is undefined.
     ///
-    /// `options.write(to:)` has the same result, but because its code is for dictionaries of all types, it takes
-    /// several times as long.
+    /// `options.write(to:)` has the same result, but takes several times as long, because its code is for dictionaries
+    /// of all types.
     public mutating func append(options: [String: Value]) throws(MessageEncodingError) {
         try appendDictionary(key: Self.string, value: Self.variant) { (writer) throws(MessageEncodingError) in
             for (key, value) in options {
@@ -372,7 +372,7 @@ public struct MessageWriter: ~Copyable {
     private static let string: Signature = "s"
     private static let variant: Signature = "v"
 
-    /// Writes the values of a container.
+    /// Writes a container's values.
     private mutating func write(
         _ contents: TypeCursor,
         _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void

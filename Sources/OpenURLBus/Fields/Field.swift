@@ -2,18 +2,18 @@ package import DBus
 
 /// One key of an `a{sv}`, and the property of `Root` that holds its value.
 ///
-/// A type spells its keys only here, in its list of fields (``Record/fields``). The reader, the writer, the command's
-/// JSON and `Documentation/Reference.md` all use the list.
+/// A type spells out its keys only in one place, its list of fields (``Record/fields``). The reader, the writer, the
+/// command's JSON and `Documentation/Reference.md` all use the list.
 package struct Field<Root: Sendable>: Sendable {
-    /// The key, as it is on the bus.
+    /// The key, as it appears on the bus.
     package let key: String
-    /// D-Bus type of the value; `v` if it may have any type.
+    /// The value's D-Bus type; `v` if it may have any type.
     package let type: Signature
-    /// Words that the value can be; empty if it is not a word from a list.
+    /// The words that the value can be; empty if it is not a word from a list.
     package let words: [String]
     /// Whether the reader refuses an `a{sv}` that lacks this key.
     package let isRequired: Bool
-    /// Meaning of the value, in a sentence or two.
+    /// The value's meaning, in a sentence or two.
     package let meaning: String
 
     /// Appends the entry, unless the key is left out because of the property's value.
@@ -22,22 +22,23 @@ package struct Field<Root: Sendable>: Sendable {
     let set: @Sendable (inout Root, Value) throws(MessageDecodingError) -> Void
     /// Reads a variant, and sets the property to its value.
     let read: @Sendable (inout Root, inout MessageReader) throws(MessageDecodingError) -> Void
-    /// Sets the property if the key did not arrive. Nil lets it keep its initial value.
+    /// Sets the property if the key did not arrive. If this is nil, the property keeps its initial value.
     let readAbsence: (@Sendable (inout Root) -> Void)?
     /// Returns the value for output; nil if the property holds none.
     let content: @Sendable (Root) -> FieldContent?
 
     /// Creates a field.
     ///
-    /// The accessors are closures because each access through a key path takes 70 ns, which shows on each open.
+    /// The accessors are closures because each access through a key path takes 70 ns, which is noticeable each time a
+    /// URL is opened.
     ///
     /// - Parameters:
-    ///   - get: Returns the value of the property. If it is nil, the key is not written.
+    ///   - get: Returns the property's value. If it is nil, the key is not written.
     ///   - set: Sets the property to a value that arrived. Keys arrive in any order, so this must not depend on other
     ///     properties.
     ///   - omitted: A value that is not written.
-    ///   - substitute: Returns the value if the key did not arrive. By then, the fields that come earlier in the list
-    ///     have their values. Without a substitute, the property keeps its initial value.
+    ///   - substitute: Returns the value to use if the key did not arrive. By then, the fields that come earlier in the
+    ///     list have their values. Without a substitute, the property keeps its initial value.
     package init<Content: FieldValue>(
         _ key: String,
         _ get: @escaping @Sendable (Root) -> Content?,

@@ -1,12 +1,12 @@
 internal import DBus
 
-/// The fields of a type, with the value that the reader starts with.
+/// A type's fields, with the value with which the reader starts.
 package struct FieldList<Root: Sendable>: Sendable {
     /// Fields in the order in which they are written and shown.
     package let all: [Field<Root>]
-    /// Value of an `a{sv}` without entries.
+    /// The value of an `a{sv}` without entries.
     let initial: Root
-    /// Message of the error if a required key is missing.
+    /// The error's message if a required key is missing.
     let incomplete: String
 
     /// Creates a list.
@@ -17,7 +17,7 @@ package struct FieldList<Root: Sendable>: Sendable {
         self.incomplete = incomplete
     }
 
-    /// Returns the fields of a value for output.
+    /// Returns a value's fields for output.
     package func members(of root: Root) -> [(key: String, content: FieldContent?)] {
         all.map { (key: $0.key, content: $0.content(root)) }
     }

@@ -2,10 +2,10 @@ public import DBus
 
 /// A Swift type whose values can be stored under a key of an `a{sv}`.
 package protocol FieldValue: DBusType, Equatable {
-    /// Words that a value can be; empty if the type is not a list of words.
+    /// The words that a value can be; empty if the type is not a list of words.
     static var words: [String] { get }
 
-    /// Takes the content out of a variant.
+    /// Extracts the content of a variant.
     ///
     /// - Returns: Nil if the variant holds another type.
     init?(value: Value) throws(MessageDecodingError)
@@ -22,7 +22,7 @@ package protocol FieldValue: DBusType, Equatable {
     var content: FieldContent { get }
 }
 
-/// Content of a field, for output such as JSON.
+/// A field's content, for output such as JSON.
 package indirect enum FieldContent: Sendable {
     /// A value without parts, or one whose type is known only at run time.
     case value(Value)
@@ -136,14 +136,14 @@ extension Dictionary: FieldValue where Key == String, Value: FieldValue {
         }
     }
 
-    /// Entries in the order of their keys.
+    /// The entries in the order of their keys.
     package var content: FieldContent {
         .record(sorted { $0.key < $1.key }.map { (key: $0.key, content: $0.value.content) })
     }
 }
 
 extension Value {
-    /// Converts an integer of any type; nil if the result cannot hold it. Other languages are not so careful about
+    /// Converts an integer of any type; nil if the result type cannot hold it. Other languages are not so careful about
     /// types: Python sends each small number as an `i`.
     fileprivate func integer<Result: FixedWidthInteger>() -> Result? {
         switch self {
@@ -159,7 +159,7 @@ extension Value {
         }
     }
 
-    /// Content of a variant; any other value as it is.
+    /// The content of a variant; any other value unchanged.
     var unwrapped: Value {
         if case .variant(let content) = self { content } else { self }
     }

@@ -5,7 +5,7 @@ package import DBus
 /// The reader ignores keys that are not in the list, but if a known key has a value of another type, that is an error.
 /// The writer leaves out keys that have no value.
 package protocol Record: FieldValue {
-    /// Fields of the type.
+    /// The type's fields.
     static var fields: FieldList<Self> { get }
 
     /// Checks a value once all of its fields have been read.
@@ -13,7 +13,7 @@ package protocol Record: FieldValue {
 }
 
 extension Record {
-    /// Fields with their values, for output.
+    /// The fields with their values, for output.
     package var members: [(key: String, content: FieldContent?)] { Self.fields.members(of: self) }
 
     package var content: FieldContent { .record(members) }

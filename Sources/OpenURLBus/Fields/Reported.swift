@@ -1,6 +1,6 @@
 /// A word that another process reported, from a list that may grow in a later version.
 ///
-/// If the router is newer than the caller, it may report a word that the caller does not know. This then becomes
+/// If the router is newer than the caller, it may report a word that the caller does not know. Such a word becomes
 /// ``unknown(_:)`` and keeps its text, so that the caller can still read the rest of the answer and print the word.
 public enum Reported<Known>: Sendable, Hashable
 where Known: RawRepresentable & CaseIterable & Hashable & Sendable, Known.RawValue == String {
@@ -26,7 +26,7 @@ extension Reported: RawRepresentable, CustomStringConvertible {
         self = Known(rawValue: rawValue).map(Self.known) ?? .unknown(rawValue)
     }
 
-    /// This word as it is on the bus.
+    /// The word as it appears on the bus.
     public var rawValue: String {
         switch self {
         case .known(let value): value.rawValue

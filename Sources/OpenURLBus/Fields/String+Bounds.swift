@@ -7,7 +7,7 @@ extension String {
         return String(self[..<end])
     }
 
-    /// Returns the text, cut to at most this many bytes. If it was cut, it ends with an ellipsis, by which
+    /// Returns the text, cut to at most this many bytes. If it was cut, it ends with an ellipsis, from which
     /// ``RedactedURL`` recognises that.
     package func cut(toBytes limit: Int) -> String {
         utf8.count > limit ? prefix(bytes: limit - "…".utf8.count) + "…" : self

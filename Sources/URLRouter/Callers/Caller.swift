@@ -5,9 +5,9 @@ internal import SchemeRegistry
 struct Caller {
     /// The program that the caller's URLs come from, as the handler sees it. Its class decides what the caller may do.
     let source: OpenContext.Source
-    /// Process of the caller's connection.
+    /// The process that opened the caller's connection.
     let pid: UInt32?
-    /// Session of the caller if it is a handler; nil for every other program.
+    /// The caller's session if it is a handler; nil for every other program.
     let session: HandlerSession?
     /// The application that is charged for everything that the caller makes the router hold.
     let account: String
@@ -31,8 +31,8 @@ struct Caller {
 extension OpenContext.Source {
     /// The application that is charged for the program's requests: a handler, a sandbox, or the path of a program.
     ///
-    /// All unknown programs share one account, and so do all sandboxes without an identifier. In a sentence, the text
-    /// fits after "of".
+    /// All unknown programs share one account, and so do all sandboxes without an identifier. The text is worded to
+    /// follow "of" in a sentence.
     var account: String {
         switch callerClass.known {
         case .handler: "the handler \(application ?? "")"

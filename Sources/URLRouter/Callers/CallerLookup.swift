@@ -5,7 +5,7 @@ internal import OpenURLBus
 internal import Processes
 
 extension KnownCallers.Entry {
-    /// Looks up a caller by what the bus knows of its connection. The source's class is never `handler` here.
+    /// Looks up a caller from what the bus knows about its connection. The source's class is never `handler` here.
     ///
     /// If the caller has exited, its process number may belong to another process by now, unless the bus gives a pidfd.
     ///
@@ -30,7 +30,7 @@ extension KnownCallers.Entry {
             source.callerClass = .known(.sandboxed)
             source.application = sandbox.application
         } else {
-            // Another user has no business on this user's bus, and a proxy acts for a program that may be confined.
+            // Another user should not be on this user's bus, and a proxy acts for a program that may be confined.
             let isOwn = credentials.uid == getuid() && !URLOrigin.isProxy(origin.executable)
             source.callerClass = .known(isOwn ? .user : .sandboxed)
         }

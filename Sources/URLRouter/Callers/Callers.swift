@@ -19,9 +19,9 @@ final class Callers {
     private(set) var unanswered: Shares<String>
     private var unansweredBytes: Shares<String>
     private var unansweredDescriptors: Shares<String>
-    /// Lists that are being made, by their callers' applications.
+    /// Lists that are being compiled, by their callers' applications.
     private var queries: Shares<String>
-    /// URLs in calls with several URLs, by their callers' applications.
+    /// URLs from calls with several URLs, by their callers' applications.
     private var batchedURLs: Shares<String>
     private let freedMemory: FreedMemory
 
@@ -57,8 +57,8 @@ final class Callers {
         return caller
     }
 
-    /// Looks up a caller for a method that is not for every program, and looks at its process again. If this has
-    /// exited, or runs another program, the caller is unknown from now on.
+    /// Looks up a caller for a method that is not open to every program, and checks its process again. If the process
+    /// has exited, or now runs another program, the caller counts as unknown from now on.
     func confirmedCaller(_ name: BusName?) async -> Caller {
         let caller = await caller(name)
         guard let name, let entry = known[name], !entry.isUnchanged else { return caller }
@@ -80,7 +80,7 @@ final class Callers {
         }
         if let id = session?.handler.id.rawValue {
             source.application = id
-            // If a handler is in a sandbox, it has the rights of the sandbox, with its own identifier.
+            // If a handler is in a sandbox, it has the sandbox's rights, but its own identifier.
             if source.callerClass == .known(.user) { source.callerClass = .known(.handler) }
         }
         return Caller(source, session, pid: known.process?.pid)
@@ -100,7 +100,7 @@ final class Callers {
         }
     }
 
-    /// Lets the look-ups that wait because of ``hold()`` continue.
+    /// Releases the look-ups that ``hold()`` has held up.
     func release() {
         let waiting = held ?? []
         held = nil
@@ -130,7 +130,7 @@ final class Callers {
     ///   - handlers: the handlers that may refuse the caller.
     ///   - openings: if the request answers the caller's own URL, the number of openings that led to that URL; nil for
     ///     a request that the caller has made.
-    /// - Throws: `notAllowed` if a handler takes nothing from the caller, `loopDetected` for too many openings in a
+    /// - Throws: `notAllowed` if a handler accepts nothing from the caller, `loopDetected` for too many openings in a
     ///   row.
     func context(
         of caller: Caller,
@@ -230,21 +230,21 @@ final class Callers {
         )
     }
 
-    /// Performs a caller's query that takes much work, unless its application makes too many at once.
+    /// Performs a caller's query that takes a lot of work, unless its application makes too many at once.
     ///
-    /// - Throws: `limitsExceeded`, and the errors of `body`.
+    /// - Throws: `limitsExceeded`, and any error from `body`.
     func querying<Result>(_ name: BusName?, _ body: () async throws -> Result) async throws -> Result {
         try await holding(1, of: \.queries, name, body) { count, account in
             "\(count) lists are being made for \(account); wait for them before you ask for the next"
         }
     }
 
-    /// Performs a call with several URLs, unless the calls of the caller's application have too many.
+    /// Performs a call with several URLs, unless there are already too many in the calls from the caller's application.
     ///
-    /// All URLs are counted until the last one has its outcome, even if the caller exits before.
+    /// All URLs are counted until the last one has its outcome, even if the caller exits before that.
     ///
     /// - Parameter count: the number of URLs, including the fallbacks that each may need.
-    /// - Throws: `limitsExceeded`, and the errors of `body`.
+    /// - Throws: `limitsExceeded`, and any error from `body`.
     func batching<Result>(_ count: Int, _ name: BusName?, _ body: () async throws -> Result) async throws -> Result {
         try await holding(count, of: \.batchedURLs, name, body) { held, account in
             "\(held) URLs of \(account) in calls with several URLs have no answer yet, and \(count) more would be too many"

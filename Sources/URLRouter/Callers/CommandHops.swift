@@ -4,11 +4,12 @@ internal import Glibc
 
 /// Commands that were started recently, with the number of openings that led to each.
 ///
-/// Through a script or another program, a desktop entry can lead back to the router, which would then start processes
-/// without end. The router recognises a command's descendants by the process session that the command was started in,
-/// but a descendant can leave it. This belongs to the router's actor.
+/// Through a script or another program, a desktop entry can lead back to the router, which would then keep starting
+/// processes forever. The router recognises a command's descendants by the process session that the command was started
+/// in, but a descendant can leave that session. This belongs to the router's actor.
 final class CommandHops {
-    /// Time within which a command's openings follow from its own URL. Later ones count as a new action of the user.
+    /// URLs that a command opens within this time are taken to follow from its own URL. Those opened later count as a
+    /// new action by the user.
     let period: Duration
 
     private struct Start {
@@ -37,8 +38,8 @@ final class CommandHops {
             order.removeFirst()
             starts[first] = nil
         }
-        // If the kernel has used a number again, it keeps its first place in the order, and leaves when its new time
-        // has run out.
+        // If the kernel has reused a number, the number keeps its first place in the order, and is removed when its new
+        // time has run out.
         if starts.updateValue(Start(hops: hops, end: now + period), forKey: pid) == nil { order.append(pid) }
     }
 }

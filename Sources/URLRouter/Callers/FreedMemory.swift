@@ -1,14 +1,15 @@
 internal import CLinux
 internal import Reactor
 
-/// Gives memory back to the system after the start, and after a burst of requests.
+/// Returns memory to the system after the start, and after a burst of requests.
 ///
-/// The objects of thousands of requests are freed in any order, and so leave holes all over the heap. By itself, the C
-/// library gives back only the end of the heap, so the router would keep most of the memory of its largest burst.
+/// The objects of thousands of requests are freed in no particular order, which leaves holes all over the heap. By
+/// itself, the C library returns only the end of the heap, so the router would keep most of the memory from its largest
+/// burst.
 ///
 /// This belongs to the router's actor.
 final class FreedMemory {
-    /// Number of requests after which the heap may have holes that are worth the work.
+    /// Number of requests after which the heap may have enough holes to be worth the work.
     private static let burst = 256
 
     private let loop: EventLoop

@@ -5,16 +5,16 @@ internal import Processes
 
 /// Callers that the router has looked up: the last thousand.
 ///
-/// Because a bus never gives a unique name to a second connection, an entry always belongs to the process that has
-/// connected. But by now, the connection may have another process: see ``Entry/isUnchanged``.
+/// Because a bus never gives the same unique name to a second connection, an entry always belongs to the process that
+/// opened the connection. But by now, another process may hold the connection: see ``Entry/isUnchanged``.
 struct KnownCallers {
     private static let limit = 1024
 
-    /// A class, so that the many look-ups of a caller do not copy the facts about it.
+    /// This is a class, so that the many look-ups of a caller do not copy the facts about it.
     final class Entry {
         let source: OpenContext.Source
-        /// The process of the connection; nil if it had exited before it could be asked. If it passes URLs on for
-        /// another process, the source is that other process.
+        /// The connection's process; nil if it had exited before it could be examined. If it passes URLs on for another
+        /// process, the source is that other process.
         let process: ProcessIdentity?
         /// The application that was charged for the caller's last request; nil before the first.
         var account: String?
@@ -27,10 +27,10 @@ struct KnownCallers {
             program = process.flatMap { Self.program(of: $0) }
         }
 
-        /// Whether the process of the connection is still what it was. This is only checked for programs of the user.
+        /// Whether the connection's process is still what it was. This is checked only for the user's programs.
         ///
         /// When a process exits, it may leave its connection to a child. It may also execute another program, such as
-        /// one that makes a sandbox.
+        /// one that creates a sandbox.
         var isUnchanged: Bool {
             guard source.callerClass == .known(.user), let process else { return true }
             // Check the identity last: only if the process is still there does everything above describe it.

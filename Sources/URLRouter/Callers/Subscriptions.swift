@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// Connections that get signals of the router.
+/// Connections that get the router's signals.
 ///
 /// A broadcast would reach every program, even a sandbox whose filter lets it talk to the router. So each signal is
 /// sent to each subscriber. This belongs to the router's actor.

@@ -4,9 +4,9 @@ internal import Processes
 
 /// The process that a URL comes from, found through the programs that only pass URLs on.
 ///
-/// For each process, the kernel vouches for its program and its parent. If a parent has exited, the kernel names
-/// another one instead, so the search ends there. It also ends at a confined process, which may see another program at
-/// a path.
+/// For each process, the kernel vouches for its program and its parent. If a parent has exited, the kernel reports
+/// another one instead, so the search ends there. It also ends at a confined process, which may see a different program
+/// at the same path.
 ///
 /// A program gains nothing if it pretends to pass URLs on: its parent takes its place, and the parent's confinement
 /// counts. It could just as well run the real `xdg-open`.
@@ -20,10 +20,10 @@ struct URLOrigin {
     /// Whether ``executable`` passes URLs on for an unknown program.
     private(set) var isIntermediary = false
 
-    /// Confinement of the caller, or of the process that the URL comes from; nil if neither is confined.
+    /// The confinement of the caller or of the process that the URL comes from; nil if neither is confined.
     private(set) var confinement: ProcessConfinement?
 
-    /// Maximum number of programs to look through. `xdg-open` and `gio` start each other in a chain of at most four.
+    /// Maximum number of programs to search through. `xdg-open` and `gio` start each other in a chain of at most four.
     private static let limit = 8
 
     /// Finds the origin of a URL that a process has sent.
@@ -79,7 +79,7 @@ struct URLOrigin {
         guard let path = ProcessProgram.path(pid: pid) else { return nil }
         let file = ProcessProgram.withoutMark(path)
         guard file.hasSuffix("/openurl-command") else { return path }
-        // Keep the mark of a replaced file.
+        // Keep the mark that the kernel adds for a replaced file.
         let mark = Substring(path.utf8.dropFirst(file.utf8.count))
         return "\(file.dropLast("-command".count))\(mark)"
     }

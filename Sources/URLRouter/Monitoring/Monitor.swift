@@ -2,10 +2,10 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// Shows the router's requests to the programs that watch, and writes them into the log.
+/// Shows the router's requests to the programs that watch them, and writes them into the log.
 ///
-/// While a request is on its way, it is only noted: subscribers get what has changed in one signal after
-/// ``reportDelay``, and the log gets what has ended after ``logDelay``. This belongs to the router's actor.
+/// While a request is on its way, it is only noted: subscribers get all changes in one signal after ``reportDelay``,
+/// and the log gets the requests that have ended after ``logDelay``. This belongs to the router's actor.
 final class Monitor {
     private let bus: any BusNames & RouterSignals
     private let callers: Callers
@@ -27,17 +27,17 @@ final class Monitor {
     private var ends: [ObservedRequest] = []
     /// Size of the URLs in ``ends``, in bytes.
     private var endBytes = 0
-    /// Number of requests that are missing from the log, because the disk is too slow for them.
+    /// Number of requests that are missing from the log because the disk is too slow for them.
     private(set) var lost = 0
     private var isStoring = false
     private let reportTimer: RestartableTimer
     private let logTimer: RestartableTimer
 
-    /// Time between a change and the signal about it, too short for a person to notice.
+    /// Time between a change and the signal about it, too short for people to notice.
     private static let reportDelay = Duration.milliseconds(50)
-    /// Time between the end of a request and its writing.
+    /// Time between the end of a request and its entry in the log.
     static let logDelay = Duration.seconds(2)
-    /// Limits for requests that wait to be written: their number, and the bytes of their URLs.
+    /// Limits for requests that are waiting to be written: their number, and the size of their URLs in bytes.
     private static let waitingEnds = 1024
     private static let waitingBytes = 4 << 20
 
@@ -121,7 +121,7 @@ final class Monitor {
         }
     }
 
-    /// Writes what ended while a slow write was going on.
+    /// Writes the requests that ended while a slow write was going on.
     private func storeRest() {
         if !ends.isEmpty, !logTimer.isRunning { logTimer.start(at: .now + Self.logDelay) { self.store() } }
     }
@@ -136,7 +136,7 @@ final class Monitor {
         if !ended.isEmpty { await log?.add(ended, missing: missing) }
     }
 
-    /// Returns the entries of the log that a filter selects, the latest first.
+    /// Returns those of the log's entries that a filter selects, the latest first.
     func entries(_ filter: MonitorFilter) async throws(RemoteError) -> [MonitorEntry] {
         guard let log else {
             throw RemoteError(.failed, "the log is off (see \(RequestLog.variable)), or there is no directory for it")
@@ -177,7 +177,7 @@ final class Monitor {
 
     // MARK: Handlers
 
-    /// Performs a request about a handler itself, and shows it to the programs that watch.
+    /// Performs a request about a handler itself, and shows it to the programs that watch requests.
     func observing(
         _ kind: MonitorEntry.Kind,
         _ id: String,

@@ -1,7 +1,7 @@
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// A request on its way, for the log and for the programs that watch.
+/// A request on its way, for the log and for the programs that watch requests.
 ///
 /// It belongs to the router's actor. While nobody watches and the log is off, there is none.
 final class Observation {
@@ -22,7 +22,7 @@ final class Observation {
         monitor.changed(self)
     }
 
-    /// Records the handler or application that was chosen, the sender, and the decision of the policy.
+    /// Records the handler or application that was chosen, the sender, and the policy's decision.
     func choose(
         _ destination: Destination,
         _ snapshot: RegistrySnapshot,
@@ -44,7 +44,7 @@ final class Observation {
         }
     }
 
-    /// Records a step of the router.
+    /// Records one of the router's steps.
     func reach(_ phase: TracePhase) {
         note { $0.trace.append(phase) }
     }
@@ -59,7 +59,7 @@ final class Observation {
             end.way = result.way
             request.handler = result.handler
             request.requestID = result.requestID ?? request.requestID
-            // Steps of the handler come with its answer.
+            // The handler's steps come with its answer.
             if !result.trace.isEmpty { request.trace = result.trace }
         case .failure(let error): end.error = error
         }
@@ -68,8 +68,8 @@ final class Observation {
 
     /// Records the end of a request that has no result.
     ///
-    /// If the request has ended already, it is shown again, and its entry in the log is replaced. This is so for a
-    /// command that has taken the URL and then fails.
+    /// If the request has ended already, it is shown again, and its entry in the log is replaced. This happens if a
+    /// command has taken the URL and then fails.
     func end(_ error: OpenURLError?) {
         let now = TracePhase.now
         let way = request.outcome?.way

@@ -3,14 +3,14 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// Facts about one request, as they are collected on its way. They become an entry only when it is shown.
+/// The facts about one request, as they are collected on its way. They become an entry only when the request is shown.
 struct ObservedRequest: Sendable {
     /// When the router got the request, in microseconds since 1970.
     let time: UInt64
     var kind: MonitorEntry.Kind
     /// The URL that the caller wants to open; nil for a request without one.
     let url: String?
-    /// URLs to try instead. Messages may quote these as well.
+    /// The URLs to try instead. Messages may quote these as well.
     let fallback: [String]
     var requestID: String?
     var attempt: UInt32?
@@ -22,7 +22,7 @@ struct ObservedRequest: Sendable {
     var trace: [TracePhase] = []
     var outcome: Outcome?
 
-    /// Facts from which the handler was chosen.
+    /// The facts from which the handler was chosen.
     struct Choice: Sendable {
         let url: GenericURL
         let file: FileKind?
@@ -31,22 +31,23 @@ struct ObservedRequest: Sendable {
         let snapshot: RegistrySnapshot
     }
 
-    /// End of a request.
+    /// A request's end.
     struct Outcome: Sendable {
         let microseconds: UInt64
         var way: OpenResult.Way?
         var error: OpenURLError?
     }
 
-    /// Largest size of a message, in bytes.
+    /// Maximum size of a message, in bytes.
     private static let messageBytes = 1024
-    /// Size of the text that is searched for secrets. A message may be as large as a call, and searching takes time.
+    /// Maximum size of the text that is searched for secrets. A message may be as large as a call, and searching takes
+    /// time.
     private static let searchedBytes = 2 * messageBytes
-    /// Largest size of the name of a step, and of every other string, in bytes.
+    /// Maximum size of a step's name, and of every other string, in bytes.
     private static let nameBytes = 64
     private static let textBytes = 512
 
-    /// Size of the URLs in bytes, which are the largest part of a request.
+    /// Size in bytes of the URLs, which are the largest part of a request.
     var urlBytes: Int { fallback.reduce(url?.utf8.count ?? 0) { $0 + $1.utf8.count } }
 
     /// Returns the request as others see it.
@@ -56,7 +57,7 @@ struct ObservedRequest: Sendable {
     ///   - reasons: The reasons for the choices of several requests.
     func entry(showsQueries: Bool = false, _ reasons: inout ChoiceReasons) -> MonitorEntry {
         var entry = MonitorEntry(time: time, kind: kind)
-        // Here, the URL has the escapes that a desktop removed. Nearly always, the two are the same.
+        // This URL has the escapes that a desktop removed. Nearly always, the two are the same.
         let chosen = choice?.url.description
         let urls = [chosen, url == chosen ? nil : url].compactMap(\.self) + fallback
         let redacted = urls.map { RedactedURL($0, showsQueries: showsQueries) }
@@ -76,7 +77,7 @@ struct ObservedRequest: Sendable {
         entry.decision = verdict.map { .known($0.decision) }
         entry.decisionReason = verdict?.description.prefix(bytes: Self.textBytes)
         entry.trace = trace.map { phase in
-            // If a handler is written in another language, it may write anything into the names of its steps.
+            // A handler that is written in another language may put anything into its steps' names.
             if TracePhase.knownNames.contains(phase.name) { return phase }
             let name = secrets.redacting(phase.name.cut(toBytes: Self.searchedBytes)).prefix(bytes: Self.nameBytes)
             return TracePhase(name, microseconds: phase.microseconds, answer: phase.answer)
@@ -97,7 +98,7 @@ struct ObservedRequest: Sendable {
 struct ChoiceReasons {
     private var latest: (choice: ObservedRequest.Choice, handler: String?, reason: String?)?
 
-    /// Returns why a handler gets the URL; nil if the registry does not know.
+    /// Returns why a handler gets the URL; nil if the registry does not know the reason.
     mutating func reason(for choice: ObservedRequest.Choice, _ handler: String?) -> String? {
         if let latest, latest.handler == handler, latest.choice.hasReason(of: choice) { return latest.reason }
         let reason = choice.reason(for: handler)

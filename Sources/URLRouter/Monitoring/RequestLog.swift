@@ -7,11 +7,11 @@ public import Reactor
 internal import SQLite
 internal import UserFiles
 
-/// The log of the requests that have ended: a ring in a file that only its user may read.
+/// The log of the requests that have ended: a ring buffer in a file that only its user may read.
 ///
 /// Because writing and reading block, the log has its own thread. If the system crashes, the last entries may be lost.
 public actor RequestLog {
-    /// Environment variable that turns the log off if its value is `off`.
+    /// The environment variable that turns the log off if its value is `off`.
     public static let variable = "OPENURL_LOG"
 
     private let path: String
@@ -20,14 +20,14 @@ public actor RequestLog {
     private let log: Logger
     private var database: Database?
     /// Number of entries in the file, as far as this router knows. A router on another bus adds to the file too, so the
-    /// entries are counted again after as many additions as the log holds. To count them each time would read the whole
-    /// file.
+    /// entries are counted again after as many additions as the log holds. Counting them each time would mean reading
+    /// the whole file.
     private var known: (entries: Int, additions: Int)?
 
     /// This log's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// Finds the log of this user: `$XDG_STATE_HOME/openurl/log.sqlite`, or below `$HOME/.local/state`. The first entry
+    /// Finds this user's log: `$XDG_STATE_HOME/openurl/log.sqlite`, or below `$HOME/.local/state`. The first entry
     /// creates the file.
     ///
     /// - Parameter loop: A loop whose thread may block.
@@ -46,10 +46,10 @@ public actor RequestLog {
         self.log = log
     }
 
-    /// Adds requests that have ended. Entries that are too old are removed and, if there are still too many, the first
-    /// ones too.
+    /// Adds requests that have ended. Entries that are too old are removed and, if there are still too many, the
+    /// earliest ones too.
     ///
-    /// - Parameter missing: The number of requests that there was no room for.
+    /// - Parameter missing: The number of requests for which there was no room.
     func add(_ requests: [ObservedRequest], missing: Int) {
         if missing > 0 { log.warning("\(missing) requests are missing from the log, because the disk is slow") }
         var reasons = ChoiceReasons()
@@ -77,7 +77,7 @@ public actor RequestLog {
         }
     }
 
-    /// Removes entries that are too old, and the first ones if there are too many.
+    /// Removes entries that are too old, and the earliest ones if there are too many.
     private func prune(_ database: Database, added: Int, at now: UInt64) throws(SQLiteError) {
         let expired = try database.prepare("DELETE FROM entries WHERE time < ?")
         let kept = UInt64(MonitorInterface.keptTime / .microseconds(1))
@@ -112,7 +112,7 @@ public actor RequestLog {
     ) throws(RemoteError) -> [MonitorEntry] {
         let limit = min(filter.limit.map { Int($0) } ?? .max, MonitorInterface.pageSize)
         let kept = UInt64(MonitorInterface.keptTime / .microseconds(1))
-        // If nothing has been written lately, old entries are still there.
+        // If nothing has been written recently, old entries are still there.
         let earliest = max(filter.since ?? 0, now > kept ? now - kept : 0)
         var entries: [MonitorEntry] = []
         do throws(FileError) {
@@ -154,10 +154,10 @@ public actor RequestLog {
         }
     }
 
-    /// Uses the file. If it is damaged, or comes from a later version, a new one takes its place, because it is only a
-    /// log.
+    /// Uses the file. A file that is damaged or comes from a later version is replaced with a new one, because it is
+    /// only a log.
     ///
-    /// Throws the reason, worded to follow a colon.
+    /// This throws the reason, worded to follow a colon.
     private func using(_ body: (Database) throws(SQLiteError) -> Void) throws(FileError) {
         do throws(FileError) {
             _ = try PrivateDirectory(parentDirectory(of: path), isMade: true)
