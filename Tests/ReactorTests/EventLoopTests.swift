@@ -1,5 +1,6 @@
 import Glibc
 import Reactor
+import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
@@ -62,6 +63,44 @@ private actor Counter {
         await counter.addAll(1000)
         try await eventually(await counter.order.count) { $0 == 1000 }
         #expect(await counter.order == Array(0..<1000))
+        loop.stop()
+    }
+
+    @Test func closuresAfterJobsRunWhenNoJobIsLeft() async throws {
+        let loop = try EventLoop()
+        let order = Mutex<[String]>([])
+        @Sendable func note(_ step: String) { order.withLock { $0.append(step) } }
+        await onLoop(loop) { done in
+            loop.executeAfterJobs {
+                note("after the jobs")
+                loop.executeAfterJobs {
+                    note("after the later job")
+                    done(())
+                }
+                loop.execute { note("later job") }
+            }
+            loop.execute {
+                note("job")
+                loop.execute { note("job of a job") }
+            }
+        }
+        let steps = ["job", "job of a job", "after the jobs", "later job", "after the later job"]
+        #expect(order.withLock { $0 } == steps)
+        loop.stop()
+    }
+
+    /// Jobs that always add another job do not keep the closures waiting.
+    @Test func closuresAfterJobsRunAmongJobsWithoutEnd() async throws {
+        let loop = try EventLoop()
+        let hasEnded = Atomic<Bool>(false)
+        @Sendable func addJob() {
+            loop.execute { if !hasEnded.load(ordering: .relaxed) { addJob() } }
+        }
+        await onLoop(loop) { done in
+            addJob()
+            loop.executeAfterJobs { done(()) }
+        }
+        hasEnded.store(true, ordering: .relaxed)
         loop.stop()
     }
 
