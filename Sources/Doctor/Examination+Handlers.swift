@@ -50,7 +50,7 @@ extension Examination {
         addSoundness(of: .handlers, "handlers", "handlers", registered)
     }
 
-    /// Returns the name that was probably meant, given one that nothing has.
+    /// Returns the existing name that was probably meant by a name that nothing has.
     private func nearestName(to identifier: String) -> String? {
         identifier.nearest(in: files.registry.handlers.map(\.id.rawValue) + files.all.map(\.location.id.rawValue))
     }
@@ -172,8 +172,8 @@ extension Examination {
     private func fix(ofManifest path: String, _ line: Int?) -> String {
         do throws(FileError) {
             let type = try status(of: path, followingLinks: true).st_mode & S_IFMT
-            // A device may have good reasons to be changeable by others, but it does not belong here, and neither does
-            // a link to one.
+            // There may be good reasons for a device to be writable by others, but it does not belong here, and
+            // neither does a link to one.
             if type != S_IFREG, type != S_IFDIR { return "rm \(quotedForShell(path))" }
             var trust = TrustedPaths()
             try trust.check(path)

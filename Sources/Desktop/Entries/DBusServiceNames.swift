@@ -29,14 +29,14 @@ public struct DBusServiceNames: Sendable {
     private var services: [String: Service] = [:]
     fileprivate static let group = "D-BUS Service"
 
-    /// Creates the names for some directories, without reading them.
+    /// Creates an empty set of names for the given directories, without reading them.
     ///
     /// - Parameter directories: the paths, in order of precedence; the user's own directory comes first.
     public init(in directories: [String] = []) {
         self.directories = directories.map { Directory(path: $0) }
     }
 
-    /// Another program's service that has a bus name; `nil` if there is none.
+    /// The service of another program that has this bus name; `nil` if there is none.
     public subscript(name: String) -> Service? { services[name] }
 
     /// Reads the directories that have changed, and in them only the new files. Blocks while it reads.

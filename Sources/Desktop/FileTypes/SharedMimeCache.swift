@@ -3,9 +3,9 @@ internal import Glibc
 /// The contents of a `mime.cache` file: the types in one directory of the shared MIME database.
 ///
 /// `update-mime-database` writes it, and the Shared MIME-info Specification documents the format ("The mime.cache
-/// files"). Numbers have 32 bits, the most significant byte first, and refer to each other by offsets. Reading at an
-/// offset outside the file gives 0, which stands for an empty list or an empty string. So a damaged file merely knows
-/// fewer types.
+/// files"). Numbers are 32 bits long, most significant byte first, and the lists and strings are referred to by their
+/// offsets. Reading at an offset outside the file gives 0, which stands for an empty list or an empty string, so a
+/// damaged file merely knows fewer types.
 struct SharedMimeCache: Sendable {
     /// A match for a file's name.
     struct NameMatch {
@@ -15,10 +15,10 @@ struct SharedMimeCache: Sendable {
 
     private let bytes: [UInt8]
 
-    /// Maximum size of a file, in bytes. A full desktop's database has 0.2 MB.
+    /// Maximum size of a file, in bytes. On a full desktop, the database is 0.2 MB.
     static let limit = 16 << 20
 
-    /// The positions in the header of the lists' offsets.
+    /// Where in the header each list's offset is.
     private enum List: Int {
         case aliases = 4
         case parents = 8
@@ -169,7 +169,7 @@ struct SharedMimeCache: Sendable {
         records(at: number(at: list.rawValue), size: size)
     }
 
-    /// Returns the offsets of records, as far as they are within the file.
+    /// Returns the offsets of those records that are within the file.
     private func records(at first: Int, count: Int, size: Int) -> Records {
         let room = max(0, bytes.count - first) / size
         return stride(from: first, to: first + min(count, room) * size, by: size)

@@ -16,7 +16,7 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
     /// Host in lower case; nil for URLs without a host, and for every URL if the path is empty too.
     package let host: String?
     private let port: UInt16?
-    /// Path without a slash at its end; empty for every path.
+    /// Path without a slash at its end; if empty, any path matches.
     private let path: String
 
     /// Maximum size of a pattern, in bytes.

@@ -9,7 +9,7 @@ struct New: Command {
         commandName: "new",
         abstract: "Write a new handler, with a manifest and a test.",
         discussion: """
-            Writes a directory with a handler that greets the name in a URL, and prints the commands that build, test, register, open \
+            Creates a directory with a handler that greets the name in a URL, and prints the commands to build, test, register, open \
             and restart it. Overwrites nothing.
             """,
         examples: [

@@ -61,7 +61,7 @@ struct RunningCommand: Hashable {
 final class CommandWriters {
     private var count = 0
     private var processes: [RunningCommand] = []
-    /// Whether two commands have run at the same time since there was last none.
+    /// Whether two commands have run at the same time since the last time none was running.
     private(set) var haveOverlapped = false
 
     func add() {

@@ -15,7 +15,7 @@ struct BackgroundStay {
     /// Whether the tasks are using up their time.
     var isCounting: Bool { time.isRunning }
 
-    /// Notes that a request takes the handler to the foreground.
+    /// Notes that a request brings the handler to the foreground.
     ///
     /// - Parameters:
     ///   - isOwn: whether the handler itself has sent the request.

@@ -207,7 +207,7 @@ final class HandlerSessions {
         }
         guard let next = SuspendedMemory.nextToEnd(of: suspended), let session = sessions[next.id] else { return }
         host.log.notice(
-            "ended to relieve memory: \(next.reason(among: suspended))",
+            "ended to free memory: \(next.reason(among: suspended))",
             metadata: [
                 "handler": "\(next.id)", "bytes": "\(next.bytes)",
                 "suspended": "\(next.since.duration(to: .now).inWords)",

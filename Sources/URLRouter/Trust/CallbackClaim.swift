@@ -12,7 +12,7 @@ struct CallbackClaim: Sendable, Hashable {
     let pattern: CallbackPattern
     /// The value that the callback must have as `state`; nil for any value.
     let state: String?
-    /// The programs that may send the callback; empty for any program.
+    /// The programs that may send the callback; if empty, any program may.
     let sources: [String]
 
     /// The application that is charged for the claim.

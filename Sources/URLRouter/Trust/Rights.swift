@@ -3,7 +3,7 @@ package import OpenURLBus
 
 /// The extent to which callers in one class may use a method.
 package enum Right: String, Sendable, Hashable {
-    /// Without a restriction.
+    /// Without restriction.
     case yes
     /// For the caller itself: its handler, its requests, its URLs in the queue, its background tasks.
     case own
