@@ -15,7 +15,7 @@ extension Examination {
             checkPlace(file.path, isWritten: file.path == written)
             checkContent(file)
         }
-        addSoundness(of: .associations, "mimeapps", "mimeapps.list", "names the defaults, and has no problems")
+        addSoundness(of: .associations, "mimeapps", "mimeapps.list", "names the defaults and has no problems")
     }
 
     /// Returns whether a file is one of the user's own.

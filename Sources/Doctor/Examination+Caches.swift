@@ -51,7 +51,7 @@ extension Examination {
             isUsers ? .fail : .warn,
             "stale-cache",
             "mimeinfo.cache",
-            obstacle.map { "\(problem); it cannot be made again, because \($0)" } ?? problem,
+            obstacle.map { "\(problem); it cannot be rebuilt, because \($0)" } ?? problem,
             file: "\(directory)/mimeinfo.cache",
             fix: obstacle == nil
                 ? (isUsers ? "" : "sudo ") + "update-desktop-database \(quotedForShell(directory))" : nil,

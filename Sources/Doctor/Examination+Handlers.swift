@@ -46,7 +46,7 @@ extension Examination {
         let registered =
             count == 0
             ? "you have not registered any handlers of your own"
-            : "\(count == 1 ? "1 handler is" : "\(count) handlers are") registered, and can be started"
+            : "\(count == 1 ? "1 handler is" : "\(count) handlers are") registered and can be started"
         addSoundness(of: .handlers, "handlers", "handlers", registered)
     }
 
@@ -72,7 +72,7 @@ extension Examination {
         let schemes = handler.schemes.map { "\($0):" }.joined(separator: ", ")
         let fact =
             handler.temporary == .known(.claim)
-            ? "gets \(schemes) while its program runs, which 'openurl run' has started"
+            ? "gets \(schemes) while the program that 'openurl run' started is running"
             : "is registered until the router exits"
         add(.handlers, .ok, "temporary", handler.id, "\(fact); the desktop does not know about it")
     }
@@ -148,7 +148,7 @@ extension Examination {
                     .fail,
                     "lost-manifest",
                     subject,
-                    "was moved or removed since it was registered; register it where it is now, or remove its link",
+                    "has been moved or removed since it was registered; register it where it is now, or remove its link",
                     file: diagnostic.file,
                     fix: "rm \(quotedForShell(diagnostic.file))",
                     repair: .link(path: diagnostic.file)

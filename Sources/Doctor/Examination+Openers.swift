@@ -250,7 +250,7 @@ extension Examination {
         case .missing: return add(.openers, .skip, check, opener, "is not installed")
         case .unanswered:
             let reason =
-                "did not answer in \(RunningTool.timeLimit.components.seconds) seconds, so its choice is not known"
+                "did not answer within \(RunningTool.timeLimit.components.seconds) seconds, so its choice is not known"
             return add(.openers, .warn, check, opener, reason)
         case .entry(let id): entry = id
         case .nothing:
@@ -297,7 +297,7 @@ extension Examination {
         }
         for (application, id) in choices {
             let target = target(of: id.rawValue)
-            let caller = application.isEmpty ? "programs outside of sandboxes" : application
+            let caller = application.isEmpty ? "programs outside sandboxes" : application
             if target == expected {
                 if isAsked { add(.openers, .ok, "portal", "portal", "\(target), as remembered for \(caller)") }
                 continue

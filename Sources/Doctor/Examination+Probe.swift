@@ -19,7 +19,7 @@ extension Examination {
     /// ends with the probe or with the process.
     func probe() {
         guard let bus, router != nil else {
-            return add(.probe, .skip, "probe", "probe", "without a router no URL can arrive")
+            return add(.probe, .skip, "probe", "probe", "without a router, no URL can arrive")
         }
         let named = topic?.schemes.first
         if let named, Self.webSchemes.contains(named.rawValue) {

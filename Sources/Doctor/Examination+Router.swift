@@ -99,7 +99,7 @@ extension Examination {
         }
         let failures = LoggedFailures(concerned, isFault: isFault, changed: files.lastChange(ofHandler:)).entries
         for entry in failures.prefix(Self.letterLimit) {
-            let reason = entry.error.map { $0.message.isEmpty ? $0.name.rawValue : $0.message } ?? "no reason"
+            let reason = entry.error.map { $0.message.isEmpty ? $0.name.rawValue : $0.message } ?? "no reason was given"
             // The error gives this command if the handler has written something.
             let output = "openurl output \(entry.handler ?? "")"
             add(
@@ -179,7 +179,7 @@ extension Examination {
                 )
             }
             if topic == nil || denials.isEmpty && refusals.isEmpty {
-                let reason = "\(denials.count) rules and \(refusals.count) remembered answers deny URLs"
+                let reason = "rules that deny URLs: \(denials.count); remembered refusals: \(refusals.count)"
                 add(.router, .ok, "policy", "policy", reason)
             }
         } catch {
@@ -197,5 +197,5 @@ extension QueuedURL {
     fileprivate var shown: String { RedactedURL(url).text }
 
     /// Why the last attempt failed, without possible secrets.
-    fileprivate var shownError: String { error.map { RedactedURL(url).redacting($0.message) } ?? "no reason" }
+    fileprivate var shownError: String { error.map { RedactedURL(url).redacting($0.message) } ?? "no reason was given" }
 }

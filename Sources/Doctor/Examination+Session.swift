@@ -23,7 +23,7 @@ extension Examination {
             let fix = isDesktop ? nil : "dbus-run-session -- \"${SHELL:-sh}\""
             add(.session, .fail, "bus", "session bus", "\(reason); \(advice)", fix: fix)
         }
-        add(.session, .skip, "router", "router", "without a bus there is no router")
+        add(.session, .skip, "router", "router", "without a bus, there is no router")
     }
 
     func checkSession(_ bus: SessionBus) {

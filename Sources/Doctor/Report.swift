@@ -7,7 +7,7 @@ struct Report {
 
     private static let undo = "\u{1B}[0m"
 
-    /// Whether a URL does not arrive.
+    /// Whether there is a failure, which means that a URL does not arrive.
     var hasFailed: Bool { findings.contains { $0.level == .fail } }
 
     /// Returns a JSON array of objects.

@@ -75,7 +75,7 @@ final class RunningTool {
         String(decoding: output, as: UTF8.self).split(whereSeparator: \.isNewline).last.map(String.init)
     }
 
-    /// What came of running a program until it exits.
+    /// The result of running a program until it exits.
     enum Result: Hashable {
         case output(String)
         /// The program cannot be started, or has failed.

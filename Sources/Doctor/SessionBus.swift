@@ -63,7 +63,7 @@ struct SessionBus {
         }
     }
 
-    /// Returns the names that are not unique.
+    /// Returns the well-known names that have an owner.
     func names() throws(CallError) -> [String] {
         try call(BusDriver.listNames, on: BusDriver.object, Empty()).filter { !$0.hasPrefix(":") }
     }

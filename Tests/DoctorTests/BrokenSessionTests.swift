@@ -261,7 +261,7 @@ import UserFiles
         Fault(
             "the cache is stale and the disk is full",
             ["fail stale-cache mimeinfo.cache"],
-            "differs from the entries beside it; it cannot be made again, because the disk is full",
+            "differs from the entries beside it; it cannot be rebuilt, because the disk is full",
             fix: nil
         ) {
             $0.obstacle = "the disk is full"

@@ -139,9 +139,9 @@ import UserFiles
         let sound = try session.findings().filter { $0.level == .ok }.map { "\($0.check): \($0.subject) \($0.message)" }
         #expect(
             sound == [
-                "handlers: handlers 1 handler is registered, and can be started",
+                "handlers: handlers 1 handler is registered and can be started",
                 "entries: the entries of 1 scheme can pass URLs on",
-                "mimeapps: mimeapps.list names the defaults, and has no problems",
+                "mimeapps: mimeapps.list names the defaults and has no problems",
             ]
         )
     }

@@ -88,7 +88,7 @@ import Testing
         let result = await onThread { Result { try self.finding("gio", "exec /bin/sleep 600", "gio") } }
         let finding = try result.get()
         #expect(finding.level == .warn)
-        #expect(finding.message == "did not answer in 5 seconds, so its choice is not known")
+        #expect(finding.message == "did not answer within 5 seconds, so its choice is not known")
     }
 
     /// The programs get the type, and answer in English.

@@ -160,7 +160,7 @@ import Testing
         State("a handler is there until the router ends", [], "is registered until the router exits") {
             $0.handlers.append(StandInSession.entry("com.example.more", ["more"], temporary: .known(.registration)))
         },
-        State("a program has claimed a scheme", [], "gets more: while its program runs") {
+        State("a program has claimed a scheme", [], "gets more: while the program that 'openurl run' started") {
             $0.handlers.append(StandInSession.entry("com.example.more", ["more"], temporary: .known(.claim)))
         },
         State("a temporary handler takes the place of a registered one", [], "is registered until") {
@@ -274,7 +274,7 @@ import Testing
         State("a URL was abandoned", ["warn dead-letter queue 7"], "note:1 was abandoned after 8 attempts: it broke") {
             $0.queue = [queued(7, .dead, error: "it broke")]
         },
-        State("a URL was abandoned for no reason", ["warn dead-letter queue 7"], "attempts: no reason") {
+        State("a URL was abandoned for no reason", ["warn dead-letter queue 7"], "attempts: no reason was given") {
             $0.queue = [queued(7, .dead)]
         },
         State("the URL has a secret", ["warn dead-letter queue 7"], "note://a?… was abandoned") {
@@ -418,8 +418,8 @@ import Testing
     }
 
     private static let policies: [State] = [
-        State("there are no rules", [], "0 rules and 0 remembered answers deny URLs") { _ in },
-        State("rules without a topic", [], "2 rules and 1 remembered answers deny URLs") {
+        State("there are no rules", [], "rules that deny URLs: 0; remembered refusals: 0") { _ in },
+        State("rules without a topic", [], "rules that deny URLs: 2; remembered refusals: 1") {
             $0.rules = [rule("note", .deny), rule("*", .deny), rule("more", .allow)]
             $0.answers = [refusal("note"), refusal("more", .allow)]
         },
@@ -509,7 +509,7 @@ import Testing
             "the portal remembers the handler of everyone",
             about: "note",
             [],
-            "as remembered for programs outside of sandboxes"
+            "as remembered for programs outside sandboxes"
         ) {
             $0.choices = ["": [id, "3", "3"]]
         },

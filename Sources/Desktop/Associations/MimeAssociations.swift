@@ -10,7 +10,7 @@ public import UserFiles
 ///   another line removes the association.
 /// - An entry that cannot be used does not hide an entry with the same ID in a later directory.
 ///
-/// Where GLib is simply wrong, this type follows the specification. A `Hidden` entry is never a default. And a
+/// Where GLib is simply wrong, this type follows the specification: a `Hidden` entry is never a default, and a
 /// directory's file also removes associations that entries in the same directory claim.
 ///
 /// Case does not matter in comparisons of types (RFC 2045 section 5.1). Aliases and parents of MIME types do not count,
@@ -77,8 +77,8 @@ public struct MimeAssociations: Sendable, Hashable {
         return Set(schemes.map { String($0.dropFirst(schemeHandlerPrefix.count)) })
     }
 
-    /// Returns the IDs that the files list as defaults, in order of precedence. There need not be installed
-    /// applications with these IDs.
+    /// Returns the IDs that the files list as defaults, in order of precedence. The applications with these IDs need
+    /// not be installed.
     public func defaults(for mimeType: String) -> [DesktopFileID] {
         var seen: Set<DesktopFileID> = []
         return defaults[asciiLowercased(mimeType), default: []].filter { seen.insert($0).inserted }
@@ -135,7 +135,7 @@ public struct MimeAssociations: Sendable, Hashable {
     /// applications.
     ///
     /// The directories come in order of precedence. Each contributes the applications that its file adds, and then
-    /// those with entries in it that claim the type. An application is left out in these cases ("Adding/removing
+    /// those whose entries in it claim the type. An application is left out in these cases ("Adding/removing
     /// associations"):
     ///
     /// - The same directory's file removes it, and does not add it.

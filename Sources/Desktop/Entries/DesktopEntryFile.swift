@@ -61,7 +61,7 @@ public struct DesktopEntryFile: Sendable, Hashable {
 
     /// The file's text.
     ///
-    /// It gives 1.1 as the version of the specification, which is the first version that has all the keys in the text.
+    /// It states version 1.1 of the specification, the first version that has all the keys in the text.
     public var text: String {
         var lines = ["[Desktop Entry]", "Type=Application", "Version=1.1"]
         lines.append("Name=\(KeyFileText.string(name))")

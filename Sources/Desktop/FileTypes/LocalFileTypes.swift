@@ -15,7 +15,7 @@ public struct LocalFileTypes: Sendable {
         self.directories = directories
     }
 
-    /// Reads the database, if its files have changed since the last time.
+    /// Reads the database if its files have changed since the last time.
     public mutating func update() {
         let current = directories.mimeCacheFiles.map { path -> FileVersion? in
             do throws(FileError) {

@@ -160,7 +160,7 @@ struct SharedMimeCache: Sendable {
             | Int(bytes[offset + 3])
     }
 
-    /// Returns the offsets of a list's records. The list is the number of records, followed by the records.
+    /// Returns the offsets of a list's records. The list consists of the number of records and the records.
     private func records(at list: Int, size: Int) -> Records {
         records(at: list + 4, count: list == 0 ? 0 : number(at: list), size: size)
     }

@@ -47,8 +47,8 @@ public struct SharedMimeDatabase: Sendable {
 
     /// Returns the type of a regular file.
     ///
-    /// If the name leads to one type, it decides. Otherwise, the contents decide, or choose among the types for the
-    /// name.
+    /// If the name leads to a single type, the name decides. Otherwise, the contents decide, or choose among the types
+    /// for the name.
     ///
     /// - Parameters:
     ///   - name: the file's name as bytes, without its directory.

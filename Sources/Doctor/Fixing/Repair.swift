@@ -4,7 +4,7 @@ internal import Glibc
 internal import OpenURLBus
 internal import UserFiles
 
-/// A change that fixes a problem. It affects only the user, and can be made again.
+/// A change that fixes a problem. It affects only the user, and can safely be repeated.
 enum Repair: Sendable, Hashable {
     /// Rebuilds the cache of a directory of entries, as `update-desktop-database` does.
     case cache(directory: String)

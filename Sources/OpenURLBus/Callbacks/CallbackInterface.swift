@@ -4,8 +4,8 @@ public import DBus
 /// does when it signs in through a browser (RFC 8252 section 7.1).
 ///
 /// The program temporarily claims the URLs that match a ``CallbackPattern``, without a registration. The first URL that
-/// matches goes to it instead of to a handler, and ends the claim. So do the claim's timeout and the end of the
-/// program's connection. All other URLs go where they went before.
+/// matches goes to it instead of to a handler, and ends the claim. The claim also ends when its time runs out or the
+/// program's connection ends. All other URLs go where they went before.
 ///
 /// If a URL matches the pattern but its `state` is missing or differs from the one that the claim requires, the router
 /// refuses it (``OpenURLError/Code/notAllowed``). The claim stays, and its program is notified of the first refusal
@@ -34,8 +34,8 @@ public enum CallbackInterface {
         outputs: ["handle"]
     )
 
-    /// The domain of the hosts for which all the user's programs may wait, no matter who has the scheme. The doctor's
-    /// probe sends URLs there; no real URL leads there (RFC 2606 section 2).
+    /// The domain of the hosts for which all the user's programs may wait, no matter which program has the scheme. The
+    /// doctor's probe sends URLs there; no real URL leads there (RFC 2606 section 2).
     package static let probeDomain = "openurl-probe.invalid"
 
     /// The value of ``OpenResult/handler`` if a program was waiting for the URL.

@@ -8,7 +8,8 @@ public struct RegistryLoader: Sendable {
     public private(set) var registry = Registry(handlers: [])
     /// Every path on which the registry depends: the directories, and the files to which their entries lead.
     ///
-    /// You need an ``update()`` only after a change at one of these paths, or to a directory or link on the way to one.
+    /// You need to call ``update()`` only after a change at one of these paths, or to a directory or link on the way to
+    /// one.
     public var paths: Set<String> { Set(directories.all.map(\.path) + found.flatMap(\.dependencies)) }
 
     private let directories: RegistryDirectories

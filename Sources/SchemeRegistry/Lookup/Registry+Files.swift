@@ -3,9 +3,9 @@ internal import Desktop
 extension Registry {
     /// Returns the claimant that gets a file; `nil` if nothing claims it.
     ///
-    /// As in GLib, claims on the scheme `file` come first. Then each of the file's properties has its turn: its
-    /// narrowest type, its name's extensions, its wider types. Within one property, the rules are the same as in
-    /// ``winner(for:host:)``, with `LSHandlerRank` instead of the host.
+    /// As in GLib, claims on the scheme `file` come first. Then come the file's properties, one after another: its
+    /// narrowest type, the extensions of its name, and its wider types. Within one property, the rules are the same as
+    /// in ``winner(for:host:)``, with `LSHandlerRank` instead of the host.
     public func winner(for file: FileKind) -> Claimant? { claims(on: file).first?.claimant }
 
     /// Returns every candidate for a file, the winner first. A claimant that claims several properties appears once,

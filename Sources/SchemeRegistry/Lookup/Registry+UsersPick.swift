@@ -4,8 +4,8 @@ internal import Desktop
 extension Registry {
     /// Returns the handler that the user picked on the desktop; `nil` if the desktop only followed its own order.
     ///
-    /// The desktop passes every URL with a scheme through the entry that comes first in its order, no matter what the
-    /// host is, and that entry leaves the choice to the registry. If the URL comes through another entry, the user has
+    /// The desktop passes every URL with a scheme through the entry that comes first in its order, whatever the host
+    /// is, and that entry leaves the choice to the registry. If the URL comes through another entry, the user has
     /// picked that entry, as long as its handler claims the URL.
     ///
     /// - Parameters:

@@ -3,7 +3,7 @@ typealias Slot = Int32
 
 /// All claims on one scheme, as lists of handlers in the registry's order.
 ///
-/// Nearly every scheme has one handler that accepts any host. For this, the case `one` needs no memory beyond the
+/// Nearly every scheme has one handler that accepts any host. For these, the case `one` needs no memory beyond the
 /// index's own.
 enum SchemeClaims: Sendable {
     case one(Slot)

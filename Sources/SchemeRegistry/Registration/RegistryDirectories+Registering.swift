@@ -58,8 +58,8 @@ extension RegistryDirectories {
         var change = Registration.Change.unchanged
         if links != [name: path] {
             let replaced = links.min { $0.key < $1.key }?.value ?? previous?.path
-            // A registration that leads nowhere protects nothing: it often belongs to the same handler before that was
-            // moved.
+            // A registration that leads nowhere protects nothing: it often belongs to the same handler, from before the
+            // handler was moved.
             if let replaced, !isReplacing, previous?.path != found.handler.path, exists(replaced) {
                 throw .registered(id, by: previous?.path ?? replaced, instead: path)
             }

@@ -2,7 +2,7 @@
 ///
 /// It is a class so that each request can keep the registry with which it was decided.
 package final class RegistrySnapshot: Sendable {
-    /// The snapshot's number. A later registry has a higher one, and the same registry has the same one.
+    /// The snapshot's number. A later registry has a higher one; an unchanged registry keeps its number.
     package let number: Int
     /// The registry.
     package let registry: Registry

@@ -12,7 +12,7 @@ package import UserFiles
 public actor RegistryStore {
     /// How long to wait without a change before reading a burst of changes.
     private static let quiet = Duration.milliseconds(100)
-    /// How long after the first change in a burst the burst is read even if it has not ended.
+    /// How long after its first change a burst is read even if it has not ended.
     private static let limit = Duration.milliseconds(500)
 
     private let directories: RegistryDirectories

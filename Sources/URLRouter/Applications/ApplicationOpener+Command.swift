@@ -13,8 +13,8 @@ internal import SchemeRegistry
 /// A command can answer only by exiting. If it exits at once, exit status 0 means that it has opened the URL, and any
 /// other status that it has not. If it is still running after ``RouterLimits/settleTime``, it has taken the URL. A
 /// handler's command (`OUCommand`) gets the time in `OUOpenTimeout` instead, if the manifest has that key. If the
-/// command refuses, the last line of its output is the reason. If it fails after that time, the sender already has an
-/// answer, and the failure appears only in the log.
+/// command refuses, the last line of its output is the reason. If it fails later, the sender already has an answer, and
+/// the failure appears only in the log.
 extension ApplicationOpener {
     func openWithCommand(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
         let starting = startingCommands[request.id] ?? Shares(limit: limits.commandsPerApplication)

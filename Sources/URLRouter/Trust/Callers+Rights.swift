@@ -17,8 +17,8 @@ extension Callers {
         throw OpenURLError(.notAllowed, "\(callerClass.words) may not call \(interface).\(method)")
     }
 
-    /// Checks that a caller may do something to a handler: one of the user's own programs may, but any other only if it
-    /// is the handler.
+    /// Checks that a caller may do something to a handler: one of the user's own programs may, but any other program
+    /// may only if it is the handler itself.
     ///
     /// - Throws: `notAllowed`, whether the handler exists or not.
     func check(_ caller: BusName?, for id: String) async throws(OpenURLError) {

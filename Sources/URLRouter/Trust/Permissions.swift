@@ -133,7 +133,7 @@ final class Permissions {
         }
     }
 
-    /// Decides about a URL that the user has allowed, because by now a rule may deny it.
+    /// Decides about a URL that the user has just allowed, because a rule may deny it by now.
     func decisionAfterQuestion(on destination: Destination, from source: OpenContext.Source) -> Decision {
         let verdict = verdict(on: destination, from: source)
         return verdict.decision == .deny ? .refuse(denial(of: destination, verdict, source)) : .go

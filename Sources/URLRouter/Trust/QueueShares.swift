@@ -16,7 +16,7 @@ struct QueueShares {
         bytes.add(size, to: caller)
     }
 
-    /// No longer charges a caller for a delivery.
+    /// Stops charging a caller for a delivery.
     mutating func remove(bytes size: Int, of caller: String) {
         deliveries.remove(1, from: caller)
         bytes.remove(size, from: caller)

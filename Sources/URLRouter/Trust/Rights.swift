@@ -94,8 +94,8 @@ package struct Rights: Sendable, Hashable {
             LifecycleInterface.beginBackgroundTask.name: working,
             LifecycleInterface.endBackgroundTask.name: working,
             LifecycleInterface.backgroundTimeRemaining.name: working,
-            // Either the connection has the request in hand, or it does not. If the caller were looked up, the answer
-            // could overtake the report.
+            // It is enough to know whether the connection has the request in hand. If the caller were looked up, the
+            // answer could overtake the report.
             LifecycleInterface.reportProgress.name: connected,
         ],
         // The bus vouches for the connection to which a handle belongs, no matter which program has it. So a caller can
