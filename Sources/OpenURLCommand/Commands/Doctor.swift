@@ -18,7 +18,7 @@ struct Doctor: Command {
         ]
     )
 
-    @Flag(help: "Send a URL through the bus, xdg-open, gio and the portal, and show which of them arrive.")
+    @Flag(help: "Send URLs over the bus and through xdg-open, gio and the portal, and show which of them arrive.")
     var probe = false
 
     @Flag(help: "Fix the problems that affect only you, then check again.")
