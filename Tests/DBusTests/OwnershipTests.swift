@@ -109,8 +109,10 @@ extension Connection {
     fileprivate nonisolated func onceWaitingForAnswer(_ body: @escaping @Sendable (isolated Connection) -> Void) {
         loop.execute {
             self.assumeIsolated { connection in
-                let isWaiting = connection.callsInFlight > 0 && !connection.hasMessagesToSend
-                if isWaiting { body(connection) } else { connection.onceWaitingForAnswer(body) }
+                guard connection.callsInFlight > 0 else { return connection.onceWaitingForAnswer(body) }
+                // The loop writes after the jobs, and so after this one.
+                connection.write()
+                body(connection)
             }
         }
     }
