@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// The watchdogs and the background time, with real processes: no sick process stays, and no healthy one is killed.
