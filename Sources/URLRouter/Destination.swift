@@ -7,8 +7,7 @@ internal import UserFiles
 /// A URL together with the handler or application that gets it.
 struct Destination: Sendable {
     let url: GenericURL
-    /// The URL for the claimant. It can differ from ``url``, which questions and messages show, because it contains a
-    /// call's secrets.
+    /// The URL for the claimant. It may contain a call's secrets, so questions and messages show ``url`` instead.
     var delivered: GenericURL {
         get { replacement?.url ?? url }
         set { replacement = Replacement(newValue) }
@@ -192,7 +191,7 @@ extension OpenURLError {
             return
         }
         if let file = registry.brokenManifests[scheme] {
-            // If there is a problem with the whole file, nothing else needs to be said.
+            // If there is a problem with the whole file, no other problem needs to be reported.
             let problem = registry.diagnostics.first { $0.file == file && $0.severity == .error && $0.key == nil }
             let fact =
                 problem.map { "but \($0.reason)" }

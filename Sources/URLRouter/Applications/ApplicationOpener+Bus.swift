@@ -94,7 +94,7 @@ extension ApplicationOpener {
         }
     }
 
-    /// Returns the error to report when the call fails; nil if the application has the URL all the same.
+    /// Returns the error to report when the call fails; nil if the application has the URL anyway.
     private func failure(_ error: CallError, _ request: ApplicationRequest) -> OpenURLError? {
         let id = request.id
         switch error {
@@ -119,7 +119,7 @@ extension ApplicationOpener {
         case .timedOut:
             return OpenURLError(.timedOut, "\(id) did not answer within \(request.timeout.inWords)")
         case .unexpectedReply:
-            // The call has returned, so the application has the URL. Its reply means nothing.
+            // The call has returned, so the application has the URL, whatever its reply contains.
             return nil
         case .notSent(let error):
             return OpenURLError(.limitsExceeded, "the URL cannot be passed to \(id): \(error)")

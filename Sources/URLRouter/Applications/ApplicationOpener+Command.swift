@@ -10,11 +10,11 @@ internal import SchemeRegistry
 /// Opens URLs with applications that are started by a command with the URL among its arguments (desktop entry
 /// specification, "The Exec key").
 ///
-/// A command can answer only by exiting. If it exits at once, exit status 0 means that it has opened the URL, and any
-/// other status that it has not. If it is still running after ``RouterLimits/settleTime``, it has taken the URL. A
-/// handler's command (`OUCommand`) gets the time in `OUOpenTimeout` instead, if the manifest has that key. If the
-/// command refuses, the last line of its output is the reason. If it fails later, the sender already has an answer, and
-/// the failure appears only in the log.
+/// A command can answer only by exiting. If it exits within ``RouterLimits/settleTime``, exit status 0 means that it
+/// has opened the URL, and any other status means that it has not. If it is still running after that time, it has taken
+/// the URL. A handler's command (`OUCommand`) gets the time given by `OUOpenTimeout` instead, if the manifest has that
+/// key. If the command refuses, the last line of its output is the reason. If it fails later, the sender already has an
+/// answer, and the failure appears only in the log.
 extension ApplicationOpener {
     func openWithCommand(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
         let starting = startingCommands[request.id] ?? Shares(limit: limits.commandsPerApplication)
@@ -22,14 +22,14 @@ extension ApplicationOpener {
             throw OpenURLError(
                 .limitsExceeded,
                 "\(starting[request.account]) commands of \(request.id) are already being started for \(request.account), "
-                    + "and one sender may use at most half of the free places"
+                    + "and one sender gets at most half of what is left"
             )
         }
         guard runningCommands.refusal(of: request.account, 1) == nil else {
             let running = runningCommands[request.account]
             throw OpenURLError(
                 .limitsExceeded,
-                "\(running) commands are already running for \(request.account), and one sender may use at most half of the free places"
+                "\(running) commands are already running for \(request.account), and one sender gets at most half of what is left"
             )
         }
         let command = StartingCommand()
@@ -63,7 +63,7 @@ extension ApplicationOpener {
             let reason = started.fault.map { "\($0)" } ?? "its command was not found"
             throw OpenURLError(.launchFailed, "\(request.id) exited with status \(status): \(reason)")
         case .exited(let status):
-            // A handler gives the reason itself.
+            // A handler's command prints the reason itself.
             let isHandler = request.claimant.handler != nil
             if isHandler, !command.sharedOutput, let reason = started.output.lastLine {
                 throw OpenURLError.declined(by: "\(request.id)", QuotingText(quoting: reason))
@@ -93,7 +93,7 @@ extension ApplicationOpener {
             guard let code = exit.codeOfFailure else { return }
             let time = start.duration(to: .now).inWords
             let words: QuotingText = "\(id) \(exit), \(time) after it got the URL"
-            // Only a handler's command is reported here.
+            // The identifier is always a handler's, because only their commands are reported.
             let hint = output.hint(of: id, isShared: command.sharedOutput)
             let text = launcher.output.withoutSecrets(words + hint, of: id)
             log.warning("\(text)", metadata: ["handler": "\(id)"])
@@ -101,7 +101,7 @@ extension ApplicationOpener {
         }
     }
 
-    /// Starts the command, and counts it until it exits.
+    /// Starts the command, which counts towards the limits until it exits.
     private func start(
         _ request: ApplicationRequest,
         _ command: StartingCommand

@@ -5,8 +5,8 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 
-/// Opens URLs with the desktop's applications in the way that their desktop entries specify: over the bus, or with a
-/// command. It does the same for handlers with a command (`OUCommand`).
+/// Opens URLs with the desktop's applications as their desktop entries specify: over the bus, or with a command. It
+/// does the same for handlers with a command (`OUCommand`).
 ///
 /// An opener belongs to the router's actor, and knows nothing of the handlers' sessions.
 final class ApplicationOpener {
@@ -20,7 +20,7 @@ final class ApplicationOpener {
     var startingCommands: [String: Shares<String>] = [:]
     /// Commands that are running, by their callers' applications.
     var runningCommands: Shares<String>
-    /// Running commands, by the identifiers of handlers and the names of applications.
+    /// Running commands, by handler identifier or application name.
     var commandWriters: [String: CommandWriters] = [:]
 
     init(

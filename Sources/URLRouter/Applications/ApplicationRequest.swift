@@ -41,7 +41,7 @@ struct ApplicationRequest {
     /// Time limit for opening the URL.
     var timeout: Duration { request.timeout }
 
-    /// The time that is left.
+    /// The time left until the deadline.
     var left: Duration { ContinuousClock.now.duration(to: request.deadline) }
 
     func result(_ way: OpenResult.Way) -> OpenResult {

@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import Reactor
 
-/// A command from its start until it exits, or has run for long enough to have accepted the URL.
+/// A command, from its start until it either exits or has run long enough to be considered to have accepted the URL.
 ///
 /// It belongs to the router's actor.
 final class StartingCommand {
@@ -15,7 +15,7 @@ final class StartingCommand {
     var process: RunningCommand?
     /// Whether the process has exited.
     var hasEnded = false
-    /// The exit of a command that had taken the URL.
+    /// The exit of a command that had already taken the URL.
     private var laterExit: ProcessExit?
     private var onLaterExit: ((ProcessExit) -> Void)?
 
@@ -54,14 +54,14 @@ struct RunningCommand: Hashable {
     let since: UInt64
 }
 
-/// Running commands of one handler, which write to the same output.
+/// One handler's running commands, which write to the same output.
 ///
 /// Any line of this output may quote a secret from another sender's URL, so if several commands were running at the
-/// time, no sender gets a line.
+/// same time, no sender gets to see a line.
 final class CommandWriters {
     private var count = 0
     private var processes: [RunningCommand] = []
-    /// Whether two commands have run at the same time since the last time none was running.
+    /// Whether commands have overlapped since the last time that none was running.
     private(set) var haveOverlapped = false
 
     func add() {
@@ -69,10 +69,10 @@ final class CommandWriters {
         if count > 1 { haveOverlapped = true }
     }
 
-    /// The command that was started last; nil while none is running.
+    /// The most recently started command; nil while none is running.
     var latest: RunningCommand? { processes.last }
 
-    /// Notes the process of a command that was added.
+    /// Records the process of a command that has been added.
     func started(_ command: StartingCommand, _ pid: pid_t) {
         // The process may have exited before its start was reported.
         guard !command.hasEnded else { return }

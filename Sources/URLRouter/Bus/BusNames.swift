@@ -2,7 +2,7 @@ internal import DBus
 
 /// Names on the bus, and the connections that own them.
 protocol BusNames: Sendable {
-    /// Whether the bus is still there. Use this on the router's event loop.
+    /// Whether the connection to the bus is still open. Use this on the router's event loop.
     var isOpen: Bool { get }
     /// The newest connection to the bus; nil if it is unknown. Use this on the router's event loop.
     var newestConnection: ConnectionNumber? { get }
@@ -18,7 +18,7 @@ protocol BusNames: Sendable {
     func unwatchOwner(_ watch: NameWatchID)
     /// Charges an account for a connection's calls from now on. Call this on the router's event loop.
     ///
-    /// - Parameter isPaced: whether the account's calls start at a limited pace.
+    /// - Parameter isPaced: whether to limit the rate at which the account's calls start.
     func count(_ name: BusName, to account: String, isPaced: Bool)
     /// If a handler calls over the lane, returns its unique name on the bus; for any other caller, returns the name
     /// itself.

@@ -185,7 +185,7 @@ struct ConnectedHandlers: RouterBus {
         emit(CallbackHandleInterface.refused, details, from: handle, to: owner)
     }
 
-    /// Emits a signal of a handle, only to its owner.
+    /// Emits a handle's signal, but only to the handle's owner.
     private func emit<Body: MessageBody & Sendable>(
         _ signal: Signal<Body>,
         _ body: Body,
@@ -246,7 +246,7 @@ struct ConnectedHandlers: RouterBus {
         do throws(CallError) {
             _ = try await call(FreedesktopApplication.activate, object, platformData, timeout: timeout)
         } catch .remote(let error) where error.isFromMissingMethod {
-            // If a handler only implements `Open`, it has nothing to show.
+            // A handler that implements only `Open` has nothing to show.
         }
     }
 
@@ -264,8 +264,8 @@ struct ConnectedHandlers: RouterBus {
 }
 
 extension CallError {
-    /// The connection over the lane ended before the answer. The bus would report the same about a process that has
-    /// exited.
+    /// The error if the connection over the lane ended before the answer. It is the same as the bus's error about a
+    /// process that has exited.
     fileprivate static let endOfLane = CallError.remote(
         RemoteError(.noReply, "the process closed its connection", isFromBus: true)
     )

@@ -9,8 +9,8 @@ protocol HandlerCalls: Sendable {
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity)
     /// Returns whether a handler is reached over the lane instead of its connection `owner`.
     func isAttached(_ owner: BusName) -> Bool
-    /// Ends the handler's connection over the lane, after the answers that have arrived, because its process has
-    /// exited. Call this on the router's event loop.
+    /// Ends the handler's connection over the lane because its process has exited, but first handles the answers that
+    /// have already arrived. Call this on the router's event loop.
     func detach(_ owner: BusName)
     /// Hands a URL to the handler `id` at the connection `owner`.
     func open(
@@ -22,8 +22,8 @@ protocol HandlerCalls: Sendable {
     ) async throws(CallError) -> OpenAnswer
     /// Asks the handler to stop its work on the request with this name.
     func cancel(_ request: String, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
-    /// Returns the name of the delegate method that the handler is running, and how long it has run so far, in
-    /// microseconds; the name is empty between methods.
+    /// Returns the name of the delegate method that the handler is running, and how long that method has been running,
+    /// in microseconds; the name is empty between methods.
     func progress(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> (String, UInt64)
     /// Returns as soon as the handler's main actor answers.
     func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)

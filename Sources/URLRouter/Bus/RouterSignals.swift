@@ -3,17 +3,17 @@ internal import OpenURLBus
 
 /// The router's signals.
 protocol RouterSignals: Sendable {
-    /// Sets which connections get the signals.
+    /// Sets the connections that get the signals.
     func setSubscribers(_ names: [BusName])
-    /// Emits the signal that these schemes now go to other handlers.
+    /// Signals that the given schemes now go to other handlers.
     func announce(changed schemes: [String])
-    /// Emits the signal that a handler's state has changed.
+    /// Signals that a handler's state has changed.
     func announce(_ state: HandlerState, of id: BusName)
-    /// Emits the signal that the state of a URL in the queue has changed.
+    /// Signals that the state of a URL in the queue has changed.
     func announce(_ state: QueuedURL.State, ofQueued id: Int64)
-    /// Emits a handle's signal, only to the handle's owner.
+    /// Emits a handle's signal, but only to the handle's owner.
     func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName)
-    /// Emits the signal that a claim has ended, only to its owner.
+    /// Signals to a claim's owner that the claim has ended.
     func complete(
         _ code: CallbackEnd,
         _ url: String,
@@ -21,8 +21,8 @@ protocol RouterSignals: Sendable {
         from handle: ObjectPath,
         to owner: BusName
     )
-    /// Emits the signal that a claim's callback was refused, only to the claim's owner.
+    /// Signals to a claim's owner that the claim's callback was refused.
     func refuse(_ details: CallbackDetails, from handle: ObjectPath, to owner: BusName)
-    /// Emits the signal about requests to one connection, and returns whether it still gets signals.
+    /// Emits the signal about requests to one connection, and returns whether that connection still gets signals.
     func tell(_ entries: [MonitorEntry], to receiver: BusName) -> Bool
 }

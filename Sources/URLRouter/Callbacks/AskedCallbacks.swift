@@ -46,7 +46,7 @@ final class AskedCallbacks {
         self.urls = urls
     }
 
-    /// The handler, in its role as the sender of the callbacks.
+    /// The handler in its role as the sender of the callbacks.
     var answerer: Caller {
         var source = OpenContext.Source()
         source.callerClass = .known(.handler)

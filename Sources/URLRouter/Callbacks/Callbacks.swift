@@ -5,12 +5,12 @@ internal import RFC1808
 internal import Reactor
 internal import SchemeRegistry
 
-/// Claims on callbacks, each with its timer and its watch, and the entry through which the desktop reaches them.
+/// Claims on callbacks, each with its timer and its watch. Their schemes are published to the desktop.
 ///
 /// This belongs to the router's actor.
 final class Callbacks {
-    /// Makes the desktop send URLs with these schemes to the router. They are all the claimed schemes. A call with a
-    /// lower number than another is older, and its schemes no longer count.
+    /// Makes the desktop send URLs with the given schemes to the router: all schemes that are currently claimed. Of two
+    /// calls, the one with the lower number is older, and its schemes are out of date.
     typealias Publisher = @Sendable (_ schemes: Set<String>, _ number: Int) async -> Void
 
     private let bus: any BusNames & RouterSignals
@@ -172,8 +172,8 @@ final class Callbacks {
         return claim
     }
 
-    /// Publishes the schemes that now lead to the router. Returns only after all earlier calls, even if nothing has
-    /// changed.
+    /// Publishes the schemes that now lead to the router. Returns only after all earlier calls have finished, even if
+    /// nothing has changed.
     private func publish() async {
         guard let publisher else { return }
         publications += 1

@@ -3,7 +3,8 @@ internal import SchemeRegistry
 
 /// A program that calls the router, as the bus and the kernel know it.
 struct Caller {
-    /// The program that the caller's URLs come from, as the handler sees it. Its class decides what the caller may do.
+    /// The program that the caller's URLs come from, as the handler will see it. Its class decides what the caller may
+    /// do.
     let source: OpenContext.Source
     /// The process that opened the caller's connection.
     let pid: UInt32?
@@ -21,10 +22,10 @@ struct Caller {
 
     var callerClass: CallerClass { source.callerClass.known ?? .unknown }
 
-    /// The caller if it is a handler. Only a process that a router has started for a handler counts as one.
+    /// The caller if it is a handler. Only a process that a router has started for a handler is considered one.
     var handler: Handler? { session?.handler }
 
-    /// The request with the longest chain of openings behind it, among those that the handler is working on.
+    /// Among the requests that the handler is working on, the one with the longest chain of openings behind it.
     var cause: OpenRequest? { session?.requests.deepestInHand }
 }
 

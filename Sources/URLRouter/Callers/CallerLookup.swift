@@ -7,7 +7,7 @@ internal import Processes
 extension KnownCallers.Entry {
     /// Looks up a caller from what the bus knows about its connection. The source's class is never `handler` here.
     ///
-    /// If the caller has exited, its process number may belong to another process by now, unless the bus gives a pidfd.
+    /// If the caller has exited, its process ID may belong to another process by now, unless the bus provides a pidfd.
     ///
     /// - Parameter credentials: nil if the connection had closed.
     convenience init(_ name: BusName, _ credentials: Credentials?) {
@@ -34,7 +34,7 @@ extension KnownCallers.Entry {
             let isOwn = credentials.uid == getuid() && !URLOrigin.isProxy(origin.executable)
             source.callerClass = .known(isOwn ? .user : .sandboxed)
         }
-        // All this describes one process only if it has been running the whole time.
+        // All of this describes the same process only if that process has been running the whole time.
         guard credentials.isProcessRunning, ProcessIdentity(pid: pid) == process else {
             self.init(source: gone, process: nil)
             return

@@ -4,7 +4,7 @@ internal import Processes
 internal import Reactor
 internal import SchemeRegistry
 
-/// The router's callers: who they are, how many requests they have, and how many openings led to them.
+/// The router's callers: who they are, how many requests they have, and how many openings led to those requests.
 ///
 /// This belongs to the router's actor.
 final class Callers {
@@ -13,7 +13,7 @@ final class Callers {
     private let sessions: HandlerSessions
     private var known = KnownCallers()
     private let commandHops: CommandHops
-    /// Requests whose sender is not looked up yet because the running handlers are not known yet; nil once they are.
+    /// Requests whose senders cannot be looked up until the running handlers are known; nil once they are.
     private var held: [CheckedContinuation<Void, Never>]?
     /// Requests without an answer, by their callers' applications.
     private(set) var unanswered: Shares<String>
@@ -58,7 +58,7 @@ final class Callers {
     }
 
     /// Looks up a caller for a method that is not open to every program, and checks its process again. If the process
-    /// has exited, or now runs another program, the caller counts as unknown from now on.
+    /// has exited, or now runs another program, the caller is treated as unknown from now on.
     func confirmedCaller(_ name: BusName?) async -> Caller {
         let caller = await caller(name)
         guard let name, let entry = known[name], !entry.isUnchanged else { return caller }
@@ -86,7 +86,7 @@ final class Callers {
         return Caller(source, session, pid: known.process?.pid)
     }
 
-    /// Makes the look-ups of callers wait for ``release()``.
+    /// Makes caller look-ups wait for ``release()``.
     func hold() {
         held = []
     }
@@ -158,8 +158,8 @@ final class Callers {
         for handler in handlers { try handler.checkAccess(of: sender, context.source.callerClass.known ?? .unknown) }
     }
 
-    /// Returns the number of openings that led to a request by this caller. There are none unless the caller is a
-    /// handler, or a command that was started for a URL.
+    /// Returns the number of openings that led to a request by this caller. It is zero unless the caller is a handler,
+    /// or a command that was started for a URL.
     private func hops(of caller: Caller, after openings: UInt32?) throws(OpenURLError) -> UInt32 {
         let before =
             openings ?? caller.session.map { _ in caller.cause?.context.hops ?? 0 }
@@ -173,12 +173,11 @@ final class Callers {
 
     // MARK: Counts
 
-    /// Counts a caller's request, which has no answer yet, until ``discount(_:)``. It counts even if the caller has
-    /// exited.
+    /// Counts a caller's unanswered request until ``discount(_:)``, even if the caller exits before that.
     ///
-    /// Until ``caller(_:)`` has looked it up, a new caller counts as a separate application.
+    /// Until ``caller(_:)`` has looked it up, a new caller is treated as a separate application.
     ///
-    /// - Throws: `limitsExceeded` if the application's requests without an answer are too many or too large.
+    /// - Throws: `limitsExceeded` if the application's unanswered requests are too many or too large.
     func count(_ load: inout RequestLoad, of name: BusName?) throws(OpenURLError) {
         load.account = name.flatMap { known[$0]?.account } ?? name?.rawValue ?? ""
         try check(load, for: load.account)
@@ -230,7 +229,7 @@ final class Callers {
         )
     }
 
-    /// Performs a caller's query that takes a lot of work, unless its application makes too many at once.
+    /// Performs a caller's expensive query, unless the caller's application makes too many at the same time.
     ///
     /// - Throws: `limitsExceeded`, and any error from `body`.
     func querying<Result>(_ name: BusName?, _ body: () async throws -> Result) async throws -> Result {

@@ -8,8 +8,8 @@ internal import Glibc
 /// processes forever. The router recognises a command's descendants by the process session that the command was started
 /// in, but a descendant can leave that session. This belongs to the router's actor.
 final class CommandHops {
-    /// URLs that a command opens within this time are taken to follow from its own URL. Those opened later count as a
-    /// new action by the user.
+    /// URLs that a command opens within this time are taken to follow from its own URL. URLs that it opens later are
+    /// considered a new action by the user.
     let period: Duration
 
     private struct Start {
@@ -38,8 +38,8 @@ final class CommandHops {
             order.removeFirst()
             starts[first] = nil
         }
-        // If the kernel has reused a number, the number keeps its first place in the order, and is removed when its new
-        // time has run out.
+        // If the kernel has reused a process ID, the ID keeps its original position in the order, and is removed when
+        // its new time has run out.
         if starts.updateValue(Start(hops: hops, end: now + period), forKey: pid) == nil { order.append(pid) }
     }
 }

@@ -16,7 +16,7 @@ final class ConnectionWatch {
         self.left = left
     }
 
-    /// Begins to watch. When this returns, the end of the connection will be noticed.
+    /// Begins to watch. Once this has returned, the end of the connection will be noticed.
     ///
     /// - Throws: `limitsExceeded` if the bus does not watch any more connections.
     func begin(_ name: BusName, _ tasks: RouterTasks) async throws(OpenURLError) {

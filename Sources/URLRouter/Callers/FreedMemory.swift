@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Reactor
 
-/// Returns memory to the system after the start, and after a burst of requests.
+/// Returns memory to the system after startup, and after a burst of requests.
 ///
 /// The objects of thousands of requests are freed in no particular order, which leaves holes all over the heap. By
 /// itself, the C library returns only the end of the heap, so the router would keep most of the memory from its largest
@@ -33,7 +33,7 @@ final class FreedMemory {
         self.giveBack = giveBack
     }
 
-    /// Notes that the start is over.
+    /// Notes that startup is over.
     func startEnded() {
         if timer == nil { start() }
     }

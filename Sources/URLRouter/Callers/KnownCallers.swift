@@ -27,7 +27,8 @@ struct KnownCallers {
             program = process.flatMap { Self.program(of: $0) }
         }
 
-        /// Whether the connection's process is still what it was. This is checked only for the user's programs.
+        /// Whether the connection still belongs to the same process, running the same program. This is checked only for
+        /// the user's programs.
         ///
         /// When a process exits, it may leave its connection to a child. It may also execute another program, such as
         /// one that creates a sandbox.
@@ -50,7 +51,7 @@ struct KnownCallers {
     subscript(name: BusName) -> Entry? { entries[name] }
 
     mutating func add(_ name: BusName, _ entry: Entry) {
-        // If an entry takes the place of another one, it keeps its place in the order.
+        // If an entry replaces another one, it keeps that one's position in the order.
         guard entries.updateValue(entry, forKey: name) == nil else { return }
         order.append(name)
         if order.count > Self.limit, let oldest = order.popFirst() { entries[oldest] = nil }

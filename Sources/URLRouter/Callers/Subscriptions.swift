@@ -20,7 +20,7 @@ final class Subscriptions {
     }
 
     /// - Parameters:
-    ///   - limit: the number of subscribers. One application gets at most half of what is left.
+    ///   - limit: the maximum number of subscribers. One application gets at most half of what is left.
     ///   - changed: called with all subscribers whenever they change.
     ///   - left: called with each subscriber whose connection has ended.
     init(
@@ -39,7 +39,8 @@ final class Subscriptions {
         shares = Shares(limit: limit)
     }
 
-    /// Adds a caller. When this returns, its end will be noticed. Without a bus, nothing happens.
+    /// Adds a caller. Once this has returned, the end of the caller's connection will be noticed. Without a bus,
+    /// nothing happens.
     ///
     /// - Throws: `limitsExceeded`.
     func add(_ caller: BusName?) async throws(OpenURLError) {

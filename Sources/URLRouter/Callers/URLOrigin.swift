@@ -4,14 +4,14 @@ internal import Processes
 
 /// The process that a URL comes from, found through the programs that only pass URLs on.
 ///
-/// For each process, the kernel vouches for its program and its parent. If a parent has exited, the kernel reports
-/// another one instead, so the search ends there. It also ends at a confined process, which may see a different program
-/// at the same path.
+/// The kernel vouches for each process's program and parent. If a parent has exited, the kernel reports another one
+/// instead, so the search ends there. It also ends at a confined process, which may see a different program at the same
+/// path.
 ///
 /// A program gains nothing if it pretends to pass URLs on: its parent takes its place, and the parent's confinement
 /// counts. It could just as well run the real `xdg-open`.
 struct URLOrigin {
-    /// The process that the URL comes from, as far as it is known.
+    /// The process that the URL comes from, as far as the router can tell.
     private(set) var pid: UInt32
     /// The path of its program; nil if the process is gone or belongs to another user.
     private(set) var executable: String?
@@ -36,7 +36,7 @@ struct URLOrigin {
                 let program = Self.program(pid: parent), !Self.adoptsOrphans(parent, program),
                 // If a process has left its parent's session, it may have left the parent too.
                 getsid(pid_t(pid)) == getsid(pid_t(parent)),
-                // If a parent has exited, another process may have taken over its number.
+                // If a parent has exited, another process may have taken over its process ID.
                 ProcessIdentity.parent(of: pid) == parent
             else {
                 isIntermediary = true
@@ -65,8 +65,8 @@ struct URLOrigin {
 
     /// Whether GLib has launched this process for a desktop entry.
     ///
-    /// GLib starts a command through a process that exits at once, so the parent is the process that adopts orphans.
-    /// But GLib leaves the command's own process ID in its environment.
+    /// GLib starts a command through a process that exits immediately, so the parent is the process that adopts
+    /// orphans. But GLib leaves the command's own process ID in its environment.
     private var isLaunchedByGLib: Bool {
         let mark = Array("GIO_LAUNCHED_DESKTOP_FILE_PID=\(pid)".utf8)
         let variables = ProcessFiles.bytes("environ", pid: pid, limit: 1 << 18)?.split(separator: 0) ?? []
@@ -97,11 +97,11 @@ struct URLOrigin {
     private static let proxies: Set = ["xdg-dbus-proxy", "bwrap"]
     private static let portals: Set = ["xdg-desktop-portal"]
 
-    /// Returns whether a program connects sandboxes with the bus, or creates them without making calls itself: if a
+    /// Returns whether a program connects sandboxes to the bus, or creates them without making calls itself: if a
     /// sandbox calls, it uses a connection that was already open.
     ///
-    /// Only the name counts, wherever the program is: an update of the package replaces the file, and a user's own
-    /// proxy serves sandboxes, too.
+    /// Only the name counts, no matter where the program is: an update of the package replaces the file, and a user's
+    /// own proxy serves sandboxes, too.
     static func isProxy(_ executable: String?) -> Bool {
         // If a program's file was replaced, the kernel marks its name.
         let name = executable?.split(separator: "/").last?.split(separator: " ").first
@@ -115,7 +115,7 @@ struct URLOrigin {
 }
 
 extension Set<String> {
-    /// Returns whether the set has the name of a program that belongs to the system.
+    /// Returns whether the set contains the name of a program that belongs to the system.
     fileprivate func contains(system path: String) -> Bool {
         (path.hasPrefix("/usr/") || path.hasPrefix("/bin/"))
             && contains(path.split(separator: "/").last.map(String.init) ?? "")

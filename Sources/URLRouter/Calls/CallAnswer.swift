@@ -15,7 +15,7 @@ struct CallAnswer {
         self.token = token
     }
 
-    /// Reads a URL with the scheme for answers; nil if it does not have the form of those that calls give out.
+    /// Parses a URL with the scheme for answers; nil if it does not have the form of the URLs that calls hand out.
     init?(_ url: GenericURL) {
         guard let token = url.networkLocation?.lowercased(), let kind = Kind(rawValue: String(url.path.dropFirst()))
         else {

@@ -65,7 +65,7 @@ final class WaitingCalls {
         try await waiting[call.token]?.watch.begin(caller, tasks)
     }
 
-    /// Ends a call at this time, by which the URL has arrived.
+    /// Ends a call at the given time if it has no answer by then. Its handler already has the URL.
     func limit(_ call: WaitingCall, to end: ContinuousClock.Instant, of timeout: Duration) {
         // This timer may outlive the router.
         waiting[call.token]?.timer.start(at: end) { [weak self] in
@@ -101,8 +101,8 @@ final class WaitingCalls {
         return (answer, call, claimant)
     }
 
-    /// Decides about a URL that answers a call (``XCallbackURL/isReply(_:)``). If the answer is refused, the call keeps
-    /// waiting.
+    /// Decides whether to accept a URL that answers a call (``XCallbackURL/isReply(_:)``). If the answer is refused,
+    /// the call keeps waiting.
     func decision(on url: GenericURL, from sender: Caller) -> Decision {
         guard let (_, _, claimant) = answered(by: url) else { return .refuse(Self.noCall) }
         guard isAnswerer(sender, claimant) else {
@@ -150,7 +150,7 @@ final class WaitingCalls {
     ///
     /// The router knows a handler's process, and the processes that descend from it. But an application may hand the
     /// URL to another of its processes, so only a program with another identity is refused. A portal, or an opener
-    /// whose parent is not known, proves its right by the token.
+    /// whose parent is not known, proves its right with the token.
     private func isAnswerer(_ sender: Caller, _ claimant: Claimant) -> Bool {
         switch claimant {
         case .handler(let handler):
