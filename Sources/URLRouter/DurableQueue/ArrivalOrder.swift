@@ -28,7 +28,7 @@ final class ArrivalOrder {
         }
     }
 
-    /// Gives up a place, and lets the next request continue once the caller is next suspended.
+    /// Gives up a place. After this, the next request can continue, but not until the calling task suspends.
     func leave(_ place: Place) {
         if places.first === place { places.removeFirst() } else { places.removeAll { $0 === place } }
         places.first?.continuation?.resume()

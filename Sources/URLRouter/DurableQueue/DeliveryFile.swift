@@ -3,7 +3,7 @@ internal import Glibc
 internal import SQLite
 internal import UserFiles
 
-/// A ``DeliveryStore``'s file. Only its user may read it, and when a call returns, the change that it makes is on the
+/// A ``DeliveryStore``'s file. Only its user may read it, and when a method returns, the change that it has made is on
 /// disk.
 struct DeliveryFile: Sendable {
     let path: String
@@ -27,7 +27,7 @@ struct DeliveryFile: Sendable {
 
     /// Opens the file. If it is missing, creates it with its directories.
     ///
-    /// - Returns: Nil if a later version of the program made the file.
+    /// - Returns: Nil if a later version of the program created the file.
     func open() throws(SQLiteError) -> Database? {
         // SQLite gives its auxiliary files the mode of this file, so no other user can read them either.
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -36,8 +36,8 @@ struct DeliveryFile: Sendable {
             close(descriptor)
         }
         let database = try Database(path: path, .created)
-        // Each change is one write to the disk, before the call returns. The timeout allows for a router that is still
-        // exiting.
+        // Each change is written to disk, in one write operation, before the call returns. The timeout allows for a
+        // router that is still exiting.
         try database.execute(
             "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -256"
         )
@@ -90,17 +90,17 @@ struct DeliveryFile: Sendable {
     /// - Returns: The new name.
     func setAside() throws(DeliveryStoreError) -> String {
         let kept = "\(path).damaged-\(Self.firstNumber)"
-        // With the suffix `-wal`, this file has the last changes.
+        // The file with the suffix `-wal` contains the latest changes.
         for suffix in ["-wal", "-shm", ""] where rename(path + suffix, kept + suffix) != 0 && errno != ENOENT {
             throw failure("\(FileError(code: errno))")
         }
         return kept
     }
 
-    /// Takes the right to deliver from the file. Only one process has this right, until the process gives it back or
-    /// exits.
+    /// Acquires the right to deliver the file's URLs. Only one process at a time has this right, until it gives the
+    /// right back or exits.
     ///
-    /// - Returns: The descriptor that holds the right; nil while another process holds it.
+    /// - Returns: The descriptor that holds the right; nil while another process has the right.
     func lock() throws(DeliveryStoreError) -> CInt? {
         try makeDirectory()
         let descriptor = Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)

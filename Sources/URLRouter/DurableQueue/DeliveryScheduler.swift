@@ -13,7 +13,7 @@ final class DeliveryScheduler {
     private let tasks: RouterTasks
     /// Tries to deliver a URL to its handler or application.
     private let open: (Delivery, _ id: Int64, _ attempt: Int) async -> AttemptResult
-    /// Returns how long a handler must not be started after crashing too often; nil if it may be started.
+    /// Returns for how long a handler that has crashed too often must not be started; nil if it may be started.
     private let quarantine: (_ handler: String) -> Duration?
 
     private var state = State.new
@@ -125,7 +125,7 @@ final class DeliveryScheduler {
         timer.start(in: Self.pause) { self.tasks.start { await self.run() } }
     }
 
-    /// Begins no new attempt, and returns when the deliveries in progress have ended and every accepted URL is stored.
+    /// Prevents new attempts, and returns when the deliveries in progress have ended and every accepted URL is stored.
     func stop() async {
         guard state == .new || state == .running else { return }
         state = .stopping
@@ -137,7 +137,7 @@ final class DeliveryScheduler {
         await store.giveBack()
     }
 
-    /// Stops work at once, because the bus has ended. Attempts in progress do not count.
+    /// Stops work immediately, because the bus is gone. Attempts in progress do not count.
     func abandon() async {
         guard state != .closed else { return }
         state = .closed
@@ -162,7 +162,7 @@ final class DeliveryScheduler {
 
     /// Returns when all the work that this state still allows has ended.
     private func idle() async {
-        // This check must be inside the closure, because the task may be suspended on its way there.
+        // This check must be inside the closure, because the task may be suspended before it gets there.
         await withCheckedContinuation { continuation in
             idleWaiter = continuation
             resumeIfIdle()
@@ -229,7 +229,7 @@ final class DeliveryScheduler {
         do throws(DeliveryStoreError) {
             if outcomes[id] == nil {
                 guard let (delivery, attempt) = try await store.begin(id) else { return .gone }
-                // The bus may have ended in the meantime.
+                // The bus may be gone by now.
                 guard state != .closed else {
                     try await store.takeBack(id)
                     return .gone
@@ -273,7 +273,7 @@ final class DeliveryScheduler {
         case .delivered(let result): return .delivered(result)
         case .failed(let cause, let isHandedOver): (error, wasHandedOver) = (cause, isHandedOver)
         }
-        // There is no outcome. `abandon` follows.
+        // There is no outcome, and `abandon` will be called next.
         guard bus.isOpen else { return nil }
         // While a handler is in quarantine it is not started, so this was no attempt.
         let quarantine = error.code == .launchFailed ? quarantine(delivery.handler) : nil

@@ -5,8 +5,8 @@ internal import SQLite
 /// The user's requests: listing the queue, and changing single deliveries.
 extension DeliveryStore {
     /// Returns the deliveries that follow a number, in the order of their numbers. This method does not know which of
-    /// them are in progress. If the strings are large, the page ends early. A string that is longer than any that the
-    /// router stores is cut short.
+    /// them are in progress. If the strings are large, the page ends early. Strings that are longer than any that the
+    /// router stores are truncated.
     ///
     /// - Parameter account: The only account whose deliveries count; nil for all.
     func list(after id: Int64, of account: String? = nil, limit: Int) throws(DeliveryStoreError) -> [QueuedURL] {
@@ -43,7 +43,7 @@ extension DeliveryStore {
         }
     }
 
-    /// A page of the list ends when its strings are larger than this. But each page has at least one delivery.
+    /// A page of the list ends when its strings exceed this size, but every page has at least one delivery.
     private static let pageBytes = 4 << 20
 
     /// Returns the SQL for a string in the list. Only in a damaged file can text contain a NUL, which a message cannot
@@ -63,7 +63,7 @@ extension DeliveryStore {
         }
     }
 
-    /// Gives a delivery all of its attempts again, from now on.
+    /// Gives a delivery a full set of attempts again, starting now.
     ///
     /// - Returns: The delivery's handler, and the account of its sender; nil if there is no such delivery.
     func retry(_ id: Int64, at now: Int64) throws(DeliveryStoreError) -> (handler: String, sender: String)? {

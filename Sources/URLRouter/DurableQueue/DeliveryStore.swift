@@ -38,7 +38,7 @@ struct DeliveryStoreLimits: Sendable {
 /// Deliveries on disk. Once accepted, a delivery stays until a handler takes it or a caller drops it, even if the
 /// router crashes.
 ///
-/// Because reading and writing block, the store has its own thread. Deliveries that arrive during a write are all
+/// Because read and write operations block, the store has its own thread. Deliveries that arrive during a write are all
 /// written by the next one. All times are in milliseconds since 1970.
 public actor DeliveryStore {
     /// A waiting delivery.
@@ -118,9 +118,9 @@ public actor DeliveryStore {
         lock = nil
     }
 
-    /// Stores a delivery. Returns its number when it is on the disk.
+    /// Stores a delivery. Returns its number once it is on disk.
     func accept(_ delivery: Delivery, at now: Int64) async throws(DeliveryStoreError) -> Int64 {
-        // If one delivery cannot be encoded, the others must still get to the disk.
+        // If one delivery cannot be encoded, the others must still be stored.
         let request: [UInt8]
         do throws(MessageEncodingError) {
             let arguments = Arguments(delivery.options, delivery.context)
@@ -132,7 +132,7 @@ public actor DeliveryStore {
             accepting.append(
                 Accepting(delivery: delivery, request: request, time: now, continuation: continuation)
             )
-            // Other deliveries that arrive before then go to the disk together with this one.
+            // Other deliveries that arrive before this job runs are written together with this one.
             if accepting.count == 1 { loop.execute { self.assumeIsolated { $0.writeAccepted() } } }
         }
         return try result.get()
@@ -248,7 +248,7 @@ public actor DeliveryStore {
         }
         guard let found else { return nil }
         guard found.attempt <= RetryDelay.attempts else {
-            // Because no attempt has ended, this URL may be making routers crash.
+            // Because no attempt has ended, this URL may be making the router crash.
             let problem = OpenURLError(
                 .handlerCrashed,
                 "the router exited during each of \(RetryDelay.attempts) attempts"
@@ -269,7 +269,7 @@ public actor DeliveryStore {
         }
     }
 
-    /// Takes back an attempt, because the bus ended before the attempt did. The attempt then does not count.
+    /// Takes back an attempt, because the bus was gone before the attempt ended. The attempt then does not count.
     func takeBack(_ id: Int64) throws(DeliveryStoreError) {
         try writing { database throws(SQLiteError) in
             let update = try database.prepare("UPDATE deliveries SET attempts = attempts - 1 WHERE id = ?")
@@ -358,8 +358,8 @@ public actor DeliveryStore {
         return changed != nil
     }
 
-    /// When a sender gets a new dead letter, removes its oldest ones if it has more than half of what the others leave.
-    /// The newest one stays.
+    /// When a sender gets a new dead letter, removes the sender's oldest ones if it has more than half of what the
+    /// others leave. The newest one stays.
     private func forgetDeadLetters(besides id: Int64) throws(DeliveryStoreError) {
         let count = try delete(
             where: """
@@ -411,7 +411,7 @@ public actor DeliveryStore {
             held = nil
             replies.forgetCount()
             guard error.isDamage else { throw DeliveryStoreError(path: file.path, reason: error.message) }
-            // Keep the damaged file, so that somebody can examine it. The queue continues with a new one.
+            // Keep the damaged file so that it can be examined. The queue continues with a new one.
             let kept = try file.setAside()
             let failure = DeliveryStoreError(path: file.path, reason: "\(error); it is kept as \(printable(kept))")
             log.error("\(failure)")
@@ -429,7 +429,7 @@ private func unlock(_ descriptor: CInt) {
 }
 
 extension Statement {
-    /// Returns the time in a column, limited to the years from 1970 to 9999. There may be any number in the file.
+    /// Returns the time in a column, limited to the years from 1970 to 9999. The file may contain any number.
     func time(_ column: Int) -> Int64 {
         min(max(integer(column), 0), 253_402_300_799_999)
     }

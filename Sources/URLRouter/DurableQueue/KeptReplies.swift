@@ -14,7 +14,7 @@ struct KeptReplies {
         self.limits = limits
     }
 
-    /// Makes the next change count the table again, because the file may be a different one.
+    /// Makes the next change count the table's rows again, because the file may be a different one.
     mutating func forgetCount() {
         held = nil
     }

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 
 extension OpenResult {
-    /// This result without those values in its reply that hold descriptors, which mean nothing in a file.
+    /// This result without the reply's values that contain descriptors, which would mean nothing in a file.
     var withoutDescriptors: OpenResult {
         var result = self
         result.reply = reply.filter { $0.value.descriptorCount == 0 }

@@ -1,12 +1,12 @@
 internal import DBus
 internal import OpenURLBus
 
-/// Handles the calls about URLs in the queue. A program of the user may see all of them, and any other program only its
-/// own.
+/// Handles the calls about URLs in the queue. A program of the user may see all queued URLs, and any other program only
+/// its own.
 ///
 /// It belongs to the router's actor.
 final class QueueCalls {
-    /// Nil if there is no place to store URLs.
+    /// Nil if there is nowhere to store URLs.
     private let deliveries: DeliveryScheduler?
     private let callers: Callers
 

@@ -4,10 +4,10 @@ internal import OpenURLBus
 /// Deliveries that wait for their time, and those in progress: at most one for each handler.
 ///
 /// Because deliveries to one handler run one at a time, a URL that crashes the handler affects no other. Handlers do
-/// not wait for each other. Deliveries go in the order of their times, except that if a sender has many deliveries to
-/// one handler, a delivery from another sender goes before each of them.
+/// not wait for each other. Deliveries are made in the order of their times, with one exception: if a sender has many
+/// deliveries to one handler, a delivery from another sender goes ahead of each of them.
 struct WaitingDeliveries {
-    /// A place in the order.
+    /// A position in the order.
     private struct Entry: Comparable {
         let time: ContinuousClock.Instant
         let id: Int64
@@ -47,7 +47,7 @@ struct WaitingDeliveries {
     /// Handlers whose last delivery was one of many.
     private var hadOneOfMany: Set<String> = []
     private var turns: UInt64 = 0
-    /// A sender with more deliveries than this to one handler has many.
+    /// A sender with more than this number of deliveries to one handler has many.
     private let many: Int
 
     init(_ limits: RouterLimits) {
@@ -61,7 +61,7 @@ struct WaitingDeliveries {
     /// Whether no delivery is in progress.
     var isIdle: Bool { inProgress.isEmpty }
 
-    /// Makes a delivery wait for some time. If it is already waiting, it gets the new time; if it is in progress,
+    /// Makes a delivery wait for the given time. If it is already waiting, it gets the new time; if it is in progress,
     /// nothing changes.
     mutating func add(_ id: Int64, for handler: String, of sender: String, in time: Duration = .zero) {
         guard !isInProgress(id) else { return }

@@ -5,8 +5,8 @@ internal import Processes
 
 /// Finds the display of the process that asks for a launch, if the session has not told the router its display.
 ///
-/// Without systemd a router that runs before the desktop cannot learn the display, because a bus does not reveal the variables
-/// that it gives to services. The program that opens a URL runs on its user's display.
+/// Without systemd, a router that runs before the desktop cannot learn the display, because a bus does not reveal the
+/// variables that it gives to services. The program that opens a URL runs on its user's display.
 enum CallerDisplay {
     /// The only variables that are taken over: a process must not choose how a handler loads its libraries.
     private static let names: Set<String> = [
@@ -24,7 +24,7 @@ enum CallerDisplay {
             let bytes = ProcessFiles.bytes("environ", pid: caller, limit: 1 << 18)
         else { return environment }
         var result = environment
-        // An entry that is cut short by the limit is not taken over.
+        // Text after the last zero byte is ignored, because the limit may have cut it short.
         for entry in bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast() {
             guard let text = String(validating: entry, as: UTF8.self), !text.hasTooManyMarks,
                 let equals = text.firstIndex(of: "="), names.contains(String(text[..<equals]))

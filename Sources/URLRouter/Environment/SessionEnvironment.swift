@@ -6,8 +6,9 @@ internal import Reactor
 /// The environment that every process started by the router inherits: the session's variables, without those that are
 /// meant for a single process.
 ///
-/// The router may run before the desktop does, and the desktop gives systemd's manager the variables that are set later, such as
-/// `DISPLAY`. A launch therefore asks the manager. Without a manager the router's own variables are those of the session.
+/// The router may run before the desktop does, and the desktop gives systemd's manager the variables that are set
+/// later, such as `DISPLAY`. A launch therefore asks the manager. Without a manager, the router's own variables are
+/// those of the session.
 actor SessionEnvironment {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -15,13 +16,14 @@ actor SessionEnvironment {
     private(set) var variables: [String: String]
 
     private let own: [String: String]
-    /// Those of the router's own variables that the manager has had too. The manager decides what becomes of them.
+    /// The router's own variables that the manager has also had at some point. The manager decides what becomes of
+    /// them.
     private var shared: Set<String> = []
     private let manager: Connection?
     private let loop: EventLoop
     private let log: Logger
     private let timeout: Duration
-    /// Whether the manager did not answer the last question. Launches do not wait for such a manager.
+    /// Whether the manager failed to answer the last request. Launches do not wait for such a manager.
     private var isSilent = false
     /// Whether the bus has no manager, and reports when it gets one. Until then, launches do not ask.
     private(set) var isMissing = false

@@ -59,11 +59,11 @@ final class Explainer {
         }
     }
 
-    /// Decides in the same way as ``Opener/open(_:)``, up to the point where that would start a process or send a
-    /// message.
+    /// Decides in the same way as ``Opener/open(_:)``, up to the point where that method would start a process or send
+    /// a message.
     ///
-    /// - Throws: only `malformedURL` and `limitsExceeded`, for a string that is not a URL, and `notAllowed` for a
-    ///   caller that may not ask about the scheme. Every other reason not to open the URL is part of the explanation.
+    /// - Throws: only `malformedURL` or `limitsExceeded` for a string that is not a URL, and `notAllowed` for a caller
+    ///   that may not ask about the scheme. Every other reason not to open the URL is part of the explanation.
     func explain(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> Explanation {
         let url = try GenericURL(ofCaller: text, options)
         var explanation = Explanation(url: url.description)

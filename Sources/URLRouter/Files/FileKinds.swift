@@ -9,13 +9,13 @@ internal import UserFiles
 
 /// Determines the kinds of the files that callers open.
 ///
-/// Looking at a file may block forever if its file system is not responding, so each look has its own thread and a time
-/// limit. This belongs to the router's actor.
+/// Examining a file may block forever if its file system is not responding, so each examination has its own thread and
+/// a time limit. This belongs to the router's actor.
 final class FileKinds {
     private var types: LocalFileTypes
     private let loop: EventLoop
     private let limits: RouterLimits
-    /// Threads that look at files, by the callers' applications.
+    /// Threads that are examining files, by the callers' applications.
     private(set) var looks: Shares<String>
 
     init(_ directories: DesktopDirectories, _ limits: RouterLimits, on loop: EventLoop) {
@@ -27,11 +27,11 @@ final class FileKinds {
 
     /// Returns the kind of the file that a URL refers to; nil if it refers to no file on this machine.
     ///
-    /// The router has the user's rights, so it looks at a file only for a caller that has these rights too. For any
+    /// The router has the user's rights, so it examines a file only for a caller that has these rights too. For any
     /// other caller, or if the file is not there, only the name counts, because a handler may replace a copy in its
     /// inbox with a link.
     ///
-    /// - Throws: `timedOut`, and `limitsExceeded` if one application has too many looks.
+    /// - Throws: `timedOut`, and `limitsExceeded` if too many files are being examined for one application.
     func kind(
         of url: GenericURL,
         _ options: OpenOptions,
@@ -60,7 +60,7 @@ final class FileKinds {
         return FileKind(guess, name: String(decoding: name, as: UTF8.self))
     }
 
-    /// Runs a look in a separate thread, with the current database.
+    /// Runs an examination in a separate thread, with the current database.
     private func look(
         _ account: String,
         _ url: GenericURL,
@@ -84,7 +84,7 @@ final class FileKinds {
             looks.remove(1, from: account)
             throw OpenURLError(.limitsExceeded, "cannot start a thread to examine \(url): \(error)")
         }
-        // It is late, but stays counted until its thread ends.
+        // The examination is overdue, but it counts until its thread ends.
         guard let (types, guess) = result else {
             throw OpenURLError(.timedOut, "the file system of \(url) did not report the file's type in time")
         }
@@ -95,7 +95,7 @@ final class FileKinds {
 }
 
 extension GenericURL {
-    /// The path if the URL refers to a file on this machine; nil for any other URL. A fragment is a place within the
-    /// file.
+    /// The path if the URL refers to a file on this machine; nil for any other URL. A fragment refers to a position
+    /// within the file.
     var localFilePath: [UInt8]? { Desktop.localFilePath(ofURL: String(description.prefix { $0 != "#" })) }
 }

@@ -13,7 +13,7 @@ struct InboxError: Error, Hashable {
 
 /// The handlers' inboxes: `$XDG_DATA_HOME/ID/Inbox`.
 ///
-/// A file gets its name only when it is complete and on the disk, so an inbox never contains half a file, even after a
+/// A file gets its name only when it is complete and on disk, so an inbox never contains half a file, even after a
 /// crash. Every method blocks, and you may call it on any thread.
 final class InboxFiles: Sendable {
     private let dataHome: String
@@ -29,7 +29,7 @@ final class InboxFiles: Sendable {
     /// Returns the path of a handler's inbox.
     func path(of id: String) -> String { "\(dataHome)/\(id)/Inbox" }
 
-    /// Returns whether a path leads to a file in a handler's inbox. This file need not exist.
+    /// Returns whether a path leads to a file in a handler's inbox. The file need not exist.
     func holds(_ path: [UInt8], of id: String) -> Bool {
         let directory = Array("\(self.path(of: id))/".utf8)
         guard path.starts(with: directory), let name = String(validating: path[directory.count...], as: UTF8.self)
@@ -105,9 +105,9 @@ final class InboxFiles: Sendable {
         guard isOverflow || free - size >= limits.spare else { throw FileError(code: ENOSPC) }
     }
 
-    /// Counts a copy before it begins, together with the files in the inbox.
+    /// Reserves room for a copy before it begins, beside the files that are already in the inbox.
     ///
-    /// - Returns: The limit that the copy would exceed, in words; nil if the copy is counted.
+    /// - Returns: The limit that the copy would exceed, in words; nil if the room is reserved.
     private func reserve(
         _ size: Int,
         for id: String,
@@ -160,11 +160,11 @@ final class InboxFiles: Sendable {
         return file
     }
 
-    /// Returns the parts of a file that are not holes, in order. If they have more bytes than the limit, the last ones
+    /// Returns the parts of a file that are not holes, in order. If they have more bytes than the limit, the last parts
     /// are left out.
     private static func data(of source: CInt, _ status: stat, limit: Int) throws(FileError) -> [Range<Int>] {
         let size = Int(status.st_size)
-        // Searching moves the file position, which the sender shares if it has the same descriptor.
+        // The search moves the file position, which a sender that uses the same open file shares.
         let file = open("/proc/self/fd/\(source)", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         // This may be a file that only the sender could open.
         guard file >= 0 else { return size > 0 ? [0..<size] : [] }
@@ -187,8 +187,8 @@ final class InboxFiles: Sendable {
         return parts
     }
 
-    /// Copies a part of a file to the same place in another. If the file system can share blocks between two files, it
-    /// does.
+    /// Copies a part of a file to the same position in another file. If the file system can share blocks between two
+    /// files, it does.
     private static func copy(_ source: CInt, to file: CInt, _ part: Range<Int>) throws(FileError) {
         var place = part.lowerBound
         while place < part.upperBound {
@@ -196,7 +196,7 @@ final class InboxFiles: Sendable {
             place += max(count, 0)
             if count > 0 || count < 0 && errno == EINTR { continue }
             guard count < 0 else { break }
-            // Between some file systems, the kernel cannot copy.
+            // The kernel cannot copy between some file systems.
             guard [EXDEV, EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw FileError(code: errno) }
             place = try copyBytes(source, to: file, place..<part.upperBound)
             break
@@ -226,7 +226,8 @@ final class InboxFiles: Sendable {
         return place
     }
 
-    /// Gives a copy the size that its original had, if the original has not changed its size. It may end with a hole.
+    /// Gives a copy the size that its original had, if the original has not changed its size. The copy may end with a
+    /// hole.
     private static func setSize(of file: CInt, to size: off_t, as source: CInt) throws(FileError) {
         while ftruncate(file, size) != 0 {
             guard errno == EINTR else { throw FileError(code: errno) }
@@ -247,7 +248,7 @@ final class InboxFiles: Sendable {
         for number in 0...(limits.files + taken.count) {
             let chosen = name.alternative(number)
             if taken.contains(chosen) { continue }
-            // With O_TMPFILE, no other way to a name works without a privilege (open(2)).
+            // This is the only way to name a file from O_TMPFILE without a privilege (open(2)).
             if linkat(AT_FDCWD, "/proc/self/fd/\(file)", directory, chosen, AT_SYMLINK_FOLLOW) == 0 { return chosen }
             guard errno == EEXIST else { throw FileError(code: errno) }
         }

@@ -43,10 +43,9 @@ struct InboxName: Hashable, CustomStringConvertible {
             || scalar.properties.generalCategory == .paragraphSeparator
     }
 
-    /// Returns the name to try after a number of names that were taken: `a.png`, `a-1.png`, `a-2.png`.
+    /// Returns the name to try after the given number of names that were taken: `a.png`, `a-1.png`, `a-2.png`.
     ///
-    /// It has the same ending, because the ending shows the file's type. If the name is long, it is shortened before
-    /// its number.
+    /// It keeps the extension, which shows the file's type. A long name is shortened before its number.
     func alternative(_ number: Int) -> String {
         guard number > 0 else { return text }
         let dot = text.utf8.dropFirst().lastIndex(of: UInt8(ascii: ".")) ?? text.endIndex

@@ -111,14 +111,14 @@ final class InboxOpener {
         do throws(OpenURLError) {
             return try await opener.open(request)
         } catch {
-            // If a handler has had the URL, it may still read the file.
+            // A handler that has had the URL may still read the file.
             if !request.wasHandedOver { await inboxes.remove(path) }
             throw error
         }
     }
 
-    /// Decides about a file, and asks the user if necessary. This happens before the file is copied, because the
-    /// handler sees a copy at once.
+    /// Decides whether a file may be sent, and asks the user if necessary. This happens before the file is copied,
+    /// because the handler sees a copy immediately.
     private func checkPermission(
         for name: InboxName,
         _ handler: Handler,

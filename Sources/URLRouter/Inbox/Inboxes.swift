@@ -30,7 +30,7 @@ final class Inboxes {
     func path(of name: InboxName, for id: String) -> String? { files.map { "\($0.path(of: id))/\(name)" } }
 
     /// Returns whether a URL refers to a file in a handler's inbox. The queue opens such a URL only if it was accepted
-    /// as that of a copy.
+    /// as the URL of a copy.
     func holds(_ url: GenericURL, of id: String?) -> Bool {
         guard let files, let id, let path = url.localFilePath else { return false }
         return files.holds(path, of: id)
@@ -65,7 +65,7 @@ final class Inboxes {
                 return Result { () throws(InboxError) in try files.receive(descriptor, named: name, for: id) }
             } late: { [self] result in
                 copies.remove(1, from: account)
-                // As the caller already has its answer, this copy will never be opened.
+                // Because the caller already has its answer, this copy will never be opened.
                 if case .success(let path) = result { startThread(removing: path, in: files) }
             }
         } catch {
@@ -73,7 +73,7 @@ final class Inboxes {
             copies.remove(1, from: account)
             throw OpenURLError(.limitsExceeded, "cannot start a thread to copy the file: \(error)")
         }
-        // It is late, but stays counted until its thread ends.
+        // The copy is overdue, but it counts until its thread ends.
         guard let result else { throw OpenURLError(.timedOut, "the file was not copied in time") }
         copies.remove(1, from: account)
         do throws(InboxError) {
@@ -84,8 +84,8 @@ final class Inboxes {
         }
     }
 
-    /// Removes a copy that no handler has been told about. If the file system is slow, the removal may end after this
-    /// method.
+    /// Removes a copy that no handler has been told about. If the file system is slow, the removal may finish after
+    /// this method returns.
     func remove(_ path: String) async {
         guard let files else { return }
         do throws(Errno) {

@@ -39,10 +39,10 @@ final class Lane: Sendable {
         var handlers: [BusName: BusName] = [:]
     }
 
-    /// Number of connections at a time. One program gets at most half of those that the others leave; without a
+    /// Maximum number of connections at a time. One program gets at most half of those that the others leave; without a
     /// connection, it uses the bus. Each connection may make the router keep a message that has not arrived completely.
     static let connections = 256
-    /// Number of handlers for which one connection may offer itself.
+    /// Maximum number of handlers for which one connection may offer itself.
     private static let offersPerConnection = 16
 
     /// Limits at the router's end. No program gets more memory for a message than for a call's arguments, but an
@@ -67,9 +67,10 @@ final class Lane: Sendable {
     /// Starts to listen. Each program that connects can use the objects that the connection to the bus exports now.
     ///
     /// - Parameters:
-    ///   - path: the path of the socket; nil if there is no place for one.
-    ///   - offered: called on the event loop when a program has offered its connection for the handler of a name.
-    /// - Throws: the reason in words, if there is a place for the socket but it cannot be used.
+    ///   - path: the path of the socket; nil if there is nowhere to create one.
+    ///   - offered: called on the event loop when a program has offered its connection for the handler with the given
+    ///     name.
+    /// - Throws: the reason in words, if the socket has a path but cannot be created there.
     func listen(
         at path: String? = LaneAddress.path(for: .session),
         _ offered: @escaping @Sendable (BusName) -> Void
@@ -118,8 +119,8 @@ final class Lane: Sendable {
         }
     }
 
-    /// Finds the process at the other end of a connection; nil if it has exited, or if its number may belong to another
-    /// process.
+    /// Finds the process at the other end of a connection; nil if it has exited, or if its process ID may belong to
+    /// another process.
     private static func process(at connection: isolated Connection) -> (Credentials, ProcessIdentity?) {
         let peer = connection.peerCredentials
         let gone = Credentials(pid: nil, uid: peer?.uid)
@@ -129,7 +130,7 @@ final class Lane: Sendable {
             let isRunning = pidfd_send_signal(descriptor.rawValue, 0, nil, 0) == 0
             return isRunning ? (peer, process) : (gone, nil)
         }
-        // An older kernel reports only the number.
+        // An older kernel reports only the process ID.
         let descriptor = pidfd_open(CInt(bitPattern: pid), 0)
         guard descriptor >= 0 else { return (gone, nil) }
         return (Credentials(pid: pid, uid: peer.uid, processDescriptor: UnixFD(owning: descriptor)), process)
@@ -208,8 +209,8 @@ final class Lane: Sendable {
         connection?.assumeIsolated { $0.receiveLargeMessages() }
     }
 
-    /// Ends a handler's connection, after the answers that have arrived, because its process has exited but a child may
-    /// have kept the connection.
+    /// Ends a handler's connection because its process has exited but a child may have kept the connection. Answers
+    /// that have already arrived are handled first.
     func detach(_ owner: BusName) {
         let connection = state.withLock { state in state.handlers[owner].flatMap { state.sockets[$0]?.connection } }
         connection?.assumeIsolated { $0.hangUp() }
@@ -229,7 +230,7 @@ final class Lane: Sendable {
 }
 
 extension BusName {
-    /// No bus gives out such a name.
+    /// No bus gives out a name with this prefix.
     private static let lanePrefix = ":lane."
 
     fileprivate init(lane number: UInt64) {

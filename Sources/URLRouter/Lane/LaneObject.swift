@@ -3,7 +3,7 @@ internal import OpenURLBus
 
 /// The object that a program calls first on the lane.
 enum LaneObject {
-    /// Returns the interface for the connection with a name.
+    /// Returns the interface for the connection with the given name.
     static func interface(
         _ lane: Lane,
         _ name: BusName,
