@@ -5,14 +5,14 @@ extension FlatpakInstance {
     /// Programs that start the application in the sandbox.
     private static let starters: Set = ["bwrap", "sh", "dash", "bash", "busybox"]
     private static let depth = 8
-    /// Maximum size of the note that bwrap writes.
+    /// Maximum size of the file that bwrap writes.
     private static let noteLimit = 64 << 10
 
     /// Returns the process that the sandbox's command has become or has started; nil if Flatpak does not record it.
     ///
     /// Flatpak records each sandbox's first process in the user's session directory. Sandboxes can write to a few
-    /// directories beside that record, but their names are not numbers. The process counts only if the same file is in
-    /// its own root.
+    /// directories beside that record, but the names of those directories are not numbers. The process is accepted only
+    /// if the same file is in its own root.
     ///
     /// - Parameter directory: the user's session directory, `$XDG_RUNTIME_DIR`.
     func process(in directory: String) -> UInt32? {
@@ -29,7 +29,7 @@ extension FlatpakInstance {
         return nil
     }
 
-    /// Returns the number after `child-pid` in the file that bwrap has written.
+    /// Returns the process ID after `child-pid` in the file that bwrap has written.
     private static func firstProcess(ofInstance number: UInt64, in directory: String) -> UInt32? {
         do throws(FileError) {
             let instance = try PrivateDirectory("\(directory)/.flatpak/\(number)", depth: 2)

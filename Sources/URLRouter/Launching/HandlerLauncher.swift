@@ -171,7 +171,7 @@ struct HandlerLauncher: Sendable {
         }
     }
 
-    /// Number of descriptors that processes leave for messages and files.
+    /// Number of descriptors that started processes must leave free for messages and files.
     private static let reservedDescriptors = 128
 
     /// Starts a program in a separate thread, because its file system may never respond.
@@ -260,10 +260,10 @@ struct HandlerLauncher: Sendable {
         return try result.get()
     }
 
-    /// How long a file system may take to say which file a handler's program is.
+    /// How long a file system may take to identify the file of a handler's program.
     private static let lookupTime = Duration.seconds(1)
 
-    /// Returns why a process that owns a handler's name counts as the handler; nil if it does not.
+    /// Returns why a process that owns a handler's name is considered the handler; nil if it is not.
     ///
     /// - Parameters:
     ///   - child: the process that this router has started for the handler, while it runs.
@@ -276,8 +276,8 @@ struct HandlerLauncher: Sendable {
     ) async -> OwnerClaim? {
         if let examine { return await examine(self, pid, handler) }
         guard let pid else { return nil }
-        // Don't compare programs here: if another program has started this one, it is often an interpreter, which
-        // anything may run.
+        // Don't compare programs here: a program that another one has started is often an interpreter, which any other
+        // program may run as well.
         if let runner { return runner.isAncestor(of: pid) ? .runsProgram : nil }
         if records?.contain(pid, of: handler.id) == true { return .wasStarted }
         let session = pid_t(exactly: pid).map(getsid) ?? -1
@@ -291,7 +291,7 @@ struct HandlerLauncher: Sendable {
     }
 
     /// Returns the process that uses a connection to the bus: the connection's own process, or the one behind the proxy
-    /// of a Flatpak sandbox. Nil behind any other proxy.
+    /// of a Flatpak sandbox; nil if any other proxy hides it.
     func process(behind pid: UInt32) -> UInt32? {
         guard URLOrigin.isProxy(ProcessProgram.path(pid: pid)) else { return pid }
         guard let directory = BaseDirectories(environment: environment).runtimeDirectory else { return nil }
@@ -308,7 +308,7 @@ struct HandlerLauncher: Sendable {
         await look(at: handler) { ProgramFile.version(of: $0, $1) } ?? nil
     }
 
-    /// Looks at the handler's program file; nil if its file system is not responding.
+    /// Examines the handler's program file; nil if its file system is not responding.
     private func look<Result: Sendable>(
         at handler: Handler,
         _ look: @escaping @Sendable (Handler.Program, [String: String]) -> Result

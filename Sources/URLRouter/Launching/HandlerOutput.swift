@@ -39,7 +39,7 @@ struct HandlerOutput: Sendable {
     ///   - file: the name of the file without its suffix: the identifier of the handler or the application.
     ///   - isRead: whether the router needs the last line. If so, the output goes to a file, and from there to the
     ///     router's log.
-    /// - Returns: a descriptor, which the caller closes once the process has it, and where the output goes.
+    /// - Returns: a descriptor, which the caller must close once the process has it, and where the output goes.
     func open(
         for id: String,
         file: String,
@@ -53,8 +53,8 @@ struct HandlerOutput: Sendable {
         return (null, .nowhere)
     }
 
-    /// Where the next process's output will go. ``open(for:file:isRead:)`` chooses the same, unless journald is too
-    /// busy then, or the file cannot be opened.
+    /// Where the next process's output will go. ``open(for:file:isRead:)`` makes the same choice, unless journald is
+    /// too busy by then, or the file cannot be opened.
     func place(for id: String, file: String, isRead: Bool) -> ProcessOutput {
         let path = files?.path(of: file)
         // The socket exists as long as journald runs, because systemd listens on journald's behalf.
@@ -105,7 +105,7 @@ struct HandlerOutput: Sendable {
             if case .file = output { processEnded(id, isOwn: true) }
             if count < bytes.count { throw count < 0 ? problem : .noSpace }
         } catch {
-            log.warning("a traceback is missing in its output: \(error)", metadata: ["handler": "\(id)"])
+            log.warning("its output has no traceback: \(error)", metadata: ["handler": "\(id)"])
         }
     }
 

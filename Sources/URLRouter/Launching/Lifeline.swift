@@ -30,7 +30,7 @@ struct Lifeline {
         guard let end = handlerEnd.take() else { return false }
         let isPrepared = signals_process(process, SIGCONT, end) == 1
         close(end)
-        // The writing end has an error as soon as no process has a reading end.
+        // The write end reports an error as soon as no process has a read end.
         var writing = pollfd(fd: routerEnd.rawValue, events: 0, revents: 0)
         return isPrepared && poll(&writing, 1, 0) == 0
     }

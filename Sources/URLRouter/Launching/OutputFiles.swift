@@ -69,11 +69,11 @@ actor OutputFiles {
 
     /// Opens the file for an identifier on behalf of a new process.
     ///
-    /// - Returns: a descriptor that only appends, which the caller closes, and where the process's output goes.
+    /// - Returns: a descriptor that only appends, which the caller must close, and where the process's output goes.
     func open(_ id: String) throws(FileError) -> (descriptor: CInt, output: ProcessOutput) {
         let name = id + Self.suffix
         let (descriptor, status) = try open().open(name, O_WRONLY | O_APPEND | O_CREAT)
-        // Opening the file must not block, in case it is a FIFO without a reader; writing may.
+        // The open call must not block, in case the file is a FIFO without a reader; write calls may.
         _ = fcntl(descriptor, F_SETFL, O_APPEND)
         OutputFollower.lock(descriptor)
         let start = Int64(status.st_size)

@@ -7,7 +7,7 @@ internal import UserFiles
 
 /// Copies the lines of one output file to the log, and keeps the file small.
 ///
-/// Processes that write to the file never wait for the log: lines above the limit are read but not copied. A follower
+/// Processes that write to the file never wait for the log: lines beyond the limit are read but not copied. A follower
 /// belongs to the loop's thread.
 final class OutputFollower {
     /// Limits on the output that goes to the log.
@@ -21,8 +21,8 @@ final class OutputFollower {
         var bytes = 1 << 20
         /// The period over which lines are counted.
         var period = Duration.seconds(30)
-        /// Size of a file, in bytes. If it is larger, it is emptied once it is read; at twice the size, it is emptied
-        /// at once.
+        /// Maximum size of a file, in bytes. A larger file is emptied once it has been read; at twice this size, it is
+        /// emptied immediately.
         var fileBytes: Int64 = 1 << 20
     }
 
@@ -58,8 +58,8 @@ final class OutputFollower {
     /// - Parameters:
     ///   - offset: the number of bytes at the start of the file that are not copied.
     ///   - withoutSecrets: returns a line's text without the secrets that the line may quote.
-    ///   - onEnd: called when the file is read and no process writes to it any longer, but not before the period ends,
-    ///     because lines are counted over a whole period.
+    ///   - onEnd: called when the file has been read and no process writes to it any longer, but not before the period
+    ///     ends, because lines are counted over a whole period.
     init(
         _ directory: String,
         _ name: String,
@@ -186,7 +186,7 @@ final class OutputFollower {
         line += rest
     }
 
-    /// Logs the line, unless it is empty or above the limit.
+    /// Logs the line, unless it is empty or beyond the limit.
     private func endLine(isCut: Bool = false) {
         let continues = isContinued
         isContinued = isCut

@@ -14,7 +14,7 @@ enum ProcessOutput: Hashable, Sendable {
     case nowhere
 
     /// Returns the end of a message about the process's failure. It quotes the line of a file that explains the
-    /// failure, and gives the command that shows the output, or the file.
+    /// failure, and names either the command that shows the output or the file.
     ///
     /// The line is the last one with a Swift fatal error, or else the last one that is not part of Swift's backtrace.
     ///
@@ -42,8 +42,8 @@ enum ProcessOutput: Hashable, Sendable {
 
 private typealias Line = Substring.UnicodeScalarView
 
-/// Number of bytes at the end of a file that are searched for a line. It is enough for a line that quotes the longest
-/// URL, and for a backtrace of a few threads.
+/// Number of bytes at the end of a file in which a line is searched for. This is enough for a line that quotes the
+/// longest URL, and for a backtrace of a few threads.
 private let searchedBytes = 1 << 17
 
 /// Returns a line from a file, cut to 300 bytes, with misleading characters escaped; nil if there is none.
@@ -76,7 +76,7 @@ private func tellingLine(of lines: [Line]) -> Line? {
     var (fatal, last, headline): (Line?, Line?, Line?)
     var isInBacktrace = false
     for line in lines {
-        // Such a line cannot be Swift's, and would take long to search.
+        // Such a line cannot be Swift's, and would take a long time to search.
         let text = String(line).hasTooManyMarks ? "" : Substring(line)
         if text.contains("Fatal error: ") {
             fatal = line
@@ -95,7 +95,8 @@ private func tellingLine(of lines: [Line]) -> Line? {
     return fatal ?? last ?? headline ?? lines.last
 }
 
-/// Returns the place of a mistake in a program that Python could not read. It is some lines above the mistake's name.
+/// Returns the location of an error in a program that Python could not parse. It is a few lines above the name of the
+/// error.
 private func place(ofMistake line: Line, in lines: [Line]) -> Line? {
     guard
         ["SyntaxError: ", "IndentationError: ", "TabError: "].contains(where: { line.starts(with: $0.unicodeScalars) })

@@ -21,7 +21,8 @@ struct ProcessRecords: Sendable {
     /// limits allow.
     private static let limit = 192 + 1024 * (256 + 16)
 
-    /// Creates the records for the user to whom an environment belongs; nil if the environment gives no directory.
+    /// Creates the records for the user to whom the given environment belongs; nil if the environment names no
+    /// directory.
     init?(environment: [String: String], log: Logger) {
         let directories = BaseDirectories(environment: environment)
         guard let parent = directories.runtimeDirectory ?? directories.stateHome else { return nil }
@@ -47,8 +48,8 @@ struct ProcessRecords: Sendable {
 
     /// Records a handler's open background tasks in place of its earlier ones.
     ///
-    /// - Parameter owner: the process that has begun the tasks. It may differ from the started process, which then stays on
-    ///   record: the child of a script, or a process inside a sandbox.
+    /// - Parameter owner: the process that has begun the tasks. It may differ from the started process, which then
+    ///   stays on record: for example, it may be the child of a script, or a process inside a sandbox.
     func put(_ tasks: [UInt32: String], of id: BundleIdentifier, _ owner: ProcessIdentity) {
         let started = reading { (directory) throws(FileError) in record(of: id, in: directory)?.running(bootID) } ?? nil
         write(Record(process: started ?? owner, bootID: bootID, owner: owner, tasks: tasks), of: id)

@@ -8,7 +8,7 @@ internal import Reactor
 
 /// Puts each process that the router starts into its own systemd scope, if the session has systemd's manager.
 ///
-/// A handler's resources can then be counted, limited and freed separately from those of the router and of other
+/// A handler's resources can then be measured, limited and freed separately from those of the router and of other
 /// handlers, as for the applications that the desktop starts. No launch waits for this: a process runs in the router's
 /// own unit until the manager has moved it, and stays there if there is no manager.
 actor ProcessScopes {
@@ -72,15 +72,15 @@ struct TransientScope: MessageBody {
             ("PIDs", .array([.uint32(UInt32(bitPattern: pid))], of: "u")),
             // Forget a failed scope as well, or its name would stay in use.
             ("CollectMode", "inactive-or-failed"),
-            // When the session ends, units stop in the reverse order: first the router, with its handlers' answers,
-            // then the handlers, and finally the bus.
+            // When the session ends, units stop in reverse order: first the router, with its handlers' answers, then
+            // the handlers, and finally the bus.
             ("After", .array(["dbus.service", "dbus.socket"], of: "s")),
             ("Before", .array(["openurld.service"], of: "s")),
         ]
     }
 
     /// Returns `app-LAUNCHER-APPLICATION-RANDOM.scope` ("XDG standardization for applications" in systemd's "Desktop
-    /// Environment Integration"). If this would be longer than 255 bytes, the application's name is cut.
+    /// Environment Integration"). If this would be longer than 255 bytes, the application's name is truncated.
     static func name(_ id: String, _ number: UInt64) -> String {
         let number = String(number, radix: 16)
         let length = 255 - "app-openurl--\(number).scope".utf8.count

@@ -17,7 +17,7 @@ struct ProgramStart: Sendable {
     /// Whether the program runs in a terminal emulator.
     var runsInTerminal = false
     /// Whether it is known that no other user can change the program. If not, the start checks this, with a few calls
-    /// of lstat(2).
+    /// to lstat(2).
     var isTrusted = true
     /// The manifest with the program; nil for an application's command.
     var manifest: String?
@@ -47,7 +47,7 @@ struct ProgramStart: Sendable {
         case untrusted(String)
         /// The file system did not provide the program's file within this time limit.
         case tooSlow(Duration)
-        /// Too many programs are being started: this number.
+        /// Too many programs are being started. The value is their number.
         case tooMany(Int)
 
         var description: String {

@@ -48,14 +48,14 @@ final class StartedChildren: Sendable {
         guard let caller else { return }
         while isBeingStarted(caller) {
             await withCheckedContinuation { continuation in
-                // By now, the start may be over while another one is under way.
+                // By now, that start may be over, and another one may be in progress.
                 guard isBeingStarted(caller) else { return continuation.resume() }
                 state.withLock { $0.waiters.append(continuation) }
             }
         }
     }
 
-    /// Returns whether a process's session was begun by one of the router's children that is not watched yet.
+    /// Returns whether a process's session was begun by a child of the router that is not watched yet.
     private func isBeingStarted(_ pid: UInt32) -> Bool {
         guard areStarting, let pid = pid_t(exactly: pid) else { return false }
         let leader = getsid(pid)

@@ -116,7 +116,7 @@ final class HandlerLifecycle {
         }
     }
 
-    /// Forgets a handler's crashes, so that it may be started at once, and tries the URLs that wait for it.
+    /// Forgets a handler's crashes, so that it may be started immediately, and tries the URLs that wait for it.
     func reset(_ id: BundleIdentifier) throws(OpenURLError) {
         guard let session = sessions[try handler(id).id] else { return }
         session.quarantine.forgetCrashes()
@@ -247,8 +247,8 @@ final class HandlerLifecycle {
         )
     }
 
-    /// Relieves memory pressure at a caller's request. Because this ends a handler each time, it does nothing if the
-    /// last time was a moment ago.
+    /// Relieves memory pressure at a caller's request. Because this ends a handler each time, it does nothing if memory
+    /// was last relieved only a moment ago.
     func relieveMemory() {
         if let lastRelief, lastRelief + sessions.host.limits.reliefPeriod > .now { return }
         lastRelief = .now

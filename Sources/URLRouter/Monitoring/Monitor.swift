@@ -2,10 +2,11 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// Shows the router's requests to the programs that watch them, and writes them into the log.
+/// Shows the router's requests to the programs that watch them, and writes them to the log.
 ///
-/// While a request is on its way, it is only noted: subscribers get all changes in one signal after ``reportDelay``,
-/// and the log gets the requests that have ended after ``logDelay``. This belongs to the router's actor.
+/// While a request is on its way, it is only recorded in memory: subscribers get all changes in one signal after
+/// ``reportDelay``, and the log gets the requests that have ended after ``logDelay``. This belongs to the router's
+/// actor.
 final class Monitor {
     private let bus: any BusNames & RouterSignals
     private let callers: Callers
@@ -60,7 +61,7 @@ final class Monitor {
 
     // MARK: Requests
 
-    /// Begins to collect the facts about a request; nil if nothing needs them.
+    /// Begins to collect the facts about a request; returns nil if nothing needs them.
     func observe(
         _ kind: MonitorEntry.Kind,
         _ url: String?,
@@ -74,7 +75,7 @@ final class Monitor {
         return Observation(request, self)
     }
 
-    /// Shows a request to the subscribers soon.
+    /// Schedules a request to be shown to the subscribers.
     func changed(_ observation: Observation) {
         guard !options.isEmpty, !observation.isChanged else { return }
         observation.isChanged = true
@@ -83,7 +84,7 @@ final class Monitor {
         if !reportTimer.isRunning { reportTimer.start(at: .now + Self.reportDelay) { self.report() } }
     }
 
-    /// Writes a request into the log soon.
+    /// Schedules a request to be written to the log.
     func ended(_ request: consuming ObservedRequest) {
         guard log != nil else { return }
         let isFull = ends.count >= Self.waitingEnds || endBytes >= Self.waitingBytes
@@ -121,7 +122,7 @@ final class Monitor {
         }
     }
 
-    /// Writes the requests that ended while a slow write was going on.
+    /// Writes the requests that ended while a slow write operation was in progress.
     private func storeRest() {
         if !ends.isEmpty, !logTimer.isRunning { logTimer.start(at: .now + Self.logDelay) { self.store() } }
     }
@@ -136,7 +137,7 @@ final class Monitor {
         if !ended.isEmpty { await log?.add(ended, missing: missing) }
     }
 
-    /// Returns those of the log's entries that a filter selects, the latest first.
+    /// Returns the log entries that a filter selects, latest first.
     func entries(_ filter: MonitorFilter) async throws(RemoteError) -> [MonitorEntry] {
         guard let log else {
             throw RemoteError(.failed, "the log is off (see \(RequestLog.variable)), or there is no directory for it")

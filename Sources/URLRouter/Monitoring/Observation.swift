@@ -3,7 +3,7 @@ internal import SchemeRegistry
 
 /// A request on its way, for the log and for the programs that watch requests.
 ///
-/// It belongs to the router's actor. While nobody watches and the log is off, there is none.
+/// It belongs to the router's actor. While nobody is watching and the log is off, requests have no observation.
 final class Observation {
     private(set) var request: ObservedRequest
     /// Whether this request is waiting to be shown.

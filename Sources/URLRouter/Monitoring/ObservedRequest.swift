@@ -3,7 +3,8 @@ internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
 
-/// The facts about one request, as they are collected on its way. They become an entry only when the request is shown.
+/// The facts about one request, which are collected while it is on its way. They become an entry only when the request
+/// is shown.
 struct ObservedRequest: Sendable {
     /// When the router got the request, in microseconds since 1970.
     let time: UInt64
@@ -15,7 +16,7 @@ struct ObservedRequest: Sendable {
     var requestID: String?
     var attempt: UInt32?
     var source: OpenContext.Source?
-    /// The URL's way to its handler; nil until there is one.
+    /// The choice of a handler; nil until it has been made.
     var choice: Choice?
     var handler: String?
     var verdict: PolicyVerdict?
@@ -40,8 +41,8 @@ struct ObservedRequest: Sendable {
 
     /// Maximum size of a message, in bytes.
     private static let messageBytes = 1024
-    /// Maximum size of the text that is searched for secrets. A message may be as large as a call, and searching takes
-    /// time.
+    /// Maximum size of the text that is searched for secrets, in bytes. A message may be as large as a call, and a
+    /// search takes time.
     private static let searchedBytes = 2 * messageBytes
     /// Maximum size of a step's name, and of every other string, in bytes.
     private static let nameBytes = 64
@@ -57,7 +58,7 @@ struct ObservedRequest: Sendable {
     ///   - reasons: The reasons for the choices of several requests.
     func entry(showsQueries: Bool = false, _ reasons: inout ChoiceReasons) -> MonitorEntry {
         var entry = MonitorEntry(time: time, kind: kind)
-        // This URL has the escapes that a desktop removed. Nearly always, the two are the same.
+        // This URL has the escapes that a desktop removed. The two URLs are nearly always the same.
         let chosen = choice?.url.description
         let urls = [chosen, url == chosen ? nil : url].compactMap(\.self) + fallback
         let redacted = urls.map { RedactedURL($0, showsQueries: showsQueries) }
@@ -94,7 +95,7 @@ struct ObservedRequest: Sendable {
 
 /// Finds out why handlers were chosen.
 ///
-/// It remembers the latest reason, because most requests in a row go to one handler.
+/// It remembers the latest reason, because consecutive requests mostly go to the same handler.
 struct ChoiceReasons {
     private var latest: (choice: ObservedRequest.Choice, handler: String?, reason: String?)?
 
@@ -108,7 +109,8 @@ struct ChoiceReasons {
 }
 
 extension ObservedRequest.Choice {
-    /// Whether two choices were made from the same facts, apart from those parts of the URLs that decide nothing.
+    /// Whether two choices were made from the same facts, apart from the parts of the URLs that do not affect the
+    /// choice.
     fileprivate func hasReason(of other: Self) -> Bool {
         snapshot === other.snapshot && handler == other.handler && desktopEntry == other.desktopEntry
             && file == other.file && url.scheme == other.url.scheme && url.host == other.url.host

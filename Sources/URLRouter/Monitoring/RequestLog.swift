@@ -9,7 +9,8 @@ internal import UserFiles
 
 /// The log of the requests that have ended: a ring buffer in a file that only its user may read.
 ///
-/// Because writing and reading block, the log has its own thread. If the system crashes, the last entries may be lost.
+/// Because read and write operations block, the log has its own thread. If the system crashes, the last entries may be
+/// lost.
 public actor RequestLog {
     /// The environment variable that turns the log off if its value is `off`.
     public static let variable = "OPENURL_LOG"
@@ -20,8 +21,8 @@ public actor RequestLog {
     private let log: Logger
     private var database: Database?
     /// Number of entries in the file, as far as this router knows. A router on another bus adds to the file too, so the
-    /// entries are counted again after as many additions as the log holds. Counting them each time would mean reading
-    /// the whole file.
+    /// entries are counted again after as many additions as the log can hold entries. Counting them each time would
+    /// mean reading the whole file.
     private var known: (entries: Int, additions: Int)?
 
     /// This log's own thread as the actor's executor.
@@ -103,7 +104,7 @@ public actor RequestLog {
         known = count
     }
 
-    /// Returns the entries that a filter selects, the latest first.
+    /// Returns the entries that a filter selects, latest first.
     ///
     /// - Throws: `failed` if the log cannot be read.
     func entries(

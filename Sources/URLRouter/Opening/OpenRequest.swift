@@ -80,7 +80,7 @@ final class OpenRequest {
     var turn = Turn.waiting
     /// Whether the request was let through as one of many from its application, and has not been answered yet.
     var isOneOfMany = false
-    /// Whether a process has got the URL and may have acted on it, or the URL is stored for later.
+    /// Whether a process has received the URL and may have acted on it, or the URL has been stored for later.
     var wasHandedOver = false
     /// Whether the process that had the request exited before it began to handle it.
     var isUnbegun = false
@@ -201,7 +201,7 @@ final class OpenRequest {
         self.number = number
         accepted = TracePhase.now
         timeout = options.timeout ?? usual
-        // Other deliveries wait behind this one, and their senders did not ask for more patience than usual.
+        // Other deliveries wait behind this one, and their senders did not agree to wait longer than usual.
         if case .queue = start { timeout = min(timeout, usual) }
         deadline = .now + timeout
         trace = []

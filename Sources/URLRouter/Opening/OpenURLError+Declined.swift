@@ -13,8 +13,8 @@ extension OpenURLError {
         return OpenURLError(.declined, "\(words): \(reason)")
     }
 
-    /// Creates the error from one with which a program answered. Programs in other languages answer with an error by
-    /// raising an exception.
+    /// Creates the error from the one with which a program answered. Programs in other languages answer with an error
+    /// by raising an exception.
     ///
     /// - Parameter limit: The maximum size of the program's words, in bytes.
     static func declined(by program: QuotingText, _ error: RemoteError, cutTo limit: Int) -> OpenURLError {

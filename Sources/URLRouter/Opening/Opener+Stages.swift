@@ -5,7 +5,7 @@ internal import SchemeRegistry
 
 /// The work done in the stages.
 extension Opener {
-    /// Returns the call or the program that waits for a URL; nil if the URL goes its usual way.
+    /// Returns the call or the program that waits for a URL; nil if the URL takes its usual route.
     func waiting(for url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Receiver? {
         let claims: [CallbackClaim]
         switch request.start {
@@ -28,8 +28,8 @@ extension Opener {
             return try claim(for: url, request, from: sender, among: claims)
         } catch {
             parts.callbacks.tellRefusal(of: url, error)
-            // A confined program must not learn that another is waiting, so its URL goes wherever it would have gone
-            // without the claim.
+            // A confined program must not learn that another program is waiting, so its URL goes wherever it would have
+            // gone without the claim.
             guard !sender.callerClass.isConfined else { return nil }
             throw error
         }
@@ -162,7 +162,7 @@ extension Opener {
         return deliveries
     }
 
-    /// Stores a URL for its handler, and returns as soon as it is on the disk.
+    /// Stores a URL for its handler, and returns as soon as it is on disk.
     func store(
         _ request: OpenRequest,
         in deliveries: DeliveryScheduler
@@ -182,7 +182,7 @@ extension Opener {
             context: request.context
         )
         await deliveries.arrivals.turn(of: place)
-        // Leaving lets the next request continue, but only once this one is next suspended.
+        // After leaving, the next request can continue, but not until this one suspends.
         leave(request)
         let id = try await deliveries.accept(delivery)
         request.wasHandedOver = true

@@ -37,11 +37,11 @@ final class Opener {
         self.parts = parts
     }
 
-    /// Takes a URL through all stages, and returns the answer. Whether the URL comes from a caller, from the queue or
-    /// as a callback, only the beginning and the end differ.
+    /// Takes a URL through all stages, and returns the answer. For URLs from callers, from the queue and from
+    /// callbacks, only the beginning and the end differ.
     ///
     /// The request keeps its place in the order of arrival until it is delivered. Only if the user has to be asked does
-    /// it give up its place, and start again after the answer. If there is no handler for the URL, its fallbacks go
+    /// it give up its place and start again after the answer. If there is no handler for the URL, its fallbacks go
     /// through the same stages, one after the other.
     func open(_ request: OpenRequest) async throws(OpenURLError) -> OpenResult {
         do throws(OpenURLError) {
@@ -199,8 +199,8 @@ final class Opener {
         return told
     }
 
-    /// Withdraws a request that its caller has cancelled. Between two places, this has nothing to do: the next stage
-    /// notices the cancellation.
+    /// Withdraws a request that its caller has cancelled. If the request is between two places, there is nothing to do
+    /// here: the next stage notices the cancellation.
     private func withdraw(_ request: OpenRequest) {
         switch request.place {
         case .queue(let session): session.cancel(request)

@@ -9,10 +9,11 @@ struct PythonException {
 
     private static let prefix = "org.freedesktop.DBus.Python."
 
-    /// Reads an error; nil if it is not a Python exception.
+    /// Parses an error; nil if it is not a Python exception.
     ///
-    /// dbus-python puts the type into the name, and the traceback into the message. There, the exception is on the last
-    /// line that begins with the type, which follows the names of its modules; further lines belong to its text.
+    /// dbus-python puts the type into the name, and the traceback into the message. The exception is on the last line
+    /// of the message that begins with the type, preceded by the names of the type's modules. Any lines after that
+    /// belong to the exception's text.
     init?(_ error: RemoteError) {
         guard error.name.rawValue.hasPrefix(Self.prefix), let type = error.name.rawValue.split(separator: ".").last
         else { return nil }
