@@ -9,13 +9,15 @@ public struct RouterLimits: Sendable, Hashable {
     public var requestDescriptors = 256
     /// Number of unanswered requests for lists and explanations.
     public var queries = 64
-    /// Number of files whose types are being looked up at once. One application gets at most half of what is left.
+    /// Number of files whose types are being looked up at the same time. One application gets at most half of what is
+    /// left.
     public var fileLooks = 64
-    /// Number of calls whose files are being copied at once. One application gets at most half of what is left.
+    /// Number of calls whose files are being copied at the same time. One application gets at most half of what is
+    /// left.
     public var inboxCopies = 32
     /// Time limit for the copies of one call.
     public var inboxTime = Duration.seconds(300)
-    /// How long a file system may take to say what type a file has.
+    /// How long a file system may take to report a file's type.
     public var fileTime = Duration.seconds(2)
     /// Number of URLs in unanswered calls of `OpenURLs`. Each fallback counts as a URL.
     public var batchedURLs = 16_384
@@ -58,7 +60,7 @@ public struct RouterLimits: Sendable, Hashable {
     public var cancelTime = Duration.seconds(2)
     /// Time limit for a launch ("What to Do at Launch Time": five seconds).
     public var launchTimeout = Duration.seconds(5)
-    /// How long the bus may take to say which names a process took instead of its handler's.
+    /// How long the bus may take to report which names a process took instead of its handler's.
     public var otherNamesTime = Duration.seconds(1)
     /// Time limit for each method on the way to the foreground or to the background, for preparing to be stopped, and
     /// for taking the name back afterwards (five seconds, as for the launch).
@@ -74,7 +76,7 @@ public struct RouterLimits: Sendable, Hashable {
     public var backgroundTime = Duration.seconds(180)
     /// Time between calling the expiration handlers and the end of ``backgroundTime``.
     public var expirationNotice = Duration.seconds(1)
-    /// Number of background tasks that a handler may have open at once.
+    /// Number of background tasks that a handler may have open at the same time.
     public var tasksPerHandler = 1024
     /// Size of a background task's name in bytes.
     public var taskNameBytes = 256
@@ -100,12 +102,12 @@ public struct RouterLimits: Sendable, Hashable {
     public var crashPeriod = Duration.seconds(10)
     /// How long a handler that crashes too often is not started.
     public var quarantine = Duration.seconds(30)
-    /// If an application's command exits within this time, its exit counts as its answer.
+    /// If an application's command exits within this time, its exit is taken as its answer.
     public var settleTime = Duration.seconds(1)
-    /// Number of one application's commands that may be within their ``settleTime`` at once. One caller gets at most
-    /// half of what is left.
+    /// Number of one application's commands that may be within their ``settleTime`` at the same time. One caller gets
+    /// at most half of what is left.
     public var commandsPerApplication = 64
-    /// Number of commands that may run at once.
+    /// Number of commands that may run at the same time.
     public var commands = 1024
     /// How long the bus has to free the name of a process that has exited.
     public var nameTimeout = Duration.seconds(1)

@@ -3,7 +3,7 @@ internal import Logging
 internal import Reactor
 internal import SchemeRegistry
 
-/// Everything that a router is made of and that a test may replace.
+/// Everything that makes up a router and that a test may replace.
 struct RouterParts {
     let registry: Registry
     let bus: any RouterBus

@@ -11,8 +11,8 @@ struct RouterTasks {
     /// Starts a task on the router's actor, and runs it up to its first suspension. Call this in the router's
     /// isolation.
     ///
-    /// A timer that outlives its router starts nothing. No request is lost this way, because a request keeps its
-    /// router.
+    /// A timer that outlives its router starts nothing. No request is lost this way, because a request keeps its router
+    /// alive.
     @discardableResult
     func start(_ body: @escaping () async -> Void) -> Task<Void, Never>? {
         // The body was made in the router's isolation and stays there. The compiler cannot see this, because a

@@ -6,7 +6,7 @@ internal import Reactor
 /// Asks the user at the session's desktop: with the desktop's own dialog, with a program that shows a dialog, or with a
 /// notification.
 ///
-/// This uses the first way that works. If there is no display, it uses only a notification service that is already
+/// It uses the first of these that works. If there is no display, it uses only a notification service that is already
 /// running.
 struct DesktopPerson: PersonAsking {
     let connection: Connection

@@ -6,7 +6,7 @@ enum PersonReply: String, Sendable, Hashable, CaseIterable {
     case always
     /// Do not open the URL.
     case no
-    /// Do not open the URL, nor later ones like it.
+    /// Do not open the URL or later ones like it.
     case never
     /// No reply came in time, or the question was withdrawn.
     case late

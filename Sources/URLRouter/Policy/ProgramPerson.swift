@@ -8,7 +8,7 @@ struct ProgramPerson: PersonAsking {
     let launcher: HandlerLauncher
     let environment: [String: String]
 
-    /// Largest part of a program's output that is read, in bytes.
+    /// Maximum number of bytes that are read from a program's output.
     private static let outputLimit = 1 << 16
 
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
@@ -26,7 +26,7 @@ struct ProgramPerson: PersonAsking {
         return nil
     }
 
-    /// How long the file systems on `PATH` may take to say where a program is.
+    /// How long the file systems on `PATH` may take to locate a program.
     private static let lookupTime = Duration.seconds(1)
 
     private func path(ofName name: String) async throws(Errno) -> String? {
@@ -104,7 +104,7 @@ struct ProgramPerson: PersonAsking {
     }
 }
 
-/// A program's end, for one waiting task. This belongs to the loop.
+/// The end of a program, for which one task waits. This belongs to the loop.
 private final class Ending {
     private var exit: ProcessExit??
     private var continuation: CheckedContinuation<ProcessExit?, Never>?
@@ -154,7 +154,7 @@ struct DialogProgram: Sendable {
         }
     )
 
-    /// KDE's dialog: a list, whose choice is a line of the output.
+    /// KDE's dialog: a list. A line of the output is the user's choice.
     static let kdialog = DialogProgram(
         name: "kdialog",
         arguments: { dialog, _ in
@@ -171,8 +171,8 @@ struct DialogProgram: Sendable {
         }
     )
 
-    /// Returns no, or nil if the program could not reach the display. In that case, it exits with the same status as if
-    /// its window had been closed, but prints why.
+    /// Returns ``PersonReply/no``, or nil if the program could not reach the display. In the latter case, the program
+    /// exits with the same status as if its window had been closed, but prints the reason.
     private static func refusal(_ lines: [String]) -> PersonReply? {
         lines.contains { $0.lowercased().contains("display") } ? nil : .no
     }

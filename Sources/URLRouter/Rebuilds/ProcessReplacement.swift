@@ -3,7 +3,7 @@ internal import Logging
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// A handler's session, as the replacement of its process sees it.
+/// The part of a handler's session that ``ProcessReplacement`` uses.
 protocol ReplacementView: SessionView {
     var requests: RequestQueue { get }
     var processes: HandlerProcesses { get }
@@ -12,9 +12,9 @@ protocol ReplacementView: SessionView {
 /// Before a URL is delivered, ends the handler's process if it has nothing to do and runs an earlier program, so that
 /// the URL goes to the program that a launch would start now.
 ///
-/// The program's file is examined before a URL that finds the handler in the background. A handler in the foreground is
-/// in use, and keeps its process; after its answer, the file is examined for the sender's sake, but not for each of
-/// many URLs. The object belongs to the router's actor.
+/// The program's file is examined before the delivery of a URL that finds the handler in the background. A handler in
+/// the foreground is in use, and keeps its process; after its answer, the file is examined for the sender's sake, but
+/// not for each of many URLs. The object belongs to the router's actor.
 final class ProcessReplacement {
     private let id: BusName
     private let host: SessionHost
@@ -55,9 +55,9 @@ final class ProcessReplacement {
         session.handle(.replaced)
     }
 
-    /// Returns whether the process that has just taken a URL runs an earlier program, so that the sender is told.
+    /// Returns whether the process that has just taken a URL runs an earlier program, so that the sender can be told.
     ///
-    /// URLs that follow each other closely share one examination of the file, and only the first waits for it.
+    /// URLs in quick succession share one examination of the file, and only the first waits for it.
     func runsEarlierProgram() async -> Bool {
         let process = session.process
         guard !session.handler.keepsOldProgram, host.runners[id] == nil, process.running != nil else { return false }
@@ -70,7 +70,7 @@ final class ProcessReplacement {
         let process = session.process
         process.programLook = (.now, process.programLook?.isEarlier == true)
         let pid = await processToReplace()
-        // If the file system hangs, the period begins when the examination has given up.
+        // If the file system hangs, the period begins when the examination gives up.
         process.programLook = (.now, pid != nil)
         return pid
     }
@@ -79,7 +79,7 @@ final class ProcessReplacement {
     func processToReplace() async -> UInt32? {
         let session = session
         guard !session.process.isHidden, let pid = await session.processes.processOfEarlierProgram() else { return nil }
-        // Without the program's file, a launch would fail: a build of the program may be under way.
+        // Without the program's file, a launch would fail: a build of the program may be in progress.
         return await host.launcher.programVersion(of: session.handler) == nil ? nil : pid
     }
 }

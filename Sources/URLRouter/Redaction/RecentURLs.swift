@@ -11,7 +11,7 @@ actor RecentURLs {
     private let loop: EventLoop
     /// URLs by the names of the processes' files.
     private var urls: [String: Entries] = [:]
-    /// Names in ``urls``, with the one that has been unused the longest first.
+    /// Names in ``urls``, beginning with the one that has been unused for the longest time.
     private var names: Deque<String> = []
 
     /// Maximum number of names.

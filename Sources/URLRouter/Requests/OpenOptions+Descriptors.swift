@@ -4,7 +4,7 @@ internal import OpenURLBus
 extension OpenOptions {
     /// Takes the descriptors out of a call's options.
     ///
-    /// A request continues after its caller has left the bus, but the call's descriptors are closed then.
+    /// A request continues after its caller has left the bus, but at that point the call's descriptors are closed.
     ///
     /// - Throws: `cancelled` if they are already closed.
     func takingDescriptors() throws(OpenURLError) -> OpenOptions {

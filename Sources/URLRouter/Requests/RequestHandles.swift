@@ -36,8 +36,8 @@ final class RequestHandles {
 
     /// Returns the handle that a call refers to.
     ///
-    /// - Throws: `notAllowed` if the path belongs to another caller, whether there is a handle or not; `UnknownObject`
-    ///   if it belongs to this caller but has no handle.
+    /// - Throws: `notAllowed` if the path belongs to another caller, no matter whether there is a handle;
+    ///   `UnknownObject` if it belongs to this caller but has no handle.
     func handle(at path: ObjectPath, for caller: BusName?) throws -> RequestHandle {
         guard let caller, let directory = RequestInterface.directory(of: caller), path.rawValue.hasPrefix(directory),
             handles[path].map({ $0.owner == caller }) != false

@@ -2,7 +2,7 @@ internal import OpenURLBus
 
 /// Stops a request on its way through the router, on behalf of its caller.
 ///
-/// Each stage of the request says how the request is withdrawn there. This belongs to the router's actor.
+/// Each stage of the request specifies how the request is withdrawn at that stage. This belongs to the router's actor.
 final class Stop {
     let handle: RequestHandle
     /// Makes the request's pending calls fail.

@@ -240,7 +240,7 @@ public struct RouterObject: Sendable {
         do throws(RegistrationError) {
             warnings = try await store.warnings(of: registration, searchPath: router.launcher.environment["PATH"])
         } catch {
-            // The file system no longer answers, but the handler is already registered.
+            // The file system is no longer responding, but the handler is already registered.
         }
         entry.warnings = warnings.map(\.description) + Rivalries(of: registration.handler, in: snapshot.registry).all
         if let earlier = await router.lifecycle.earlierProgram(of: registration.handler) {

@@ -11,7 +11,7 @@ final class ServiceNames {
     private let handlers: KnownHandlers
     private let launcher: HandlerLauncher
     private let log: Logger
-    /// Names for which the bus was asked whether it knows their services.
+    /// Names whose services the bus has been asked about.
     private var announced: Set<String> = []
 
     init(_ handlers: KnownHandlers, _ host: SessionHost) {
@@ -43,8 +43,8 @@ final class ServiceNames {
         if let problem { throw .takenName(handler.id, by: problem) }
     }
 
-    /// Returns whether the bus has a service for a name. If it has, asks again after the bus has read its files,
-    /// because it may still remember a file that was removed.
+    /// Returns whether the bus has a service for a name. If so, this asks again after the bus has reread its files,
+    /// because the bus may still remember a file that has been removed.
     private func isActivatable(_ name: BusName) async throws(CallError) -> Bool {
         guard try await bus.activatableNames().contains(name) else { return false }
         try await bus.reloadConfiguration(timeout: Self.reloadTimeout)
@@ -64,7 +64,7 @@ final class ServiceNames {
 
     /// Makes the bus read its service files again if it does not know about a new handler's service.
     ///
-    /// A bus notices changes by itself, but only in directories that existed when it read its configuration. When a
+    /// A bus notices changes on its own, but only in directories that existed when it read its configuration. When a
     /// program calls an unknown name, dbus-daemon looks again, but dbus-broker does not.
     func makeActivatable() async {
         let services = Set(handlers.registry.publishedHandlers.map(\.id.rawValue))
