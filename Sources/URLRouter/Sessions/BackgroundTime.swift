@@ -7,7 +7,7 @@ struct BackgroundTime {
 
     var isRunning: Bool { start != nil }
 
-    /// Starts or stops counting the time.
+    /// Starts or stops measuring the time.
     mutating func setRunning(_ runs: Bool, at now: SuspendingClock.Instant) {
         used = used(at: now)
         start = runs ? now : nil

@@ -15,7 +15,7 @@ struct CrashHistory {
     /// Whether there is nothing to forget.
     var isEmpty: Bool { times.isEmpty && quarantineEnd == nil }
 
-    /// Returns whether the crashes belong to a program file, or to no known file.
+    /// Returns whether the crashes belong to the given program file, or to no known file.
     func concerns(_ program: FileVersion?) -> Bool {
         guard let old = self.program, let program else { return self.program == program }
         return old.hasContents(of: program)

@@ -37,7 +37,7 @@ final class HandlerBackground {
 
     private var process: HandlerProcess { session.process }
 
-    /// Makes a handler enter the background once it is on its way there.
+    /// Tells a handler that is leaving the foreground to enter the background.
     func enter(_ owner: BusName) async {
         let session = session
         // Before the handler was told about the background, a URL may have brought it back to the foreground.
@@ -112,7 +112,7 @@ final class HandlerBackground {
             if error.isFromBus { process.suspensionProblem = "the bus refuses the call: \(error.message)" }
             suspendAnswered(false, by: owner)
         } catch .notSent {
-            // The bus passes no descriptors; one that is reached over TCP never does.
+            // The bus passes no descriptors; a bus that is reached over TCP never does.
             process.suspensionProblem = "the bus passes no descriptors"
             host.log.warning("it cannot be suspended: the bus passes no descriptors", metadata: ["handler": "\(id)"])
             if session.machine.connection == owner { process.isSuspendable = false }
@@ -123,7 +123,8 @@ final class HandlerBackground {
         }
     }
 
-    /// Returns whether the process may be stopped, which means that the kernel continues it even if the router exits.
+    /// Returns whether the process may be stopped, which means that the kernel will continue it even if the router
+    /// exits.
     private func canBeStopped(_ lifeline: Lifeline, of owner: BusName) -> Bool {
         if lifeline.leave() { return !host.isEnding }
         let problem = "it has closed or changed the descriptor of \(HandlerInterface.name).Suspend"
@@ -212,7 +213,7 @@ final class HandlerBackground {
         timeLeft.map { UInt32(clamping: Int64($0 / .milliseconds(1))) } ?? LifecycleInterface.unlimited
     }
 
-    /// Counts the background time only while a task is open in the background.
+    /// Measures the background time only while a task is open in the background.
     func countTime() {
         let ran = process.stay.isCounting
         process.stay.update(in: session.machine.state, hasTasks: !process.tasks.isEmpty, at: .now)

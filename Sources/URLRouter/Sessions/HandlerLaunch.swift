@@ -9,7 +9,7 @@ internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
 
-/// A handler's session, as the launch of its process sees it.
+/// The part of a handler's session that ``HandlerLaunch`` uses.
 protocol LaunchView: SessionView {
     var requests: RequestQueue { get }
     /// Handles the events that were held back while the process was being started.
@@ -139,14 +139,14 @@ final class HandlerLaunch {
         guard session.machine.state == .starting, let running = processes.current.running else {
             return session.handle(.launchTimedOut)
         }
-        // This includes the process that the router started, and its descendants.
+        // This matches the process that the router started, and its descendants.
         findOtherNames(of: { getsid($0) == running.pid }) { [session] in session.handle(.launchTimedOut) }
     }
 
     // MARK: Other names
 
-    /// Asks the bus which names some processes have taken. This takes at most ``RouterLimits/otherNamesTime``, and
-    /// stops if the handler's name gets an owner.
+    /// Asks the bus which names the given processes own. This takes at most ``RouterLimits/otherNamesTime``, and stops
+    /// if the handler's name gets an owner.
     ///
     /// - Parameter finish: called once, with the names in ``HandlerProcess/otherNames``; not called if the launch ends
     ///   in the meantime.
@@ -166,7 +166,7 @@ final class HandlerLaunch {
         session.machine.state == .starting && processes.current === launched && timers.launch.isRunning
     }
 
-    /// Finds the names that some processes own. If the time runs out, the names found so far are kept.
+    /// Finds the names that the given processes own. If the time runs out, the names found so far are kept.
     private func findOtherNames(of isMeant: (pid_t) -> Bool, for launched: HandlerProcess) async {
         launched.otherNames = []
         do throws(CallError) {
@@ -200,7 +200,7 @@ final class HandlerLaunch {
             let fault = process.launched?.fault?.description ?? ""
             return OpenURLError(.launchFailed, "\(id) cannot be started: \(fault)")
         case .processEnded(let exit):
-            // A program that fails gives the reason itself.
+            // A program that fails reports the reason itself.
             let advice: QuotingText = exit == .exited(status: 0) ? Self.commandAdvice : ""
             return OpenURLError(.launchFailed, "\(id) \(exit) before it was ready\(hint)\(advice)")
         case .nameNotTaken:

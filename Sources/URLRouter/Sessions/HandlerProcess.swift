@@ -7,7 +7,7 @@ internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
 
-/// One of a handler's processes: what the router knows about it, and does to it. A new process gets a new object, so
+/// One of a handler's processes: what the router knows about it, and does with it. A new process gets a new object, so
 /// nothing outlives its process.
 ///
 /// The object exists before the process is known, because the bus has to be asked which process owns a name.
@@ -19,7 +19,8 @@ final class HandlerProcess {
     /// looked.
     var identity: ProcessIdentity?
     /// The newest connection to the bus before this router started the process. All the process's connections are
-    /// newer. A connection that is older belongs to an earlier process whose number the kernel has reused for this one.
+    /// newer. A connection that is older belongs to an earlier process whose process ID the kernel has reused for this
+    /// one.
     private let newestEarlierConnection: ConnectionNumber?
     /// Where its output goes, if this router started the process.
     var output = ProcessOutput.nowhere
@@ -43,15 +44,15 @@ final class HandlerProcess {
     private(set) var isHidden = false
     /// Whether the owner of the name has answered once, and so has launched.
     var hasAnswered = false
-    /// Why the process counts as the handler.
+    /// Why the process is considered the handler.
     var claim: OwnerClaim?
     /// When the router last stopped the process; nil if it never has.
     private(set) var suspendedSince: ContinuousClock.Instant?
     /// Whether the handler can be asked to release its name. This is assumed until it says otherwise.
     var isSuspendable = true
-    /// Why the bus did not pass the last question about suspending to the process.
+    /// Why the bus did not pass the last suspend request to the process.
     var suspensionProblem: String?
-    /// The end of the launch's time limit, if the router started the process.
+    /// When the launch's time limit ends, if the router started the process.
     var launchDeadline: SuspendingClock.Instant?
     /// When the handler was sent to the background.
     var leavingSince: SuspendingClock.Instant?
@@ -65,8 +66,8 @@ final class HandlerProcess {
     var isWarned = false
     /// The current stay in the background.
     var stay = BackgroundStay()
-    /// The end of a pipe that the router holds while the process is stopped. If the router exits, this end is closed,
-    /// and the kernel continues the process.
+    /// The router's end of a pipe, which stays open while the process is stopped. If the router exits, this end is
+    /// closed, and the kernel continues the process.
     var lifeline: UnixFD?
     /// Names of the open background tasks, by their numbers.
     var tasks: [UInt32: String] = [:]
@@ -123,8 +124,8 @@ final class HandlerProcess {
     /// Whether this router started the process.
     var isChild: Bool { handle?.isChild == true }
 
-    /// Whether a router, this one or an earlier one, started the process for the handler, or started a program that
-    /// started it.
+    /// Whether a router, this one or an earlier one, started either the process for the handler or a program that then
+    /// started the process.
     var isStartedByRouter: Bool { claim?.isStrong == true }
 
     /// Whether the router may end the process. It may not end a sandbox's proxy.
@@ -190,8 +191,8 @@ final class HandlerProcess {
     /// Returns whether the process runs a program other than the one that a launch of the handler would start now, or
     /// the same program with other arguments.
     ///
-    /// The router knows only about its own processes how they were started. About any other, it knows the program,
-    /// which a script may have started. So for these the answer is yes only if the program's file is gone, or if the
+    /// Only for its own processes does the router know how they were started. For any other process, it knows only the
+    /// program, which a script may have started, so the answer is yes only if the program's file is gone, or if the
     /// user has started another program by hand.
     func runsEarlierProgram(than handler: Handler, _ pid: UInt32, _ launcher: HandlerLauncher) async -> Bool {
         if ProcessProgram.isReplaced(pid: pid) { return true }

@@ -9,7 +9,7 @@ internal import SchemeRegistry
 internal import SystemPackage
 internal import UserFiles
 
-/// A handler's session, as its processes see it.
+/// The part of a handler's session that ``HandlerProcesses`` uses.
 protocol ProcessesView: SessionView {
     var requests: RequestQueue { get }
     func wait(for time: Duration, until isReached: @escaping (HandlerStateMachine.State) -> Bool) async -> Bool
@@ -119,8 +119,8 @@ final class HandlerProcesses {
         return try await name.current { session.machine.state == .lookingForOwner }
     }
 
-    /// Finds out whether a new owner of the name is the handler, and reports this to the machine. If it is a stranger,
-    /// it gets nothing.
+    /// Finds out whether a new owner of the name is the handler, and reports this to the machine. An owner that is
+    /// another program gets nothing.
     ///
     /// - Parameter event: the machine's event if the owner is the handler.
     /// - Returns: false if the owner has changed in the meantime. The new one is examined separately.
@@ -212,8 +212,8 @@ final class HandlerProcesses {
         do throws(Errno) {
             try adopt(pid, claim)
         } catch {
-            // The process has exited in the meantime. The bus reports this by itself, unless another process holds the
-            // connection.
+            // The process has exited in the meantime. The bus will report this on its own, unless another process holds
+            // the connection.
             host.log.debug("\(id) cannot be watched: \(error)")
             if error == .noSuchProcess, session.machine.owner == owner, current.running == nil {
                 session.handle(.exited(.unknown))
@@ -246,11 +246,11 @@ final class HandlerProcesses {
         }
     }
 
-    /// Asks a handler that another program started for its state, because only the handler knows it.
+    /// Asks for the state of a handler that another program started, because only the handler itself knows it.
     func askForState(_ owner: BusName) async {
         let session = session
-        // Handlers in other languages need not report it. If the user has started one by hand, assume that it is on the
-        // screen.
+        // Handlers in other languages need not report their state. If the user has started one by hand, assume that it
+        // is on the screen.
         var state = current.isStartedByRouter ? HandlerState.background : .active
         do throws(CallError) {
             // If the user starts a handler, it has its name before it launches. It answers an empty notification only
@@ -261,7 +261,7 @@ final class HandlerProcesses {
         } catch {
             host.log.debug("\(id) did not report its state: \(error)")
         }
-        // A process that was started for its first message has not got this message yet.
+        // A process that was started for its first message has not received that message yet.
         if state != .notRunning { session.handle(.tellsState(owner: owner, state)) }
     }
 
@@ -300,7 +300,7 @@ final class HandlerProcesses {
         session.startTask { await self.askToEnd(owner) }
     }
 
-    /// Asks a process to exit if the router may not end it, such as one behind a sandbox's proxy.
+    /// Asks a process that the router may not end, such as one behind a sandbox's proxy, to exit.
     private func askToEnd(_ owner: BusName) async {
         do throws(CallError) {
             try await host.bus.terminate(id, at: owner, timeout: host.limits.endTimeout)
@@ -328,7 +328,7 @@ final class HandlerProcesses {
         if ended == 0 { session.handle(.released) }
     }
 
-    /// Handles a process's exit, and holds the session until then.
+    /// Handles a process's exit, and keeps the session alive until then.
     var exitHandler: (ProcessExit) -> Void {
         { [self, session] exit in if isEnd(exit) { session.handle(.exited(exit)) } }
     }

@@ -24,7 +24,7 @@ extension HandlerSession {
                 if await !self.askToCancel(request, owner) { stop.abandon() }
             }
         case .granted, .refused:
-            // It is not sent yet, or already has its outcome.
+            // The request has not been sent yet, or already has its outcome.
             break
         }
     }

@@ -25,7 +25,7 @@ extension HandlerSession {
     }
 
     /// Takes a request out of the queue, because it will not be delivered or has its outcome. Other requests that
-    /// follow from it may have been waiting for that.
+    /// follow from it may have been waiting for this.
     func leave(_ request: OpenRequest) {
         if case .waiting = request.turn { requests.remove(request) }
         request.cause = nil
@@ -90,7 +90,7 @@ extension HandlerSession {
         }
         if let timer = request.timer { host.loop.cancelTimer(timer) }
         let owner = try result.get()
-        // Requests that have arrived in the meantime follow as jobs on the loop, so this one goes before them.
+        // Requests that have arrived in the meantime follow as jobs on the loop, so this one goes ahead of them.
         if isSuspended, requests.resumed() { deliverWaiting() }
         return owner
     }
@@ -99,7 +99,7 @@ extension HandlerSession {
         guard case .suspended = request.turn else { return }
         let isInCircle = requests.closesCircle(request)
         guard isInCircle || request.deadline <= .now else {
-            // Another request has broken the circle.
+            // In the meantime, another request has broken the circle.
             request.timer = host.loop.schedule(at: request.deadline) { self.expire(request) }
             return deliverWaiting()
         }
@@ -123,7 +123,7 @@ extension HandlerSession {
     }
 
     private func attempt(_ request: OpenRequest, _ owner: BusName) async -> Result<OpenAnswer, CallError> {
-        // If the state is unknown, the router could take a handler in the foreground for one in the background, and
+        // If the state is unknown, the router could mistake a handler in the foreground for one in the background, and
         // stop it.
         if processes.stateGate.isClosed { await processes.stateGate.wait() }
         guard !request.isCancelled else { return .failure(.cancelled) }
@@ -291,7 +291,7 @@ extension CallError {
 }
 
 extension OpenURLError {
-    /// Reads an error with which a handler may answer; nil for the errors that only the router may report.
+    /// Parses an error with which a handler may answer; nil for the errors that only the router may report.
     fileprivate init?(byHandler error: RemoteError) {
         guard let error = OpenURLError(error) else { return nil }
         switch error.code {

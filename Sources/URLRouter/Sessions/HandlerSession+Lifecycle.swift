@@ -102,7 +102,7 @@ extension HandlerSession {
 
     /// Waits until a woken handler has its name again, or has exited without it.
     private func waitForName() async {
-        // If it takes too long, the timer for waking ends the wait.
+        // If this takes too long, the timer for waking ends the wait.
         _ = await wait(for: openTimeout) { _ in self.machine.woken == nil }
     }
 
@@ -153,7 +153,7 @@ extension HandlerSession {
         }
     }
 
-    /// Sends the notifications that were kept, or a later value would arrive before an earlier one.
+    /// Sends the notifications that were kept. Otherwise, a later value would arrive before an earlier one.
     func sendNotifications(_ owner: BusName) async {
         let notifications = process.notifications.take()
         guard !notifications.isEmpty else { return }

@@ -55,7 +55,7 @@ final class HandlerSession {
         use(handler)
     }
 
-    /// Uses a manifest from now on. A running process continues as it was started.
+    /// Uses the given handler's manifest from now on. A running process continues as it was started.
     ///
     /// If the manifest has changed, the handler's crashes are forgotten.
     func use(_ handler: Handler) {
@@ -110,7 +110,7 @@ final class HandlerSession {
         defer { isHandlingEvents = false }
         while !processes.startGate.isClosed, let event = events.popFirst() {
             let (before, wasWoken) = (machine.state, machine.woken)
-            // If a stranger owns the name, the router must not end that process.
+            // If another program owns the name, the router must not end its process.
             machine.exitsOnSuspend = handler.exitsOnSuspend && process.isRoutersToEnd
             if case .suspended(let owner) = before { machine.getsURLsBeforeName = host.bus.isAttached(owner) }
             let effects = machine.on(event, hasProcess: process.running != nil)
@@ -120,7 +120,7 @@ final class HandlerSession {
             for effect in effects { perform(effect) }
             if machine.state != before || machine.woken != wasWoken { stateChanged() }
         }
-        // If a launch fails at once, callers need not know about the state in between.
+        // If a launch fails immediately, callers need not know about the state in between.
         if state != announced, !processes.startGate.isClosed {
             announced = state
             host.bus.announce(state, of: id)

@@ -31,8 +31,8 @@ final class HandlerSessions {
     /// Returns a handler's state as callers see it.
     func state(of id: BundleIdentifier) -> HandlerState { self[id]?.state ?? .notRunning }
 
-    /// Returns the session for a request to a handler, and creates it if necessary. The session uses this manifest from
-    /// now on.
+    /// Returns the session for a request to the given handler, and creates it if necessary. The session uses that
+    /// handler's manifest from now on.
     func obtain(for handler: Handler) -> HandlerSession {
         let id = handler.id.busName
         if let session = sessions[id] {
@@ -104,7 +104,7 @@ final class HandlerSessions {
     /// Notes that a name on the bus now has an owner. The user may have started a handler that nothing has asked for
     /// yet.
     func nameAppeared(_ name: BusName, in registry: Registry) {
-        // A session that watches its name notices this by itself.
+        // A session that watches its name notices this on its own.
         guard self[name]?.processes.name.isWatched != true, let handler = registry.handler(named: name.rawValue),
             handler.kind == .native, handler.program != nil
         else { return }
@@ -112,8 +112,8 @@ final class HandlerSessions {
         host.tasks.start { await session.processes.find() }
     }
 
-    /// Asks all handlers that have not reported their state yet. Returns when each of them has answered or run out of
-    /// time.
+    /// Asks all handlers that have not yet reported their state to do so. Returns when each of them has answered or run
+    /// out of time.
     func askForStates() async {
         var left = 0
         var waiter: CheckedContinuation<Void, Never>?
@@ -136,25 +136,26 @@ final class HandlerSessions {
 
     // MARK: Which session
 
-    /// Returns the session of the handler that a process is or descends from, if the handler's process is running. Only
-    /// a process that a router has started for the handler counts as the handler, and a descendant only as long as it
+    /// Returns the session of the handler whose running process is the given process or an ancestor of it. Only a
+    /// process that a router has started for the handler is considered the handler, and a descendant only as long as it
     /// stays in the same process session.
     func session(ofProcess process: ProcessIdentity, _ connection: BusName) -> HandlerSession? {
         // The kernel's answer, which is fetched only when needed.
         var leader: pid_t?
         let session = sessions.values.first { session in
             // A child of the router is the handler even before the bus says whether it owns the name, because it may
-            // send something at once.
+            // send something immediately.
             guard let running = session.process.running, session.process.claim?.isStrong == true,
                 session.process.canHave(connection)
             else { return false }
             if UInt32(exactly: running.pid) == process.pid { return session.process.identity == process }
             let found = leader ?? pid_t(exactly: process.pid).map(getsid) ?? -1
             leader = found
-            // Each process that the router starts has its own process session, so no handler is in the router's.
+            // Each process that the router starts has its own process session, so no handler is in the router's own
+            // session.
             return found > 0 && found == session.process.session(of: running) && found != routerSession
         }
-        // By now, the number may belong to another process.
+        // By now, the process ID may belong to another process.
         guard let session, ProcessIdentity(pid: process.pid) == process else { return nil }
         return session
     }

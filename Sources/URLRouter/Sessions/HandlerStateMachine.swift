@@ -9,7 +9,7 @@ internal import Reactor
 /// the process: the session does not report any other owners.
 ///
 /// Both tables are exhaustive: after a new state or event is added, the code does not compile until every pair is
-/// decided.
+/// handled.
 struct HandlerStateMachine {
     enum State: Hashable {
         /// The router does not know about any process.
@@ -154,7 +154,7 @@ struct HandlerStateMachine {
     /// Whether a woken handler gets URLs before it owns its name again.
     var getsURLsBeforeName = false
     private(set) var state = State.notRunning
-    /// A woken connection that already gets URLs but does not own its name yet. Meanwhile, the handler counts as
+    /// A woken connection that already gets URLs but does not own its name yet. Meanwhile, the handler is considered
     /// running.
     private(set) var woken: BusName?
 
@@ -169,7 +169,7 @@ struct HandlerStateMachine {
         if case .running(let owner, _) = state { owner } else { nil }
     }
 
-    /// The connection of the handler's process, whether it takes URLs now or not.
+    /// The connection of the handler's process, no matter whether it takes URLs now.
     var connection: BusName? {
         switch state {
         case .running(let owner, _), .suspending(let owner), .suspended(let owner), .waking(let owner): owner
@@ -321,7 +321,7 @@ extension HandlerStateMachine {
         // The process has lost its name, so no URL can reach it.
         case .running:
             return end(nil, .terminate)
-        // If the handler continues but cannot take its name back, it exits by itself.
+        // If the handler continues but cannot take its name back, it exits on its own.
         case .notRunning, .suspending, .suspended, .waking, .ending:
             return []
         }

@@ -14,8 +14,7 @@ final class NameOwner {
     private var reported: BusName?
     /// Whether the bus has reported the owner, and reports every change, so that a launch need not ask.
     private var isKnown = false
-    /// Number of changes. From it, a task that has asked the bus about an owner can tell whether the answer may be
-    /// stale.
+    /// Number of changes. It tells a task that has asked the bus about an owner whether the answer may be stale.
     private(set) var changes = 0
 
     init(_ id: BusName, _ host: SessionHost) {
@@ -44,8 +43,8 @@ final class NameOwner {
         while true {
             let changes = changes
             let owner = try await bus.owner(of: id)
-            // Changes are reported at once, but the answer arrives only when this task continues. So the answer may be
-            // the older of the two.
+            // Changes are reported immediately, but the answer arrives only when this task continues. So the answer may
+            // be the older of the two.
             guard changes == self.changes else { continue }
             (reported, isKnown) = (owner, true)
             return owner

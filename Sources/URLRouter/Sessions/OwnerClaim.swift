@@ -1,6 +1,6 @@
 internal import DBus
 
-/// Why the process that owns a handler's name counts as the handler. No other owner of the name gets a URL.
+/// Why the process that owns a handler's name is considered the handler. No other owner of the name gets a URL.
 enum OwnerClaim: Hashable, Sendable {
     /// A router has started the process for the handler.
     case wasStarted
@@ -29,6 +29,6 @@ struct OwnerCandidate {
     let pid: UInt32?
     /// The process that uses the connection; nil if a proxy hides it.
     var handler: UInt32?
-    /// Nil for a stranger.
+    /// Nil if the owner is not the handler.
     let claim: OwnerClaim?
 }

@@ -4,7 +4,7 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 
-/// A handler's session, as the watchdog sees it.
+/// The part of a handler's session that ``ProgressWatchdog`` uses.
 protocol WatchdogView: SessionView {
     var requests: RequestQueue { get }
     /// Time limit for the answer to one URL, if the sender sets none.
@@ -15,8 +15,8 @@ protocol WatchdogView: SessionView {
 /// Notices if a delegate method of a running handler does not return.
 ///
 /// Each method on the way to the foreground or to the background may take as long as the transition time limit, and the
-/// methods of the launch have their own limit. `open` may use its whole time limit. After that, the handler still
-/// counts as healthy if its main actor answers, because a method that waits for something is slow but does not hang.
+/// methods of the launch have their own limit. `open` may use its whole time limit. After that, the handler is still
+/// considered healthy if its main actor answers, because a method that waits for something is slow but does not hang.
 ///
 /// This watchdog belongs to the router's actor.
 final class ProgressWatchdog {
@@ -69,7 +69,7 @@ final class ProgressWatchdog {
         if !timer.isRunning { start(in: Self.questionTime(transitionTimeout)) }
     }
 
-    /// Starts the watchdog for the way to the background, whose time begins now.
+    /// Starts the watchdog for the transition to the background, whose time begins now.
     func startTransition() { start(in: Self.questionTime(session.machine.transitionTimeout)) }
 
     /// Stops the watchdog, because there is no process.
@@ -132,7 +132,7 @@ final class ProgressWatchdog {
         }
     }
 
-    /// Decides about a handler that does not report its progress.
+    /// Decides whether a handler that does not report its progress hangs on its way to the background.
     private func judgeTransition(of owner: BusName) {
         let limit = session.machine.transitionTimeout
         guard case .running(owner, .leaving) = session.machine.state, !hasURLs, let start = process.leavingSince else {
@@ -143,7 +143,7 @@ final class ProgressWatchdog {
         hangs(owner, "EnterBackground of \(id) did not return within \(limit.inWords)")
     }
 
-    /// Decides about a delegate method that has been running for some time.
+    /// Decides whether a delegate method that has been running for the given time hangs.
     private func judge(_ phase: String, _ time: Duration, of owner: BusName) async {
         let session = session
         let limit: Duration
@@ -188,8 +188,8 @@ final class ProgressWatchdog {
             log.warning("\(reason); its process keeps running", metadata: ["handler": "\(id)"])
             return session.handle(.reachedBackground(owner: owner))
         }
-        // Handlers take one event after the other, so a new process may get the URLs behind the one that hangs. The
-        // first of these URLs may have been begun, even if an earlier one has used up its time.
+        // Handlers take one event after another, so a new process may get the URLs behind the one that hangs. The first
+        // of these URLs may have been begun, even if an earlier one has used up its time.
         session.requests.redeliverAllButFirst()
         session.handle(.hangs(owner: owner, reason))
     }

@@ -7,7 +7,7 @@ internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
 
-/// Prevents a handler that crashes again and again from being started for some time.
+/// Temporarily prevents a handler that has crashed repeatedly from being started.
 ///
 /// It belongs to the router's actor.
 final class Quarantine {
@@ -73,7 +73,7 @@ final class Quarantine {
         if !crashes.concerns(program) { crashes = CrashHistory(of: program) }
     }
 
-    /// Forgets the crashes, so that the handler may be started at once.
+    /// Forgets the crashes, so that the handler may be started immediately.
     func forgetCrashes() {
         if timeLeft != nil {
             log.notice("its crashes are forgotten; it may be started", metadata: ["handler": "\(id)"])

@@ -47,7 +47,7 @@ struct RequestQueue {
         return nil
     }
 
-    /// No longer charges the application for a request.
+    /// Stops charging the application for a request.
     mutating func uncount(_ request: OpenRequest) {
         if request.isCounted { shares.remove(1, from: request.account) }
         request.isCounted = false
@@ -79,11 +79,11 @@ struct RequestQueue {
         waiting.removeAll { $0 === request }
     }
 
-    /// Grants waiting requests to the owner of the handler's name, in order, as far as they may go now.
+    /// Grants those waiting requests that may go now to the owner of the handler's name, in order.
     mutating func grant(to owner: BusName) {
         while let index = next, case let request = waiting[index], request.isComplete, !closesCircle(request) {
-            // If a request has just arrived, its task continues at once, but a suspended task continues only in a later
-            // job of the loop. So make the new one wait, or it would overtake the suspended ones.
+            // If a request has just arrived, its task continues immediately, but a suspended task continues only in a
+            // later job of the loop. So make the new one wait, or it would overtake the suspended ones.
             if case .suspended = request.turn { resuming += 1 } else if resuming > 0 { return }
             waiting.remove(at: index)
             if isOneOfMany(request.account) {

@@ -26,9 +26,9 @@ final class RestartableTimer {
         }
     }
 
-    /// Sets the deadline to some time from now.
+    /// Sets the deadline to the given time from now.
     ///
-    /// This time does not pass while the machine sleeps, because a process that was asleep too has not used it.
+    /// This time does not pass while the machine sleeps, because a process that was asleep as well has not used it.
     func start(in time: Duration, _ body: @escaping () -> Void) {
         let deadline = awake() + time
         start(at: .now + time) { [self] in

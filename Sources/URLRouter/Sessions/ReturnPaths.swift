@@ -1,6 +1,6 @@
 /// Ways back to the senders of the URLs that a process got in the foreground.
 ///
-/// Each is used once. Only the newest 16 are kept, so that a handler that gets many URLs cannot fill the memory.
+/// Each is used once. Only the newest 16 are kept, so that a handler that gets many URLs cannot fill up memory.
 struct ReturnPaths: Hashable {
     private struct Path: Hashable {
         let request: String
@@ -21,7 +21,7 @@ struct ReturnPaths: Hashable {
         paths.append(Path(request: request, source: source))
     }
 
-    /// Takes the way back to the sender of a request or, if the name is empty, of the latest request.
+    /// Removes and returns the way back to the sender of a request or, if the name is empty, of the latest request.
     ///
     /// This also removes the ways back for later requests, because the user goes back past them, but keeps those for
     /// earlier ones.

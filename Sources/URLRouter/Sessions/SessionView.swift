@@ -2,9 +2,9 @@ internal import SchemeRegistry
 
 /// A handler's session as each of its parts sees it.
 ///
-/// The session owns its parts, and they share its isolation. A part's tasks and timers hold the session, so that it is
-/// not removed while it is in use. For the same reason, an asynchronous method holds the session if it needs the
-/// session after a suspension.
+/// The session owns its parts, and they share its isolation. A part's tasks and timers hold the session, so that the
+/// session is not removed while it is in use. For the same reason, an asynchronous method holds the session if it needs
+/// the session after a suspension.
 protocol SessionView: AnyObject {
     /// The handler as it is registered now.
     var handler: Handler { get }

@@ -11,7 +11,7 @@ struct SuspendedMemory: Hashable {
     /// Returns the handlers that use at least half as much memory as the largest, in the order in which they were
     /// suspended.
     ///
-    /// A smaller difference counts as none: if a handler was used a moment ago, ending it would cost its user more than
+    /// A smaller difference is ignored: if a handler was used a moment ago, ending it would cost its user more than
     /// this difference is worth.
     private static func largest(of suspended: [SuspendedMemory]) -> [SuspendedMemory] {
         let most = suspended.map(\.bytes).max() ?? 0

@@ -1,4 +1,4 @@
-/// Holds up tasks while something is under way.
+/// Holds up tasks while something is in progress.
 ///
 /// A gate belongs to the router's actor.
 final class TaskGate {
