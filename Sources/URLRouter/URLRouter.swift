@@ -276,7 +276,7 @@ public actor URLRouter {
 
     /// Checks that a caller may use a method.
     ///
-    /// - Throws: `notAllowed`, with one message for every argument.
+    /// - Throws: `notAllowed`, with the same message for every argument.
     func check(_ caller: BusName?, of method: MemberName, _ interface: InterfaceName) async throws(OpenURLError) {
         try await callers.check(caller, of: method, interface)
     }

@@ -27,7 +27,7 @@ final class TemporaryHandlers {
         shares = Shares(limit: limit)
     }
 
-    /// Returns these handlers, given those that files declare.
+    /// Returns the temporary handlers, given the handlers that files declare.
     func handlers(apartFrom declared: Registry) -> [TemporaryHandler] {
         let registered = registrations.filter { claims[$0.key] == nil }
             .map { TemporaryHandler(registering: $0.value.handler) }
@@ -43,7 +43,7 @@ final class TemporaryHandlers {
             }
     }
 
-    /// Returns why a handler is there temporarily; nil for any other handler.
+    /// Returns why a handler is registered temporarily; nil for any other handler.
     func reason(for id: BundleIdentifier) -> TemporaryRegistration? {
         claims[id] != nil ? .claim : registrations[id] != nil ? .registration : nil
     }
@@ -53,7 +53,7 @@ final class TemporaryHandlers {
 
     // MARK: Registrations
 
-    /// Registers a handler, perhaps again.
+    /// Registers a handler, or registers it again.
     ///
     /// - Throws: `limitsExceeded`.
     func register(_ handler: Handler, _ account: String) throws(OpenURLError) {

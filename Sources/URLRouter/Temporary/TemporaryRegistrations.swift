@@ -49,7 +49,7 @@ final class TemporaryRegistrations {
     /// Removes a handler that is registered until the router exits.
     ///
     /// - Returns: Whether there was such a handler.
-    /// - Throws: `notAllowed` if the handler is there because its program is now running.
+    /// - Throws: `notAllowed` if the handler is registered because its program is now running.
     func unregister(_ id: BundleIdentifier) throws(OpenURLError) -> Bool {
         guard let handler = registry[id], handler.isTemporary else { return false }
         guard handlers.temporary.reason(for: id) == .registration else {
@@ -138,7 +138,7 @@ final class TemporaryRegistrations {
             // Meanwhile, the owner may have exited.
         }
         var isRouters = false
-        // While the bus was asked, the session may have changed.
+        // While the bus was being asked, the session may have changed.
         if let session = sessions[id], session.machine.state != .notRunning {
             let running = session.process.running.flatMap { UInt32(exactly: $0.pid) }
             // If the caller started the router, it is an ancestor of the router's processes too.

@@ -39,7 +39,7 @@ extension Callbacks {
 
     /// Checks that a program may claim the URLs that match a pattern.
     ///
-    /// - Throws: `notAllowed`; for a confined program, with one message for every pattern.
+    /// - Throws: `notAllowed`; for a confined program, with the same message for every pattern.
     func check(
         _ pattern: CallbackPattern,
         claimedBy receiver: OpenContext.Source

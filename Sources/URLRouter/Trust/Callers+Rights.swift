@@ -18,9 +18,9 @@ extension Callers {
     }
 
     /// Checks that a caller may do something to a handler: one of the user's own programs may, but any other program
-    /// may only if it is the handler itself.
+    /// may do so only if it is the handler itself.
     ///
-    /// - Throws: `notAllowed`, whether the handler exists or not.
+    /// - Throws: `notAllowed`, no matter whether the handler exists.
     func check(_ caller: BusName?, for id: String) async throws(OpenURLError) {
         guard let own = await ownIdentifier(of: caller) else { return }
         guard id == own, !own.isEmpty else {

@@ -3,13 +3,14 @@ internal import SchemeRegistry
 
 /// Decides from the manifest which senders a handler accepts.
 ///
-/// Only a handler has an identity that a manifest can refer to. All other programs count as one sender without a name.
+/// Only a handler has an identity that a manifest can refer to. All other programs are treated as one sender without a
+/// name.
 extension Handler {
     /// Checks that the handler accepts URLs from a sender (`OUReach`, `OUAllowedSources`).
     ///
     /// - Parameters:
-    ///   - sender: the handler that sends; nil for every other program.
-    ///   - callerClass: the kind of program that sends.
+    ///   - sender: the handler that sends the URL; nil for every other program.
+    ///   - callerClass: the class of the program that sends the URL.
     /// - Throws: `notAllowed`; for a sender that must not learn that the handler exists, `noHandler`.
     func checkAccess(of sender: BundleIdentifier?, _ callerClass: CallerClass) throws(OpenURLError) {
         let isRefusedByReach = reach == .local && callerClass.isConfined

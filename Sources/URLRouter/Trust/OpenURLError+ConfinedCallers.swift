@@ -26,7 +26,8 @@ extension OpenURLError {
         }
     }
 
-    /// A single error for confined callers, whether no handler claims a URL or its handler accepts nothing from them.
+    /// The error for confined callers. It does not reveal whether the URL has no handler, or a handler that accepts
+    /// nothing from them.
     static var noReachableHandler: OpenURLError {
         OpenURLError(.noHandler, "no handler that this program can reach claims the URL")
     }

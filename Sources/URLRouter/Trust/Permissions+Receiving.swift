@@ -41,7 +41,7 @@ extension Permissions {
         }
     }
 
-    /// A single error for confined programs, whether there is a claimant or not.
+    /// The error for confined programs. It does not reveal whether there is a claimant.
     static var foreignURLs: OpenURLError {
         OpenURLError(.notAllowed, "this program may wait only for URLs of its own schemes")
     }

@@ -9,11 +9,12 @@ internal import Reactor
 internal import SchemeRegistry
 internal import UserFiles
 
-/// The policy in the router: its rules, the remembered answers, and the permissions that were granted for single URLs.
+/// The policy in the router: its rules, the remembered answers, and the permissions that were granted for individual
+/// URLs.
 ///
 /// This belongs to the router's actor.
 final class Permissions {
-    /// How soon the use of an answer is written to the disk.
+    /// How soon the use of an answer is written to disk.
     private static let savingDelay = Duration.seconds(5)
 
     private(set) var snapshot = PolicySnapshot(number: 0, rules: PolicyRules(), problems: [])
@@ -113,7 +114,7 @@ final class Permissions {
         }
     }
 
-    /// Decides about a URL before it goes to its handler, as the policy says.
+    /// Decides, as the policy says, about a URL before it goes to its handler.
     func decision(
         _ verdict: PolicyVerdict,
         on destination: Destination,
@@ -151,7 +152,8 @@ final class Permissions {
         return verdict.refusal(PolicyDialog(destination, from: source).key.pattern, to: source)
     }
 
-    /// Returns the permission to store with a URL in the queue, once it is checked; nil if nobody had to be asked.
+    /// Returns the permission to store with a URL in the queue, once the URL has been checked; nil if nobody had to be
+    /// asked.
     func mark(of destination: Destination, from source: OpenContext.Source) -> String? {
         verdict(on: destination, from: source).decision == .ask ? "answered" : nil
     }
@@ -214,7 +216,7 @@ final class Permissions {
         save()
     }
 
-    /// Forgets the answers that fulfil a condition, and returns how many there were.
+    /// Forgets the answers that meet a condition, and returns how many there were.
     func forget(where isForgotten: (RememberedAnswer) -> Bool) -> Int {
         let count = answers.forget(where: isForgotten)
         if count > 0 { save() }
@@ -248,7 +250,7 @@ final class Permissions {
     private static var now: UInt64 { UInt64(clamping: time(nil)) }
 }
 
-/// Permissions for single URLs that callers have received but not used yet. Only the newest are kept.
+/// Permissions for individual URLs that callers have received but not used yet. Only the newest are kept.
 private struct GivenPermissions {
     private struct Permission {
         let text: String

@@ -2,8 +2,8 @@ internal import OpenURLBus
 internal import Policy
 
 extension PolicyCaller {
-    /// Creates the caller that stands for a URL's sender in the policy. If its class belongs to a later version, it
-    /// counts as unknown.
+    /// Creates the caller that stands for a URL's sender in the policy. If its class belongs to a later version, it is
+    /// treated as unknown.
     init(_ source: OpenContext.Source) {
         self.init(source.callerClass.known ?? .unknown, name: source.application)
     }
