@@ -36,7 +36,7 @@ struct Destination: Sendable {
     /// - Parameters:
     ///   - options: the sender's options, which may ask for a claimant.
     ///   - file: the type of the file that the URL refers to; nil for any other URL.
-    ///   - isInInbox: whether the URL refers to a copy that the router has made in the inbox of the wanted handler.
+    ///   - isInInbox: whether the URL refers to a copy that the router has made in the inbox of the requested handler.
     /// - Throws: `malformedURL` for a URL without a scheme, `noHandler` if nothing claims the URL.
     init(
         _ url: GenericURL,

@@ -93,7 +93,7 @@ extension ApplicationOpener {
             guard let code = exit.codeOfFailure else { return }
             let time = start.duration(to: .now).inWords
             let words: QuotingText = "\(id) \(exit), \(time) after it got the URL"
-            // The identifier is always a handler's, because only their commands are reported.
+            // The identifier is always a handler's, because only handlers' commands are reported.
             let hint = output.hint(of: id, isShared: command.sharedOutput)
             let text = launcher.output.withoutSecrets(words + hint, of: id)
             log.warning("\(text)", metadata: ["handler": "\(id)"])

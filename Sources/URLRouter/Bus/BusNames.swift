@@ -16,7 +16,7 @@ protocol BusNames: Sendable {
     func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
     /// Ends a watch. Call this on the router's event loop.
     func unwatchOwner(_ watch: NameWatchID)
-    /// Charges an account for a connection's calls from now on. Call this on the router's event loop.
+    /// From now on, charges an account for a connection's calls. Call this on the router's event loop.
     ///
     /// - Parameter isPaced: whether to limit the rate at which the account's calls start.
     func count(_ name: BusName, to account: String, isPaced: Bool)

@@ -21,7 +21,7 @@ struct ConnectedHandlers: RouterBus {
         RemoteObject(owner, HandlerInterface.object(of: id))
     }
 
-    /// Calls a method of a program, over the lane if it is a handler that is attached there.
+    /// Calls a method of a program, over the lane if the program is a handler that is attached there.
     private func call<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         _ object: RemoteObject,

@@ -4,7 +4,7 @@ internal import Processes
 
 /// Calls from the router to handlers and applications.
 protocol HandlerCalls: Sendable {
-    /// Reaches the handler `id` over the lane from now on, if the process behind its connection `owner` has offered
+    /// From now on, reaches the handler `id` over the lane, if the process behind its connection `owner` has offered
     /// this.
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity)
     /// Returns whether a handler is reached over the lane instead of its connection `owner`.

@@ -9,8 +9,8 @@ internal import SchemeRegistry
 ///
 /// This belongs to the router's actor.
 final class Callbacks {
-    /// Makes the desktop send URLs with the given schemes to the router: all schemes that are currently claimed. Of two
-    /// calls, the one with the lower number is older, and its schemes are out of date.
+    /// Makes the desktop send URLs with the given schemes to the router. They include every scheme that is claimed. Of
+    /// two calls, the one with the lower number is older, and its schemes are out of date.
     typealias Publisher = @Sendable (_ schemes: Set<String>, _ number: Int) async -> Void
 
     private let bus: any BusNames & RouterSignals
@@ -128,7 +128,7 @@ final class Callbacks {
         end(path, code, "", details)
     }
 
-    /// Tells the programs waiting for a URL about its refusal, but only once for each claim.
+    /// Tells the programs waiting for a URL that it was refused, but only once for each claim.
     func tellRefusal(of url: GenericURL, _ error: OpenURLError) {
         for claim in claims(on: url) where ends[claim.path]?.isRefusalTold == false {
             ends[claim.path]?.isRefusalTold = true

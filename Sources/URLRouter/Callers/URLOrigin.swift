@@ -8,7 +8,7 @@ internal import Processes
 /// instead, so the search ends there. It also ends at a confined process, which may see a different program at the same
 /// path.
 ///
-/// A program gains nothing if it pretends to pass URLs on: its parent takes its place, and the parent's confinement
+/// A program gains nothing by pretending to pass URLs on: its parent takes its place, and the parent's confinement
 /// counts. It could just as well run the real `xdg-open`.
 struct URLOrigin {
     /// The process that the URL comes from, as far as the router can tell.

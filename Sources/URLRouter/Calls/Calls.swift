@@ -89,7 +89,7 @@ final class Calls {
 
     /// Returns whether a call ends when the handler answers the URL itself.
     private func isAnswered(_ call: WaitingCall, by result: OpenResult) -> Bool {
-        // If a program was waiting for the URL as its own callback, it cannot answer.
+        // A program that was waiting for the URL as its own callback cannot answer it.
         !result.reply.isEmpty || result.way == .callback
             || call.claimant?.handler?.answersCallbacks == true
     }

@@ -13,7 +13,7 @@ final class WaitingCall {
     let account: String
     /// Verified sender, for `x-source`; nil if it is not known.
     private let source: String?
-    /// The handler or application that gets the URL; only this one may answer. Nil until it is known.
+    /// The handler or application that gets the URL; no other one may answer. Nil until it is known.
     private(set) var claimant: Claimant?
     /// The request's ID; nil until the URL is on its way.
     var requestID: String?
