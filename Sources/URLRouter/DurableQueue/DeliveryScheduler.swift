@@ -275,7 +275,7 @@ final class DeliveryScheduler {
         }
         // There is no outcome, and `abandon` will be called next.
         guard bus.isOpen else { return nil }
-        // While a handler is in quarantine it is not started, so this was no attempt.
+        // While a handler is in quarantine, it is not started, so this was no attempt.
         let quarantine = error.code == .launchFailed ? quarantine(delivery.handler) : nil
         // The handler took too long, but may still have acted on the URL.
         let isLate = error.code == .timedOut && wasHandedOver

@@ -38,8 +38,8 @@ struct DeliveryStoreLimits: Sendable {
 /// Deliveries on disk. Once accepted, a delivery stays until a handler takes it or a caller drops it, even if the
 /// router crashes.
 ///
-/// Because read and write operations block, the store has its own thread. Deliveries that arrive during a write are all
-/// written by the next one. All times are in milliseconds since 1970.
+/// Because read and write operations block, the store has its own thread. Deliveries that arrive during a write
+/// operation are all written by the next one. All times are in milliseconds since 1970.
 public actor DeliveryStore {
     /// A waiting delivery.
     struct Waiting: Sendable, Hashable {
@@ -278,7 +278,7 @@ public actor DeliveryStore {
         }
     }
 
-    /// Replaces a delivery that a handler has taken with the reply; see ``KeptReplies``.
+    /// Replaces a delivery with its reply (see ``KeptReplies``), because a handler has taken the URL.
     func succeed(_ id: Int64, _ result: OpenResult, at now: Int64) throws(DeliveryStoreError) {
         guard try isThere() else { return }
         var reply: [UInt8]?
@@ -422,7 +422,7 @@ public actor DeliveryStore {
 }
 
 /// Releases the lock that ``DeliveryFile/lock()`` took. It would not be enough to close the descriptor: a child that
-/// has not begun its own program yet has the descriptor too.
+/// has not executed its own program yet has the descriptor too.
 private func unlock(_ descriptor: CInt) {
     flock(descriptor, LOCK_UN)
     close(descriptor)

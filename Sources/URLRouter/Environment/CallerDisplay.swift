@@ -16,7 +16,7 @@ enum CallerDisplay {
 
     /// Adds the display of a process to an environment that has none.
     ///
-    /// The variables are those with which the process was started. A process that is confined, or may be, is not used:
+    /// The variables are those with which the process was started. A process that is, or may be, confined is not used:
     /// it may have created its display in order to watch the user.
     static func complete(_ environment: [String: String], from caller: UInt32?) -> [String: String] {
         guard let caller, environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil,

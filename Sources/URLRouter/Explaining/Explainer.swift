@@ -35,7 +35,7 @@ final class Explainer {
     /// Returns whether a URL has a handler that the caller may reach.
     ///
     /// A handler or a sandboxed application may ask only about schemes that the manifest with the same identifier lists
-    /// (`LSApplicationQueriesSchemes`). For any other scheme the answer is no, so that the caller does not learn what
+    /// (`LSApplicationQueriesSchemes`). For any other scheme, the answer is no, so that the caller does not learn what
     /// is installed.
     func canOpen(_ text: String, caller name: BusName?) async throws(OpenURLError) -> Bool {
         let url = try GenericURL(ofCaller: text)
@@ -143,7 +143,7 @@ final class Explainer {
         return explanation
     }
 
-    /// Returns the question about a URL for a caller that asks the user itself.
+    /// Returns the question about a URL for a caller that will ask the user on its own.
     func question(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> PolicyQuestion
     {
         let sender = await callers.caller(caller)

@@ -83,8 +83,8 @@ final class InboxFiles: Sendable {
 
     /// Removes a file that no handler has been told about. It is not an error if the file is missing.
     ///
-    /// Meanwhile the handler may have replaced its inbox with a link, so the name is looked up in the directory that
-    /// was checked.
+    /// In the meantime, the handler may have replaced its inbox with a link, so the name is looked up in the directory
+    /// that was checked.
     func remove(_ path: String) {
         guard let name = names(onPath: path).last else { return }
         do throws(FileError) {
@@ -105,7 +105,7 @@ final class InboxFiles: Sendable {
         guard isOverflow || free - size >= limits.spare else { throw FileError(code: ENOSPC) }
     }
 
-    /// Reserves room for a copy before it begins, beside the files that are already in the inbox.
+    /// Reserves room for a copy before it begins, taking into account the files that are already in the inbox.
     ///
     /// - Returns: The limit that the copy would exceed, in words; nil if the room is reserved.
     private func reserve(
@@ -164,7 +164,7 @@ final class InboxFiles: Sendable {
     /// are left out.
     private static func data(of source: CInt, _ status: stat, limit: Int) throws(FileError) -> [Range<Int>] {
         let size = Int(status.st_size)
-        // The search moves the file position, which a sender that uses the same open file shares.
+        // The search moves the file position, which the sender may share, so this opens the file again.
         let file = open("/proc/self/fd/\(source)", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         // This may be a file that only the sender could open.
         guard file >= 0 else { return size > 0 ? [0..<size] : [] }

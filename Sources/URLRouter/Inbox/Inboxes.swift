@@ -53,7 +53,7 @@ final class Inboxes {
         guard copies.refusal(of: account, 1) == nil else {
             throw OpenURLError(.limitsExceeded, "\(copies[account]) copies are already being made for \(account)")
         }
-        // This thread owns the descriptor, because the caller may leave the bus meanwhile.
+        // This thread owns the descriptor, because the caller may leave the bus in the meantime.
         guard let descriptor = source.take() else {
             throw OpenURLError(.declined, "'\(printable(name.description))' no longer has an open file")
         }

@@ -191,7 +191,7 @@ final class Lane: Sendable {
         }
     }
 
-    /// Reaches a handler over the connection that its process has offered, if there is one.
+    /// From now on, reaches a handler over the connection that its process has offered, if there is one.
     ///
     /// - Parameters:
     ///   - owner: the handler's unique name on the bus.
