@@ -91,8 +91,7 @@ struct HandlerOutput: Sendable {
         files?.assumeIsolated { $0.processEnded(file, isOwn: isOwn) }
     }
 
-    /// Adds text that a handler's process has not written itself to the handler's output. Call this on the loop's
-    /// thread.
+    /// Adds to a handler's output a text that its process has not written itself. Call this on the loop's thread.
     func add(_ text: String, to id: String) {
         do throws(Errno) {
             let (descriptor, output) = try open(for: id, file: id)

@@ -6,7 +6,7 @@ extension OpenOptions {
 
     /// Variables that pass the focus tokens to a new process, for both Wayland and X11.
     ///
-    /// Tokens that are too long are left out, because the process may also be for other senders' URLs.
+    /// Tokens that are too long are left out, because the process may also serve other senders' URLs.
     var tokenVariables: [String: String] {
         var variables: [String: String] = [:]
         variables["XDG_ACTIVATION_TOKEN"] = activationToken

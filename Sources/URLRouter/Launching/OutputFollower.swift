@@ -14,7 +14,7 @@ final class OutputFollower {
     struct Limits: Sendable {
         /// Length of a line, in bytes. If a line is longer, it is cut into several.
         var lineBytes = 4096
-        /// Number of lines that are logged within ``period``; further lines are only counted. It is the same as
+        /// Number of lines that are logged within ``period``; further lines are only counted. This is the same as
         /// journald's limit for a service (journald.conf(5), `RateLimitBurst=`).
         var lines = 10_000
         /// Size of the lines that are logged within ``period``, in bytes; further lines are only counted.

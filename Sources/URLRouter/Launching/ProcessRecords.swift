@@ -5,10 +5,10 @@ internal import UserFiles
 
 /// Processes that routers have started for handlers, recorded for the next router.
 ///
-/// Each record is a file named after the handler's identifier. It holds the number and the start time of one process,
-/// so that another process with the same number is not mistaken for it, and then the open background tasks, with the
-/// process that began them. The records are in `$XDG_RUNTIME_DIR`, which is in memory, or else in the user's state
-/// directory. Because that directory survives a reboot, each record also identifies the boot during which it was made.
+/// Each record is a file named after the handler's identifier. It holds the ID and the start time of one process, so
+/// that another process with the same ID is not mistaken for it, and then the open background tasks, with the process
+/// that began them. The records are in `$XDG_RUNTIME_DIR`, which is in memory, or else in the user's state directory.
+/// Because that directory survives a reboot, each record also identifies the boot during which it was made.
 ///
 /// If a record is missing or damaged, the only consequence is that the handler loses its identity when the router is
 /// started again. If the directory is a link, or if other users may write to it, it is not used.

@@ -21,8 +21,8 @@ public actor RequestLog {
     private let log: Logger
     private var database: Database?
     /// Number of entries in the file, as far as this router knows. A router on another bus adds to the file too, so the
-    /// entries are counted again after as many additions as the log can hold entries. Counting them each time would
-    /// mean reading the whole file.
+    /// entries are counted again once as many have been added as the log can hold. Counting them each time would mean
+    /// reading the whole file.
     private var known: (entries: Int, additions: Int)?
 
     /// This log's own thread as the actor's executor.

@@ -118,7 +118,8 @@ final class OpenRequest {
     enum Turn {
         /// It is in the queue, but its task is not waiting for its turn yet.
         case waiting
-        /// It is in the queue, and its task continues when its turn comes, or when it is clear that it never will.
+        /// It is in the queue, and its task continues when its turn comes, or when it is clear that its turn will never
+        /// come.
         case suspended(CheckedContinuation<Result<BusName, OpenURLError>, Never>)
         /// It has left the queue and is going to this connection.
         case granted(BusName)

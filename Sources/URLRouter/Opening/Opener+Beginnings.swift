@@ -60,7 +60,7 @@ extension Opener {
         }
     }
 
-    /// Opens the callback that the sender has asked for in case of this outcome, if any. Returns immediately.
+    /// Opens the callback that the sender has asked for, if any, for the given outcome. Returns immediately.
     func open(_ asked: AskedCallbacks, _ outcome: Result<OpenResult, OpenURLError>) {
         guard let callback = asked.callback(for: outcome)?.description else { return }
         let observed = parts.monitor.observe(.callback, callback)

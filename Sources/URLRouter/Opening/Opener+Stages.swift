@@ -89,7 +89,8 @@ extension Opener {
         return sender
     }
 
-    /// Decides whether a URL may go to a handler or an application: first by their manifests, and then by the policy.
+    /// Decides whether a URL may go to a handler or an application: first according to their manifests, and then
+    /// according to the policy.
     func decide(_ request: OpenRequest, from sender: Caller) -> Decision {
         guard let destination = request.destination else { return .refuse(.withdrawn) }
         do throws(OpenURLError) {
