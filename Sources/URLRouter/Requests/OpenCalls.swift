@@ -57,7 +57,7 @@ final class OpenCalls {
         return try await callers.batching(urls.count * (1 + options.fallback.count), caller) {
             var outcomes: [OpenOutcome] = []
             for url in urls {
-                // Since each URL may be long and have long fallbacks, let other jobs take their turn in between.
+                // Because each URL may be long and have long fallbacks, let other jobs take their turn in between.
                 await Task.yield()
                 do throws(OpenURLError) {
                     let request = opener.request(url, options, of: caller, bytes: bytes, stop: stop)

@@ -3,8 +3,8 @@ internal import OpenURLBus
 
 /// Callers' current handles, by path.
 ///
-/// A handle is part of a request, and counts together with it. The code that makes a handle removes it at the end. This
-/// belongs to the router's actor.
+/// A handle is part of a request, and is counted together with it. The code that makes a handle removes it at the end.
+/// This belongs to the router's actor.
 final class RequestHandles {
     private var handles: [ObjectPath: RequestHandle] = [:]
 

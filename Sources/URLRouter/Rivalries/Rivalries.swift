@@ -17,8 +17,8 @@ struct Rivalries {
         self.registry = registry
     }
 
-    /// One sentence for each claim that stands in the way of a handler that is not registered yet. If it is registered,
-    /// there are none.
+    /// One sentence for each claim that stands in the way of a handler that is not registered yet. If it is already
+    /// registered, there are none.
     var expected: [String] {
         guard registry[handler.id]?.path != handler.path else { return [] }
         let other = registry[handler.id].map {
@@ -50,7 +50,7 @@ struct Rivalries {
         }
     }
 
-    /// Returns the claimant that gets the URLs with a scheme; nil if this is the handler, or if there is none.
+    /// Returns the claimant that gets the URLs with a scheme; nil if that is the handler itself, or if there is none.
     private func winner(insteadOfHandlerFor scheme: Scheme) -> String? {
         registry.claimants(of: scheme).first.flatMap { $0 == handler.id.rawValue ? nil : $0 }
     }
@@ -69,7 +69,7 @@ struct Rivalries {
         return "\(sentence); 'openurl default \(scheme) \(handler.id)' chooses this handler"
     }
 
-    /// One sentence for each claimant that gets files of the handler's types in its place.
+    /// One sentence for each claimant that gets files of the handler's types instead of the handler.
     private var files: [String] {
         var types: [String: [MimeType]] = [:]
         for type in handler.fileTypes {

@@ -53,8 +53,8 @@ final class ServiceNames {
 
     /// Describes the program that has a name; nil if there is none, or if a router started it for the handler.
     ///
-    /// Even the manifest's own program counts, because it is running without being a handler, and the router could end
-    /// it.
+    /// Even the manifest's own program is reported, because it is running without being a handler, and the router could
+    /// end it.
     private func programOwning(_ name: BusName, of handler: Handler) async throws(CallError) -> String? {
         guard let owner = try await bus.owner(of: name) else { return nil }
         guard let pid = try await bus.credentials(of: owner).pid else { return "a process that the bus does not name" }
