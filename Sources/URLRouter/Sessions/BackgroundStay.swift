@@ -44,7 +44,7 @@ struct BackgroundStay {
 
     /// Returns the time that tasks have left; nil without a limit.
     ///
-    /// In the foreground nothing limits them. Before the stay begins, they have all of its time. Once the handler has
+    /// In the foreground, nothing limits them. Before the stay begins, they have all of its time. Once the handler has
     /// begun to exit, it waits for no task.
     ///
     /// - Parameter limit: the stay's time limit; nil for a handler without a limit.

@@ -75,7 +75,7 @@ final class HandlerLaunch {
         try await quarantine.check(session.handler)
         // A registration may change the handler during the start.
         let handler = session.handler
-        // Toolkits take the tokens from the environment of their process, before it gets the first message.
+        // Toolkits take the tokens from the environment of their process, before the process gets its first message.
         let waiting = session.requests.waiting
         let tokens = waiting.lazy.map(\.options.tokenVariables).first { !$0.isEmpty }
         let caller = waiting.lazy.compactMap(\.caller).first

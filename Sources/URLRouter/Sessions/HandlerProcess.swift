@@ -15,7 +15,7 @@ final class HandlerProcess {
     /// The process, or the proxy that hides it; nil until it is known, and after the router has let go of a process
     /// that it did not start.
     var handle: ProcessHandle?
-    /// Identifies the process among all processes since the system started; nil if it had exited before the router
+    /// Identifies the process among all processes since the system was booted; nil if it had exited before the router
     /// looked.
     var identity: ProcessIdentity?
     /// The newest connection to the bus before this router started the process. All the process's connections are
@@ -73,7 +73,7 @@ final class HandlerProcess {
     var tasks: [UInt32: String] = [:]
     /// Numbers of those tasks in ``tasks`` that an earlier router has recorded.
     var recordedTasks: Set<UInt32> = []
-    /// The latest background task's number. It starts at random, because the handler may still use numbers from an
+    /// The latest background task's number. The first one is random, because the handler may still use numbers from an
     /// earlier router to end tasks.
     private var lastTask = UInt32.random(in: 0 ... .max)
     /// Senders of the URLs that have brought the process to the foreground.

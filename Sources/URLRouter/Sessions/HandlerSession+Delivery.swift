@@ -220,7 +220,7 @@ extension HandlerSession {
         return OpenURLError(.timedOut, "\(method) of \(id) did not return within \(limit)")
     }
 
-    /// - Parameter hadAnswered: whether the process had answered before this request. It may be gone by now.
+    /// - Parameter hadAnswered: whether the process had answered before this request. The process may be gone by now.
     private func failure(
         _ error: CallError,
         _ request: OpenRequest,

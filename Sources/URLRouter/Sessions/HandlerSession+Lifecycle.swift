@@ -45,7 +45,7 @@ extension HandlerSession {
     /// message came first: if a call made the bus start the handler, the bus delivers that call ("Figure 3-3").
     private func launchInBackground(_ owner: BusName) async throws(OpenURLError) {
         do throws(CallError) {
-            // An empty notification is answered only after all events that the handler has got so far.
+            // An empty notification is answered only after all events that the handler has received so far.
             try await host.bus.notify([:], id, at: owner, timeout: openTimeout)
             let state = HandlerState(rawValue: try await host.bus.state(of: id, at: owner, timeout: .seconds(1)))
             if let state, state != .notRunning { return handle(.tellsState(owner: owner, state)) }
@@ -166,7 +166,7 @@ extension HandlerSession {
 
     /// Warns a running handler that memory is short ("Observe Low-Memory Warnings").
     func warnOfMemory(_ owner: BusName) async {
-        // If the handler has not handled the last warning yet, it does not need another.
+        // If the handler has not dealt with the last warning yet, it does not need another.
         guard !process.isWarned else { return }
         process.isWarned = true
         defer { if machine.connection == owner { process.isWarned = false } }

@@ -29,9 +29,9 @@ final class NameOwner {
     /// Finds the owner. From then on, the session is told about every change.
     ///
     /// - Parameter isForLaunch: whether the owner is looked for in order to launch the handler; called once the bus
-    ///   watches the name. For a launch, it is enough to know the changes that the bus has reported: its answer would
-    ///   come after all calls that have arrived in the meantime, and would be no newer. But if a process has exited, it
-    ///   may have just lost the name to another one, and only an answer makes this certain.
+    ///   watches the name. For a launch, it is enough to know the changes that the bus has reported: the bus's answer
+    ///   would come after all calls that have arrived in the meantime, and would be no newer. But if a process has
+    ///   exited, it may have just lost the name to another one, and only an answer makes this certain.
     func current(isForLaunch: () -> Bool) async throws(CallError) -> BusName? {
         if watch == nil {
             let (id, changed) = (id, changed)

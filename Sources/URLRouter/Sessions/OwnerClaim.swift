@@ -4,8 +4,8 @@ internal import DBus
 enum OwnerClaim: Hashable, Sendable {
     /// A router has started the process for the handler.
     case wasStarted
-    /// It descends from the process that a router has started, and has stayed in its process session: for example if a
-    /// script starts the program, or if a proxy stands between a sandbox and the bus.
+    /// It descends from the process that a router has started, and has stayed in its process session: for example,
+    /// because a script has started the program, or because a proxy stands between a sandbox and the bus.
     case descends
     /// It is the manifest's program, started by hand, for example under a debugger, or by `openurl run`.
     case runsProgram

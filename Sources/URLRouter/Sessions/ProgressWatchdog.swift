@@ -62,7 +62,7 @@ final class ProgressWatchdog {
 
     // MARK: The timer
 
-    /// Starts the watchdog if it is not running, because the handler has just got something to answer.
+    /// Starts the watchdog if it is not running, because the handler has just received something to answer.
     ///
     /// - Parameter transitionTimeout: the time limit for each method on the way to the foreground or to the background.
     func start(_ transitionTimeout: Duration) {

@@ -4,9 +4,9 @@ internal import OpenURLBus
 
 /// Requests for one handler: those that are waiting, and those that the process has in hand.
 ///
-/// They go in the order of arrival, with one exception: an application with more than ``many`` requests lets other
-/// applications' requests pass, and all such applications together have at most ``manyInHand`` requests in hand. A
-/// queue belongs to the router's actor.
+/// They are delivered in the order of arrival, with one exception: an application with more than ``many`` requests lets
+/// other applications' requests pass, and all such applications together have at most ``manyInHand`` requests in hand.
+/// A queue belongs to the router's actor.
 struct RequestQueue {
     private(set) var waiting: Deque<OpenRequest> = []
     /// Requests that the process has in hand, by their numbers.

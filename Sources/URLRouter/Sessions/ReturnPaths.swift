@@ -1,4 +1,4 @@
-/// Ways back to the senders of the URLs that a process got in the foreground.
+/// Ways back to the senders of the URLs that have brought a process to the foreground.
 ///
 /// Each is used once. Only the newest 16 are kept, so that a handler that gets many URLs cannot fill up memory.
 struct ReturnPaths: Hashable {
