@@ -9,7 +9,7 @@ extension Permissions {
     /// Checks that a program may get URLs. It may if they would otherwise go to the program itself, or to nobody.
     ///
     /// A rule that allows URLs says who may open them, but not who may get them. A rule for the class and the scheme is
-    /// enough only for the user's programs, which could choose themselves with `openurl default`.
+    /// enough only for the user's programs, which could make themselves the default with `openurl default`.
     ///
     /// - Parameters:
     ///   - url: the scheme and the host of the URLs.

@@ -188,7 +188,7 @@ final class Permissions {
 
     // MARK: Permissions
 
-    /// Grants a permission for a URL if the caller asks the user about it itself.
+    /// Grants a permission for a URL to a caller that will ask the user about it on its own.
     func give(_ dialog: PolicyDialog, to connection: BusName) -> PolicyQuestion {
         PolicyQuestion(
             url: dialog.shownURL,

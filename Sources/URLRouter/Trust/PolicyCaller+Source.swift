@@ -10,8 +10,8 @@ extension PolicyCaller {
 }
 
 extension OpenContext.Source {
-    /// Whether an answer about the caller can be remembered. If one of the user's programs passes URLs on, it cannot be
-    /// recognised, because the next URL may come from another program, or even from a sandbox.
+    /// Whether an answer about the caller can be remembered. If one of the user's programs passes URLs on, the caller
+    /// cannot be recognised, because the next URL may come from another program, or even from a sandbox.
     var isMemorable: Bool {
         PolicyCaller(self).isMemorable && !(callerClass == .known(.user) && isIntermediary)
     }
