@@ -10,11 +10,11 @@ public final class BlockingConnection {
     private var socket: CInt?
     private var passesDescriptors: Bool
     private var input: InputBuffer
-    /// The authentication, as long as the bus still has to accept this program, which it does before the first message;
-    /// nil once it has.
+    /// The authentication, until the bus has accepted this program, which happens before the first message; nil after
+    /// that.
     private var authentication: AuthenticationRequest?
     private var output = OutputBuffer()
-    /// Whether the connection is open, as far as the messages handled so far show.
+    /// Whether the connection is open, judging by the messages handled so far.
     public private(set) var isOpen = true
     private let isOnBus: Bool
     /// The maximum size of a call.
@@ -30,13 +30,13 @@ public final class BlockingConnection {
     /// Handlers of ``receive(_:from:_:)``, one for each signal, by the signal's name.
     private var signalHandlers: [MemberName: (Message) -> Void] = [:]
 
-    /// Connects to a bus. The thread is blocked until then.
+    /// Connects to a bus, and blocks the thread until the connection is ready.
     ///
     /// - Parameters:
     ///   - address: The bus.
-    ///     - timeout: The time limit for the authentication and the bus's answer to `Hello`. It does not cover the time
-    ///       until the kernel accepts the connection: if the bus is stopped and its queue of waiting connections is
-    ///       full, the thread stays blocked.
+    ///   - timeout: The time limit for the authentication and the bus's answer to `Hello`. It does not cover the time
+    ///     until the kernel accepts the connection: if the bus is stopped and its queue of waiting connections is
+    ///     full, the thread stays blocked.
     /// - Throws: ``ConnectionError`` with libdbus's message, or ``ConnectionError/timedOut``.
     public convenience init(
         _ address: BusAddress = .session,
@@ -121,8 +121,8 @@ public final class BlockingConnection {
         }
     }
 
-    /// Credentials of the process at the other end of the socket, which is the bus or the program that listens. Nil if
-    /// there is no socket; without a process if it has exited.
+    /// The credentials of the process at the other end of the socket, which is the bus or the program that listens; nil
+    /// if there is no socket. If the process has exited, they name no process.
     public var peerCredentials: Credentials? { socket.flatMap { Credentials(of: $0)?.withProcess(of: $0) } }
 
     private init(_ authenticated: AuthenticatedSocket, isOnBus: Bool, _ limit: Int) {
@@ -180,7 +180,7 @@ public final class BlockingConnection {
     ///   - object: The object that has the method.
     ///   - input: The arguments.
     ///   - timeout: The time limit. Nil waits until the other end answers or goes away.
-    ///     - noticeDelay: The time to wait for an answer before calling `notice`.
+    ///   - noticeDelay: The time to wait for an answer before calling `notice`.
     ///   - notice: Called at most once, to let the user know that the call is taking a while. It may use this
     ///     connection.
     /// - Returns: The method's results.
@@ -233,8 +233,8 @@ public final class BlockingConnection {
         _ = try send(message)
     }
 
-    /// Calls `handler` for each signal of a kind that an object sends to this connection, while a call waits for its
-    /// answer.
+    /// While a call waits for its answer, calls `handler` for each signal of the given kind that the object sends to
+    /// this connection.
     ///
     /// Only signals from the name that this connection is calling are handled, and only those with values of the right
     /// types. If you set another handler for a signal of the same name, it replaces the first.
@@ -258,7 +258,7 @@ public final class BlockingConnection {
 
     /// Blocks the thread until the answer to a call arrives, and takes it. An answer can be taken once.
     ///
-    /// The parameters are the same as for ``call(_:on:_:timeout:noticeAfter:notice:)``, and one more:
+    /// The parameters are those of ``call(_:on:_:timeout:noticeAfter:notice:)``, plus one more:
     ///
     /// - Parameter watches: Descriptors, each with a closure that is called whenever the descriptor is readable. The
     ///   closure reads from the descriptor, and may send over this connection.
@@ -288,7 +288,8 @@ public final class BlockingConnection {
         return try answer.outcome()
     }
 
-    /// Blocks the thread until a condition holds, calling the handler of ``receive(_:from:_:)`` meanwhile.
+    /// Blocks the thread until the condition holds. Meanwhile, signals go to the handlers set with
+    /// ``receive(_:from:_:)``.
     ///
     /// - Parameters:
     ///   - name: The name that the signals come from.
@@ -297,7 +298,7 @@ public final class BlockingConnection {
     ///     each wait.
     ///   - isDone: The condition. The watches' closures and the signal's handler may make it true.
     /// - Returns: Whether the condition holds; false at the time limit.
-    /// - Throws: The error `NoReply` if the name's owner has exited, and ``CallError/disconnected``.
+    /// - Throws: The error `NoReply` if the name's owner has exited, or ``CallError/disconnected``.
     public func wait(
         forSignalsOf name: BusName,
         timeout: Duration,
@@ -321,11 +322,10 @@ public final class BlockingConnection {
     /// and starts no program.
     public func followOwner(of name: BusName) throws(CallError) { try follow(name) }
 
-    /// Whether a name that this connection has called or follows has an owner, as far as the messages handled so far
-    /// show.
+    /// Whether a name that this connection has called or follows has an owner, judging by the messages handled so far.
     public func hasOwner(_ name: BusName) -> Bool { calledNames.owner(of: name) != nil }
 
-    /// Counts a call to a name. If it is the first, asks the bus for the name's owner and for changes of owner.
+    /// Records a call to a name. If the call is the first, asks the bus for the name's owner and for changes of owner.
     private func follow(_ name: BusName) throws(CallError) {
         guard isOnBus, name.changesOwner, calledNames.beginCall(of: name) else { return }
         questions[try sendCall(BusDriver.addMatch, on: BusDriver.object, BusDriver.ownerRule(name))] = name
@@ -372,7 +372,7 @@ public final class BlockingConnection {
             switch output.write(to: socket) {
             case .written: break
             case .full: return
-            // Earlier answers from the other end can still be read, and then the end of the input.
+            // Earlier answers from the other end can still be read, followed by the end of the input.
             case .ended: output = OutputBuffer()
             case .failed:
                 isOpen = false

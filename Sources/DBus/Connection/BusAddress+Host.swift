@@ -1,8 +1,8 @@
 extension BusAddress {
     /// The session bus of a user on another machine, as `systemctl --host` reaches it.
     ///
-    /// ssh starts `systemd-stdio-bridge` there, which passes the messages on. The other machine needs nothing else,
-    /// because ssh provides the keys, host names and permissions. File descriptors cannot be passed.
+    /// ssh starts `systemd-stdio-bridge` there, which passes the messages on. Nothing else is needed, because ssh takes
+    /// care of keys, host names and permissions. File descriptors cannot be passed.
     ///
     /// - Parameters:
     ///   - host: The machine in the form that ssh accepts: `HOST` or `USER@HOST`.

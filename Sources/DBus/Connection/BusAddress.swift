@@ -12,7 +12,7 @@ public enum BusAddress: Sendable, Hashable {
     ///
     /// With `unixexec:`, the address starts a program and exchanges messages through its standard input and output.
     /// libdbus never collects the exit status of that program, so it stays a zombie until this process ends. Ctrl-C
-    /// does not reach it, so the connection is still there to cancel a request.
+    /// does not reach it, so the connection can still be used to cancel a request.
     case address(String)
 }
 
@@ -21,7 +21,7 @@ public struct ConnectionError: Error, Sendable, Hashable, CustomStringConvertibl
     /// The message, from libdbus or from this module.
     public let reason: String
 
-    /// The reason in words, which is the ``reason``.
+    /// Same as ``reason``.
     public var description: String { reason }
 
     /// The other end did not answer within the caller's time limit.
@@ -81,7 +81,7 @@ extension BusAddress {
 ///
 /// The connection belongs to the caller, who has to close it and then release it; libdbus calls this a private
 /// connection. `dbus_bus_get` is out of the question: if the bus goes away, libdbus ends a process that has such a
-/// connection. The call blocks the thread while the other end has no room for another connection.
+/// connection. This function blocks the thread while the other end has no room for another connection.
 func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
     // A new program inherits the thread's blocked signals.
     var (interrupt, before) = (sigset_t(), sigset_t())

@@ -13,7 +13,7 @@ struct CallTurns {
     private var holds: [CallAccounts.Account: Hold] = [:]
     private var paces: [CallAccounts.Account: Pace] = [:]
 
-    /// Number of calls that can start, not counting those from accounts on hold.
+    /// Number of calls that can start, excluding those from accounts on hold.
     private(set) var count = 0
 
     /// Why an account's calls are waiting.
@@ -90,8 +90,8 @@ struct CallTurns {
     /// hold.
     private static let keptPaces = 64
 
-    /// Counts the start of a call towards its account's pace. If this was the account's last call in the period, the
-    /// account is put on hold.
+    /// Records the start of a call from an account. If the account may start no more calls in this period, it is put on
+    /// hold.
     ///
     /// - Returns: The end of the period if the account is on hold until then.
     mutating func countStart(
@@ -112,7 +112,7 @@ struct CallTurns {
         return pace.end
     }
 
-    /// Number of accounts whose pace is known.
+    /// Number of accounts whose pace is tracked.
     var paceCount: Int { paces.count }
 
     /// Ends the hold on all accounts whose period has ended.

@@ -22,7 +22,7 @@ struct CalledNames {
 
     var count: Int { entries.count }
 
-    /// Counts a call.
+    /// Records the beginning of a call.
     ///
     /// - Returns: Whether the connection has to subscribe to the name first.
     mutating func beginCall(of name: BusName) -> Bool {
@@ -31,7 +31,7 @@ struct CalledNames {
         return isNew
     }
 
-    /// The owner of a name, as far as it is known.
+    /// The owner of a name; nil if it has none, or if its owner is not known.
     func owner(of name: BusName) -> BusName? { entries[name]?.owner }
 
     /// Forgets a name.
@@ -47,7 +47,7 @@ struct CalledNames {
         entries[name] = entry
     }
 
-    /// Records a name's owner, if the name is one of those that are called.
+    /// Records a name's owner, if this connection calls the name.
     mutating func setOwner(of name: BusName, _ owner: BusName?) {
         guard let former = entries[name]?.owner, former != owner else {
             entries[name]?.owner = owner
@@ -80,6 +80,6 @@ struct CalledNames {
 }
 
 extension BusName {
-    /// Whether connections take and release this name, so that its owner changes.
+    /// Whether this name's owner can change, because connections take and release the name.
     var changesOwner: Bool { !isUnique && self != .bus }
 }

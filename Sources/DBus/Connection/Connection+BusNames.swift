@@ -7,7 +7,7 @@ public struct Credentials: Sendable, Hashable {
     public let uid: UInt32?
     /// The process as a pidfd, which stands for the same process even if its number is reused.
     ///
-    /// Buses give one from dbus 1.15.8 and dbus-broker 34 on; older versions leave it nil.
+    /// Buses have provided it since dbus 1.15.8 and dbus-broker 34; with older versions, it is nil.
     public let processDescriptor: UnixFD?
 
     /// Creates credentials that did not come from a bus.
@@ -36,7 +36,7 @@ public struct NameWatchID: Sendable, Hashable {
     let number: UInt64
 }
 
-/// The watches on bus names, each name's in the order in which they were added.
+/// The watches on bus names. Those on the same name are in the order in which they were added.
 struct NameWatches {
     private var handlers: [BusName: [(id: NameWatchID, handler: NameOwnerHandler)]] = [:]
     private var lastNumber: UInt64 = 0
@@ -105,7 +105,7 @@ extension Connection {
 
     /// Makes the bus read its configuration and all service files again, and returns when it has done so.
     ///
-    /// Meanwhile the bus handles no messages, for about 0.1 ms per service file.
+    /// Meanwhile, the bus handles no messages. This takes about 0.1 ms per service file.
     ///
     /// - Parameter timeout: The time limit for the answer.
     public func reloadConfiguration(timeout: Duration) async throws(CallError) {
@@ -119,8 +119,8 @@ extension Connection {
     /// - Parameters:
     ///   - name: The name.
     ///   - timeout: The time limit. You usually want a short one, because the bus itself waits for minutes.
-    /// - Throws: ``CallError``, which is a ``CallError/remote(_:)`` from the bus if no service file has the name, or if
-    ///   the service exited before it owned the name.
+    /// - Throws: ``CallError``, which is a ``CallError/remote(_:)`` from the bus if no service file provides the name,
+    ///   or if the service exited before it owned the name.
     public func startService(_ name: BusName, timeout: Duration) async throws(CallError) {
         try await call(BusDriver.startService, on: BusDriver.object, Arguments(name.rawValue, 0), timeout: timeout)
     }

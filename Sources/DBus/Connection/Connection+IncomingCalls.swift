@@ -23,8 +23,8 @@ extension Connection {
 
     /// Exports one object for all paths below a path. Its methods get the path from ``IncomingCall/path``.
     ///
-    /// Introspecting the path lists no names below it, so a caller cannot find out which of them lead to anything. If
-    /// you export another subtree at the same path, it replaces this one.
+    /// Introspecting the path lists no names below it, so a caller cannot find out which of them exist. If you export
+    /// another subtree at the same path, it replaces this one.
     public func exportSubtree(_ interfaces: [ExportedInterface], below path: ObjectPath) {
         guard state == .open else { return }
         objects.addSubtree(interfaces, below: path)
@@ -37,8 +37,8 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - account: The account, for example the program that the sender belongs to.
-    ///   - isPaced: Whether the account's calls start at a limited pace, 1,000 per second on this connection. Further
-    ///     calls wait.
+    ///   - isPaced: Whether the account may start only a limited number of calls per second: 1,000 on this connection.
+    ///     Further calls wait.
     ///   - sender: The sender's unique name.
     public func setAccount(_ account: String, isPaced: Bool = false, of sender: BusName) {
         incomingCalls.setAccount(account, isPaced: isPaced, of: sender)
@@ -68,8 +68,8 @@ extension Connection {
         await wait(for: .answered)
     }
 
-    /// Returns the sender of a message. A bus sets the sender, so it is genuine. Without a bus, it could be forged, so
-    /// the other end has the name that this program has given it, or none.
+    /// Returns the sender of a message. A bus sets the sender, so it is genuine. Without a bus, the sender in a message
+    /// could be forged, so it is ignored: the other end has the name that this program has given it, or none.
     func sender(of message: Message) -> BusName? {
         guard uniqueName != nil else { return peerName }
         return message.sender

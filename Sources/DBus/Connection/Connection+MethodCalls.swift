@@ -21,7 +21,8 @@ extension Connection {
     ///   - method: The method.
     ///   - object: The object that has the method.
     ///   - input: The arguments.
-    ///     - timeout: The time limit, 25 s as is usual for D-Bus. Nil waits until the other end answers or goes away.
+    ///   - timeout: The time limit: by default 25 s, as is usual for D-Bus. Nil waits until the other end answers or
+    ///     goes away.
     /// - Returns: The method's results.
     /// - Throws: ``CallError``. If the task is cancelled, the call fails at once, but the other end may still act on
     ///   it.
@@ -137,7 +138,7 @@ extension Connection {
         return call
     }
 
-    /// Counts a call to a name. If it is the first, asks the bus for the name's owner and for changes of owner.
+    /// Records a call to a name. If the call is the first, asks the bus for the name's owner and for changes of owner.
     private func follow(_ name: BusName) {
         guard uniqueName != nil, name.changesOwner, calledNames.beginCall(of: name) else { return }
         let rule = BusDriver.ownerRule(name)

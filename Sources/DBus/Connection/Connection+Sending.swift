@@ -74,7 +74,7 @@ extension Connection {
         guard queue.isEmpty, output.bytes <= limits.queuedBytes else { return nil }
         let serial = handOver(message)
         if output.bytes >= OutputBuffer.pieceSize {
-            // Write a lot of bytes right away: they take memory and count towards the limits.
+            // Write a large message right away, because it takes up memory and counts towards the limits.
             write()
             guard state == .open else { throw .disconnected }
         }
@@ -171,7 +171,7 @@ extension Connection {
             case .full:
                 waitForWriting()
                 return sendQueued()
-            // Messages that the other end sent earlier can still be read, and then the end of the input.
+            // Messages that the other end sent earlier can still be read, followed by the end of the input.
             case .ended: output = OutputBuffer()
             case .failed: return disconnect(.disconnected)
             }

@@ -26,7 +26,7 @@ extension Connection {
 
     // MARK: Signals
 
-    /// Makes the kernel send a signal to this process for each message that arrives from now on. If the process is
+    /// Makes the kernel send this process a signal for each message that arrives from now on. If the process is
     /// stopped, `SIGCONT` continues it.
     ///
     /// - Returns: False if a message has arrived that this connection has not handled yet, or if the kernel refuses.

@@ -35,8 +35,8 @@ extension Connection {
         }
     }
 
-    /// Returns how many bytes in the bus are waiting for a connection: 0 if this bus never reports that, nil if it did
-    /// not report it this time.
+    /// Returns the number of bytes that the bus holds for a connection: 0 if this bus never reports the number, nil if
+    /// it did not report it this time.
     private func unread(of receiver: BusName) async -> Int? {
         do throws(CallError) {
             let statistics = try await call(BusDriver.getStatistics, on: BusDriver.object, receiver.rawValue)

@@ -29,7 +29,7 @@ public actor Connection {
     private(set) var state = State.open
     private var end: ConnectionEnd?
     private var closeTimer: TimerID?
-    /// The state of the other end's authentication; nil when it is over, or if libdbus has done it.
+    /// The state of the other end's authentication; nil once it is over, or if libdbus has handled it.
     var authentication: PeerAuthentication?
     var authenticationTimer: TimerID?
     /// Whether the other end accepts descriptors.
@@ -61,7 +61,7 @@ public actor Connection {
 
     var objects = ObjectTree()
     var incomingCalls: IncomingCalls
-    /// The timer for callers that have to wait because they call too fast; nil while there are none.
+    /// The timer for callers that have to wait because they call too often; nil while there are none.
     var paceTimer: TimerID?
     /// Whether the bus reports what its connections have not read; true until it turns out otherwise.
     var tellsUnread = true
@@ -139,7 +139,7 @@ public actor Connection {
         return state == .released ? end : nil
     }
 
-    /// Makes this connection's calls fail, and cancels the calls from an other end without a name.
+    /// Makes this connection's calls fail, and cancels the other end's calls if it has no name.
     private func endCalls() {
         let calls = pendingCalls
         pendingCalls = [:]

@@ -29,7 +29,7 @@ struct IncomingCalls {
         /// Its calls by number: those without an answer or, once it has left, those that have not started.
         var calls: Set<UInt64> = []
         var hasLeft = false
-        /// Whether the calls start at a limited pace.
+        /// Whether only a limited number of calls may start per second.
         var isPaced: Bool
         /// Number of bytes sent to it since the bus was last asked how much it has not read.
         var sent = 0
@@ -60,15 +60,15 @@ struct IncomingCalls {
 
     var isIdle: Bool { calls.isEmpty }
 
-    /// Number of calls that are waiting to start, not counting those from programs that do not read their answers.
+    /// Number of calls that are waiting to start, excluding those from programs that do not read their answers.
     var waiting: Int { turns.count }
 
     // MARK: Beginning
 
-    /// Counts a call, which then waits for ``startNext()``.
+    /// Adds a call, which then waits for ``startNext()``.
     ///
     /// - Parameter start: Starts the call with this number, and returns its task if it has one.
-    /// - Returns: The error for a call that exceeds a limit and is therefore not counted; otherwise nil.
+    /// - Returns: The error for a call that exceeds a limit and is therefore not added; otherwise nil.
     mutating func add(
         _ load: Load,
         of sender: BusName?,
@@ -107,8 +107,8 @@ struct IncomingCalls {
         turns.add(lastNumber, of: account)
     }
 
-    /// Number of calls that an account with a pace may start within ``pacePeriod``: far more than a person causes, but
-    /// few enough to leave a processor for the others.
+    /// Number of calls that an account with a limit may start within ``pacePeriod``: far more than a person causes, but
+    /// few enough to leave processor time for the others.
     static let callsPerPeriod = 100
     static let pacePeriod = Duration.milliseconds(100)
 
@@ -193,10 +193,10 @@ struct IncomingCalls {
 
     /// From now on, counts a sender's calls towards an account. Ignores a sender that has made no calls, or has left.
     ///
-    /// - Parameter isPaced: Whether the sender's calls start at a limited pace.
+    /// - Parameter isPaced: Whether only a limited number of the sender's calls may start per second.
     mutating func setAccount(_ account: String, isPaced: Bool, of name: BusName) {
         guard let place = senders.index(forKey: name), !senders.values[place].hasLeft else { return }
-        // A service says the same at each call.
+        // A service sets the same account at each call.
         if senders.values[place].account == .named(account), senders.values[place].isPaced == isPaced { return }
         let sender = senders.values[place]
         senders.values[place].isPaced = isPaced

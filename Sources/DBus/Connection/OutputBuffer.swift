@@ -13,7 +13,7 @@ struct OutputBuffer {
     }
 
     enum Progress {
-        /// All of the first piece was written, or part of it.
+        /// The first piece was written, at least in part.
         case written
         /// The socket cannot take anything now.
         case full

@@ -3,11 +3,11 @@ public enum PropertiesInterface {
     /// The interface's name.
     public static let name = StandardInterfaces.properties
 
-    /// Returns the value of a property of any type, given its interface's name and its own.
+    /// Returns the value of a property of any type, given the names of its interface and of the property.
     package static let get = Method<Arguments<String, String>, Value>(name, "Get")
 
-    /// The signal that an interface's properties have changed: its name, the new values of some properties, and the
-    /// names of properties that have to be read again.
+    /// The signal that an interface's properties have changed. It carries the interface's name, the new values of some
+    /// properties, and the names of the properties that have to be read again.
     ///
     /// To receive the changes of only one interface, use a ``MatchRule`` with its name as argument 0.
     public static let changed = Signal<Arguments<String, [String: Value], [String]>>(

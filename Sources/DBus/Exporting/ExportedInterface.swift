@@ -32,8 +32,8 @@ public struct ExportedInterface: Sendable {
     ///
     /// - Parameters:
     ///   - name: The interface's name.
-    ///     - members: The members, each once. If one belongs to another interface, this is a programming error, and the
-    ///       process stops.
+    ///   - members: The members, each once. If one belongs to another interface, this is a programming error, and the
+    ///     process stops.
     public init(_ name: InterfaceName, _ members: [Member]) {
         var methods: [MemberName: ExportedMethod] = [:]
         var properties: [MemberName: ExportedProperty] = [:]
@@ -112,10 +112,10 @@ public struct ExportedInterface: Sendable {
 
         /// A method whose answer may come later, and which has no task. `body` runs on the connection's event loop.
         ///
-        /// Use this for a method that is called often, because starting a task and returning from it take several times
-        /// as long. Calls of both forms start in the order in which they arrive. `body` must not block. It may call
-        /// `answer` on any thread, once; further calls do nothing. If it never calls `answer`, the caller waits until
-        /// its own time limit.
+        /// Use this for a method that is called often, because a method with a task takes several times as long. Calls
+        /// of both forms start in the order in which they arrive. `body` must not block. It may call `answer` on any
+        /// thread, once; further calls do nothing. If it never calls `answer`, the caller waits until its own time
+        /// limit.
         public static func method<Input: MessageBody, Output: MessageBody>(
             answering method: Method<Input, Output>,
             _ body: @escaping @Sendable (IncomingCall, Input, _ answer: @escaping Answer<Output>) -> Void

@@ -45,7 +45,7 @@ struct ByteBuffer: ~Copyable {
         return base.load(fromByteOffset: place, as: UInt8.self)
     }
 
-    /// Whether the bytes at a position are a string's.
+    /// Whether the bytes at the given position are those of the string.
     func holds(_ text: StaticString, at place: Int) -> Bool {
         precondition(place + text.utf8CodeUnitCount <= count)
         return memcmp(base + place, text.utf8Start, text.utf8CodeUnitCount) == 0

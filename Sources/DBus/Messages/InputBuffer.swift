@@ -26,7 +26,7 @@ struct InputBuffer: ~Copyable {
     /// Descriptors that belong to no message yet, grouped by the system calls with which they were sent. A sender may
     /// pass a message's descriptors together with any of its bytes ("Header Fields", D-Bus specification).
     private var arrivals: [Arrival] = []
-    /// The size of the largest message, in bytes.
+    /// The maximum size of a message, in bytes.
     var limit: Int
     /// Whether the bytes are messages, rather than lines of the authentication.
     private var holdsMessages = true
@@ -116,7 +116,8 @@ struct InputBuffer: ~Copyable {
             }
         }
         let arrived = Self.descriptors(in: UnsafeRawBufferPointer(rebasing: control[..<header.msg_controllen]))
-        // If this process has no free descriptor, the kernel drops some. Act as if none had arrived.
+        // If this process has too few free descriptors, the kernel drops some of those that were sent. Act as if none
+        // had arrived.
         let areLost = header.msg_flags & CInt(MSG_CTRUNC) != 0
         if areLost || !arrived.isEmpty {
             arrivals.append(Arrival(descriptors: areLost ? nil : arrived, end: bytes.count))

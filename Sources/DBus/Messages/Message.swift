@@ -1,8 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// Thrown for bytes that are not a message, according to "Message Protocol" in the D-Bus specification, which also
-/// means that there is no way to find the next message.
+/// Thrown if bytes are not a message according to "Message Protocol" in the D-Bus specification. There is then no way
+/// to find the next message.
 struct MalformedMessage: Error {}
 
 /// A message that has arrived, or that was read from bytes.
@@ -11,7 +11,7 @@ struct MalformedMessage: Error {}
 ///
 /// It is unchecked `Sendable` because nothing in it changes after its initializer.
 final class Message: @unchecked Sendable {
-    /// The kind; nil if the specification does not have it yet. Such a message is ignored.
+    /// The kind; nil if the specification does not define it yet. Such a message is ignored.
     let kind: MessageHeader.Kind?
     /// Whether the header follows the rules for names, signatures and fields. If not, none of its other properties
     /// means anything.
@@ -166,7 +166,7 @@ final class Message: @unchecked Sendable {
         }
     }
 
-    /// Returns the end of a field that the specification does not have yet.
+    /// Returns the end of a field that the specification does not define yet.
     private func skipField(at place: Int, upTo end: Int) throws(MalformedMessage) -> Int {
         guard bytes[place] != 0 else { throw MalformedMessage() }
         do throws(MessageDecodingError) {

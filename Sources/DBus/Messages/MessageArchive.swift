@@ -1,6 +1,7 @@
 /// A message's body as bytes that can be stored in a file, and sent or read later.
 ///
-/// They are a whole message with the body inside. It is checked when it is read, so a damaged file does no harm.
+/// The bytes form a whole message that contains the body. The message is checked when it is read, so a damaged file
+/// does no harm.
 public enum MessageArchive {
     private static let interface: InterfaceName = "org.freedesktop.DBus.Archive"
 

@@ -34,7 +34,7 @@ struct MessageHeader: ~Copyable {
     static let reservedInterface: InterfaceName = "org.freedesktop.DBus.Local"
 
     private(set) var bytes: ByteBuffer
-    /// The path's length in bytes. It is the only field without its own limit.
+    /// The path's length in bytes. The path is the only field without a limit of its own.
     private(set) var pathLength = 0
 
     private static let noAnswerFlag: UInt8 = 1

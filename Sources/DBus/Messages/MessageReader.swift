@@ -34,9 +34,9 @@ public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvert
 /// It checks each value: the value lies within the message, a string is UTF-8 without a NUL, a path or a signature is
 /// valid, and padding is zero.
 ///
-/// Two rules go beyond those in D-Bus. A string with more than 30 combining marks in a row is an error, because the
-/// time that Swift takes to compare it with any other string grows with the square of the number of marks. So are two
-/// equal keys in a dictionary, because Swift could keep only one of them.
+/// Two rules go beyond those of D-Bus. A string with more than 30 combining marks in a row is an error, because the
+/// time that Swift takes to compare it with any other string grows with the square of the number of marks. Two equal
+/// keys in a dictionary are an error too, because Swift could keep only one of them.
 public struct MessageReader: ~Copyable {
     /// Maximum depth of nested containers, including variants, according to "Message Protocol" in the D-Bus
     /// specification.
@@ -77,7 +77,7 @@ public struct MessageReader: ~Copyable {
     ///
     /// - Parameters:
     ///   - message: The message.
-    ///     - limit: The maximum number of bytes to read.
+    ///   - limit: The maximum number of bytes to read.
     init(message: Message, limit: Int) {
         self.init(message, message.signature, at: message.body, upTo: message.count, limit: limit)
     }
@@ -310,11 +310,11 @@ public struct MessageReader: ~Copyable {
         }
     }
 
-    /// Reads an array of numbers at once.
+    /// Reads a whole array of numbers in one step.
     ///
     /// - Parameters:
     ///   - element: The type of the numbers.
-    ///   - body: Gets the numbers in their memory format. The bytes belong to the message.
+    ///   - body: Gets the numbers as they are laid out in memory. The bytes belong to the message.
     mutating func readNumbers<Result>(
         _ element: FixedType,
         _ body: (UnsafeRawBufferPointer) -> Result
@@ -401,7 +401,7 @@ public struct MessageReader: ~Copyable {
         return result
     }
 
-    /// Whether one value of a type comes next, and no other value after it.
+    /// Whether one value of the given type comes next, and no other value after it.
     private func holds(_ type: Signature) -> Bool {
         let expected = type.rawValue.utf8
         guard place.typesEnd - place.type == expected.count else { return false }

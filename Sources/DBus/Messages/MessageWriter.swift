@@ -11,8 +11,8 @@ public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvert
     case tooDeep
     /// The values do not match the signature.
     ///
-    /// Either a value has another type, or there are too many or too few values, or a signature that was combined at
-    /// run time breaks a rule (a structure without fields, more than 255 bytes).
+    /// Either a value has another type, or there are too many or too few values, or a signature that was put together
+    /// at run time breaks a rule (a structure without fields, more than 255 bytes).
     case inconsistentValue
     /// Either the descriptor cannot be duplicated, or the message holds more than 16 descriptors, or this connection
     /// cannot pass descriptors.
@@ -35,9 +35,9 @@ public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvert
 
 /// Writes values into a message's body in order.
 ///
-/// The bus closes the connection for some mistakes. A writer throws an error instead, before anything is sent: it
-/// compares types with the promised signature, and counts size and depth. After an error, it writes nothing more and
-/// the message is not sent, even if you catch the error.
+/// Some invalid messages make the bus close the connection. A writer throws an error before such a message is sent: it
+/// checks types against the promised signature, and keeps track of size and depth. After an error, it writes nothing
+/// more and the message is not sent, even if you catch the error.
 public struct MessageWriter: ~Copyable {
     /// Maximum depth of nested containers, including variants.
     ///
@@ -47,8 +47,8 @@ public struct MessageWriter: ~Copyable {
     /// Maximum number of descriptors in a message. If there are more, a bus closes the connection.
     public static let maximumDescriptors = 16
 
-    /// The message so far. Its header, with padding, is a multiple of 8 bytes, so that a value's position in the body
-    /// determines its padding.
+    /// The message so far. The size of its header, with padding, is a multiple of 8 bytes, so that a value's position
+    /// in the body determines its padding.
     private var buffer: ByteBuffer
     /// Duplicates of the descriptors in the body, in order. The body contains their positions in this array.
     private(set) var descriptors: [UnixFD] = []
@@ -67,7 +67,7 @@ public struct MessageWriter: ~Copyable {
     /// - Parameters:
     ///   - header: The message's header, with its padding.
     ///   - signature: The types of the values that will be written.
-    ///     - limit: The maximum size of the message in bytes. Padding is counted for the worst case.
+    ///   - limit: The maximum size of the message in bytes. The worst case is assumed for padding.
     ///   - used: The size of the header in bytes, which counts towards the limit.
     init(after header: consuming ByteBuffer, _ signature: Signature, limit: Int, used: Int) {
         bodyStart = header.count
@@ -163,8 +163,8 @@ public struct MessageWriter: ~Copyable {
     }
     /// Appends a value of type `g`.
     ///
-    /// - Throws: ``MessageEncodingError/inconsistentValue`` if the signature was combined from others and breaks a
-    ///   rule, for example because a structure has no fields.
+    /// - Throws: ``MessageEncodingError/inconsistentValue`` if the signature was built from others and breaks a rule,
+    ///   for example because a structure has no fields.
     public mutating func append(_ value: Signature) throws(MessageEncodingError) {
         try proceed()
         guard Signature.isValid(value.rawValue.utf8) else { throw failed(.inconsistentValue) }
@@ -181,11 +181,11 @@ public struct MessageWriter: ~Copyable {
         descriptors.append(UnixFD(owning: duplicate))
     }
 
-    /// Appends an array of numbers at once.
+    /// Appends a whole array of numbers in one step.
     ///
     /// - Parameters:
     ///   - element: The type of the numbers.
-    ///   - numbers: The numbers in their memory format.
+    ///   - numbers: The numbers as they are laid out in memory.
     mutating func appendNumbers(
         _ element: FixedType,
         _ numbers: UnsafeRawBufferPointer
@@ -292,7 +292,7 @@ public struct MessageWriter: ~Copyable {
         buffer.append(number: number)
     }
 
-    /// Appends what is the same in all entries with a key.
+    /// Appends the part that all entries with a known key have in common.
     ///
     /// - Parameter code: The code of the value's type; 0 for a type of several letters.
     private mutating func begin(_ key: EntryKey, _ code: UInt8, size: Int) throws(MessageEncodingError) {
@@ -344,7 +344,7 @@ public struct MessageWriter: ~Copyable {
         _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
     ) throws(MessageEncodingError) {
         try proceed()
-        // If the signature was combined from others, it may be too long or too deep.
+        // If the signature was built from others, it may be too long or too deep.
         guard expected.take(TypeCode.variant, of: types), content.isSingle else { throw failed(.inconsistentValue) }
         try spend(8 + content.rawValue.utf8.count)
         buffer.append(signature: content)

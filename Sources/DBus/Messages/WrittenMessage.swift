@@ -51,8 +51,7 @@ struct WrittenMessage {
         try WrittenMessage(MessageHeader(.methodReturn, to: call), body, limit: limit)
     }
 
-    /// Maximum size of an error's text in bytes. If it is longer, only the beginning is sent: it may quote what the
-    /// caller has sent.
+    /// Maximum size of an error's text, in bytes. A longer text is cut off: it may quote what the caller has sent.
     private static let errorBytes = 16 << 10
 
     static func error(to call: ReplyAddress, _ error: RemoteError, limit: Int) throws(MessageEncodingError)
@@ -85,7 +84,7 @@ struct WrittenMessage {
         limit: Int
     ) throws(MessageEncodingError) {
         let signature = Body.signature
-        // If the signature was combined from others, it may be too long or too deep.
+        // If the signature was built from others, it may be too long or too deep.
         guard Signature.isValid(signature.rawValue.utf8) else { throw .inconsistentValue }
         let used = Self.headerSize + header.pathLength
         guard used <= limit else { throw .tooLarge(limit: limit) }

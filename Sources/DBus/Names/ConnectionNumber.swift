@@ -1,7 +1,7 @@
 /// A connection's place among all connections of its bus, in the order in which they began.
 ///
-/// A bus gives each connection a unique name with two numbers, such as `:1.42`. The bus counts up, and gives no number
-/// twice.
+/// A bus gives each connection a unique name with two numbers, such as `:1.42`. The bus counts up, and never gives a
+/// number twice.
 public struct ConnectionNumber: Sendable, Hashable, Comparable {
     private let major: UInt32
     private let minor: UInt32

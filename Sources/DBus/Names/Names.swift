@@ -125,7 +125,7 @@ public struct ErrorName: ValidatedName {
         rawValue = trusted
     }
 
-    /// Whether the bytes are a valid error name, for which the rule is the same as for an interface name.
+    /// Whether the bytes are a valid error name. The rule is the same as for an interface name.
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         InterfaceName.isValid(bytes)
     }
@@ -180,7 +180,7 @@ public struct MemberName: ValidatedName {
 
     /// Whether the bytes are a valid member name.
     ///
-    /// A member name has 1 to 255 bytes from `[A-Za-z0-9_]`, and does not start with a digit.
+    /// A member name consists of 1 to 255 bytes from `[A-Za-z0-9_]`, and does not start with a digit.
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.count <= NameRule.maximumLength, let first = bytes.first, !NameRule.isDigit(first) else {
             return false

@@ -35,7 +35,7 @@ public struct Signature: ValidatedName {
     /// Whether bytes from a message are a valid signature.
     ///
     /// sd-bus counts dictionary entries as structures, and libdbus does not. So a signature that is sent has to follow
-    /// both rules, and one that arrives only libdbus's.
+    /// both rules, while one that arrives has to follow only libdbus's.
     static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count <= maximumLength else { return false }
         return bytes.withMemoryRebound(to: UInt8.self) { areTypes($0, entriesAreStructures: false) }
@@ -63,7 +63,7 @@ public struct Signature: ValidatedName {
         Signature(trusted: a.rawValue + b.rawValue)
     }
 
-    /// The signatures of the single complete types.
+    /// The signature of each complete type, in order.
     var elements: [Signature] {
         Self.scan(rawValue) { scanner in
             var elements: [Signature] = []

@@ -70,7 +70,7 @@ extension Connection {
         return connection
     }
 
-    /// Gives the other end of a connection without a bus a name, as a bus would.
+    /// Names the other end of a connection without a bus, as a bus would.
     ///
     /// Its calls then have this name as their ``IncomingCall/sender``. Choose a name that no bus gives out. From now on
     /// the other end is treated like a connection to a bus: its calls continue when it has exited, and
@@ -120,12 +120,13 @@ extension Connection {
         }
     }
 
-    /// Credentials of the process at the other end of the socket.
+    /// The credentials of the process at the other end of the socket; nil after the connection has ended, and if there
+    /// is no socket.
     ///
-    /// On a connection without a bus, this is the other program; otherwise it is the bus. The kernel recorded them when
-    /// the socket was connected. Nil after the connection has ended, and if there is no socket.
+    /// On a connection without a bus, that process is the other program; otherwise it is the bus. The kernel recorded
+    /// the credentials when the socket was connected.
     ///
-    /// If the process has exited, there is no process in them. If it exits later, its number may come to belong to
+    /// If the process has exited, the credentials name no process. If it exits later, its number may come to belong to
     /// another process: ``Credentials/processDescriptor`` rules that out, from Linux 6.5 on.
     public var peerCredentials: Credentials? {
         guard state == .open else { return nil }
@@ -155,11 +156,11 @@ extension Credentials {
         self.init(pid: credentials.pid, uid: credentials.uid, processDescriptor: nil)
     }
 
-    /// `SO_PEERPIDFD`, which is missing in the Glibc module.
+    /// `SO_PEERPIDFD`, which is missing from the Glibc module.
     private static let peerDescriptor: CInt = 77
 
     /// Returns the credentials with a descriptor of the process, if the kernel gives one. If the process has exited,
-    /// they are without a process.
+    /// they name no process.
     func withProcess(of socket: CInt) -> Credentials {
         var process: CInt = -1
         var size = socklen_t(MemoryLayout.size(ofValue: process))

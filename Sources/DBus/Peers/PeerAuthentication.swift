@@ -4,8 +4,8 @@ internal import Glibc
 /// The authentication of a program that has connected, according to "Authentication Protocol" in the D-Bus
 /// specification.
 ///
-/// `EXTERNAL` is the only mechanism. By then, the kernel has already proved that the program belongs to this user, so
-/// the program only has to ask for the same user.
+/// `EXTERNAL` is the only mechanism. The kernel has already proved that the program belongs to this user, so the
+/// program only has to name the same user.
 struct PeerAuthentication {
     private enum State {
         case waitingForNUL
@@ -37,7 +37,7 @@ struct PeerAuthentication {
     /// Reads and handles the next line.
     ///
     /// - Returns: The answer; nil if part of the line is missing, or messages follow.
-    /// - Throws: ``MalformedMessage`` if the other end begins before it is accepted, or is refused too often.
+    /// - Throws: ``MalformedMessage`` if the other end sends `BEGIN` before it is accepted, or is refused too often.
     mutating func answer(from input: inout InputBuffer) throws(MalformedMessage) -> String? {
         if state == .waitingForNUL {
             guard let byte = input.nextByte() else { return nil }
@@ -67,7 +67,7 @@ struct PeerAuthentication {
         }
     }
 
-    /// Answers a user's name: the decimal number in hexadecimal digits, or nothing for the socket's user.
+    /// Answers a user's name, which is the decimal number in hexadecimal digits, or empty for the socket's user.
     private mutating func answer(to name: Substring) throws(MalformedMessage) -> String {
         guard name.utf8.count.isMultiple(of: 2), name.utf8.allSatisfy(Self.isHexadecimal) else {
             return try answerError()

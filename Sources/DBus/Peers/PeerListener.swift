@@ -8,9 +8,9 @@ public import Reactor
 /// The kernel proves that a connecting program belongs to this user (`EXTERNAL` authentication). Other users' programs
 /// are rejected, and so are programs that do not authenticate in time. libdbus only creates the socket.
 ///
-/// A connection without a bus calls methods and exports objects like any other. But it has no names: destinations and
-/// senders are nil, because nothing guarantees that the sender in a message is genuine. You can give the other end a
-/// name (``Connection/namePeer(_:)``).
+/// A connection without a bus calls methods and exports objects like any other. But there are no names: destinations
+/// and senders are nil, because nothing guarantees that the sender in a message is genuine. You can give the other end
+/// a name (``Connection/namePeer(_:)``).
 ///
 /// A listener lives until ``close()``, even if nothing refers to it any longer.
 public actor PeerListener {
@@ -41,7 +41,7 @@ public actor PeerListener {
     ///     directory that only this user can reach.
     ///   - loop: The event loop on which the listener and the accepted connections run.
     ///   - limits: The limits of each connection.
-    ///     - maximumConnections: The maximum number of connections at a time. Further ones are rejected.
+    ///   - maximumConnections: The maximum number of connections at a time. Further ones are rejected.
     ///   - authenticationTime: The time limit for the other end to authenticate.
     ///   - connection: A connection on the same loop, whose limits for calls then apply to it and all accepted
     ///     connections together; nil if each connection has its own limits.
@@ -140,8 +140,8 @@ public actor PeerListener {
     /// How long to pause after an attempt that accepted no connection.
     private static let pauseTime = Duration.milliseconds(100)
 
-    /// Stops accepting connections for a moment, or the waiting connection would wake the loop again and again. Most
-    /// likely, the process has no descriptor left.
+    /// Stops accepting connections for a moment. Otherwise, the waiting connection would wake the loop again and again.
+    /// Most likely, the process has no descriptor left.
     private func pause() {
         watch?.isEnabled = false
         loop.schedule(at: .now + Self.pauseTime) { self.assumeIsolated { $0.watch?.isEnabled = true } }

@@ -2,8 +2,8 @@
 ///
 /// If a value would make a connection unusable, the nearest usable value takes its place.
 public struct ConnectionLimits: Sendable, Hashable {
-    /// Number of calls that may wait for their answer. Further calls are answered with `LimitsExceeded`, in their turn;
-    /// a call gets no answer if four times as many of its account's calls are waiting for such an error, or fewer if
+    /// Number of calls that may wait for an answer. Further calls are answered with `LimitsExceeded`, in their turn; a
+    /// call gets no answer if four times as many of its account's calls are waiting for such an error, or fewer if
     /// other accounts' calls are waiting too.
     ///
     /// One account (``Connection/setAccount(_:isPaced:of:)``) gets at most half of what is left; this also applies to
@@ -69,8 +69,8 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// its own limit.
     public var unreadAnswerBytes = 64 << 20
 
-    /// Whether each sender's calls start at a limited pace until ``Connection/setAccount(_:isPaced:of:)`` says
-    /// otherwise.
+    /// Whether each sender may start only a limited number of calls per second, until
+    /// ``Connection/setAccount(_:isPaced:of:)`` says otherwise.
     public var pacesStrangers = false
 
     /// The smallest limit that has room for any message without a body.

@@ -11,7 +11,7 @@
 public struct Shares<Account: Hashable & Sendable>: Sendable {
     /// Why an account gets no more of a resource.
     public enum Refusal: Sendable, Hashable {
-        /// All accounts together hold everything there is.
+        /// Together, all accounts hold everything there is.
         case isFull
         /// The account already holds its share.
         case holdsItsShare
@@ -49,14 +49,14 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
         return self[account] + amount > room ? .holdsItsShare : nil
     }
 
-    /// Counts an amount towards an account, even above the limit.
+    /// Adds an amount to an account's share, even above the limit.
     @inlinable public mutating func add(_ amount: Int, to account: Account) {
         guard amount > 0 else { return }
         all += amount
         accounts[account, default: 0] += amount
     }
 
-    /// Returns an amount that was counted towards an account, but no more than it holds.
+    /// Takes an amount back from an account, but no more than the account holds.
     @inlinable public mutating func remove(_ amount: Int, from account: Account) {
         guard amount > 0, let index = accounts.index(forKey: account) else { return }
         let held = accounts.values[index]

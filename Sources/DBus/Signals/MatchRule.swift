@@ -10,7 +10,7 @@ public struct MatchRule: Sendable, Hashable {
     public var path: ObjectPath?
     /// The object that emits the signal, or an ancestor of that object.
     public var pathNamespace: ObjectPath?
-    /// Arguments of type string by their position, from 0 to 63. They are compared by their bytes, as on the bus.
+    /// Arguments of type string by their position, from 0 to 63. They are compared byte by byte, as on the bus.
     public var arguments: [Int: String]
 
     /// Creates a rule.
@@ -38,8 +38,8 @@ public struct MatchRule: Sendable, Hashable {
         return text
     }
 
-    /// Escapes a string for use between apostrophes. For each apostrophe in it, the quotation ends, the apostrophe
-    /// follows escaped, and a new quotation begins.
+    /// Escapes a string for use between apostrophes. At each apostrophe, the quotation ends, an escaped apostrophe
+    /// follows, and a new quotation begins.
     private static func quoted(_ text: String) -> String {
         // Scan Unicode scalars: an apostrophe with an accent is a different character in Swift, but still an apostrophe
         // to the bus.

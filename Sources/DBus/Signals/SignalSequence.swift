@@ -14,9 +14,9 @@ public struct ReceivedSignal<Body: MessageBody>: Sendable {
 
 /// The signals of one kind, in the order in which they arrive.
 ///
-/// The subscription begins before you get the sequence, so you miss nothing in between. The subscription ends when
-/// neither the sequence nor an iterator is left. The sequence ends with the connection. Each signal goes to one
-/// iterator, so if several parts of a program need all signals, each has to subscribe.
+/// The subscription begins before you get the sequence, so you miss no signals. The subscription ends when neither the
+/// sequence nor an iterator is left. The sequence ends with the connection. Each signal goes to one iterator, so if
+/// several parts of a program need all signals, each has to subscribe.
 public struct SignalSequence<Body: MessageBody>: AsyncSequence, Sendable {
     /// A signal that has arrived.
     public typealias Element = ReceivedSignal<Body>

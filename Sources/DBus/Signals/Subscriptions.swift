@@ -1,4 +1,4 @@
-/// A match rule on the bus, and how many users it has.
+/// A match rule on the bus, with the number of its users.
 struct Match {
     var count: Int
     /// The request to the bus. All users of the rule wait for this one request, and none of them can cancel it.
@@ -76,7 +76,7 @@ struct Subscriptions {
 extension Connection {
     /// Subscribes to a signal.
     ///
-    /// Signals whose values do not have the types in the description are left out.
+    /// Signals whose values do not have the types given in the description are left out.
     ///
     /// - Parameters:
     ///   - signal: The signal's description.
@@ -173,8 +173,8 @@ extension Connection {
         do throws(CallError) {
             try result.get()
         } catch {
-            // Even without an answer, the bus may have added the rule. Removing a rule that the bus does not have does
-            // no harm.
+            // Even if there was no answer, the bus may have added the rule. Removing a rule that the bus does not have
+            // does no harm.
             if state == .open { try removeMatch(text) }
             throw error
         }

@@ -155,7 +155,8 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
         Signature(trusted: "a{\(Key.signature.rawValue)\(Value.signature.rawValue)}")
     }
 
-    /// Reads the entries. Two equal keys are an error, as the D-Bus specification allows ("Marshaling (Wire Format)").
+    /// Reads the entries. Two equal keys are treated as an error, as the D-Bus specification permits ("Marshaling (Wire
+    /// Format)").
     ///
     /// NaN as a key is an error too, because it does not equal itself.
     ///

@@ -34,14 +34,14 @@ enum TypeCode {
     /// The signature of a basic type, or the beginning of a container's.
     static func signature(of code: UInt8) -> Signature { Signature(trusted: String(UnicodeScalar(code))) }
 
-    /// The type as it appears in a message for people; empty if there is no value.
+    /// The type as it appears in an error message; empty if there is no value.
     static func name(of code: UInt8?) -> String { code.map { String(UnicodeScalar($0)) } ?? "" }
 
     private static func code(_ character: Unicode.Scalar) -> UInt8 { UInt8(ascii: character) }
 }
 
-/// A type of number that has the same format in memory and in a message, so that an array of them is read and written
-/// at once.
+/// A numeric type that has the same format in memory and in a message, so that a whole array of such numbers is read or
+/// written in one step.
 ///
 /// `Bool` is not one of them, because it has one byte in Swift and four in D-Bus.
 struct FixedType {

@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// A file descriptor that arrives or is sent in a message. It is closed when the last reference to the object is gone.
+/// A file descriptor that is sent or received in a message. It is closed when the last reference to the object is gone.
 ///
 /// A descriptor that arrives is this process's own duplicate, and is closed on `exec`. ``take()`` makes the caller its
 /// owner. If the caller of an exported method leaves the bus while the method runs, the descriptors in the arguments

@@ -2,7 +2,7 @@ extension Value {
     /// Reads the value as one of the program's types, such as a structure with a property for each key in a reply.
     ///
     /// A dictionary with strings as keys becomes a type with these keys, an array or a structure becomes an array, and
-    /// a number becomes any numeric type that can hold it. Variants do not matter.
+    /// a number becomes any numeric type that can hold it. Variants are replaced by their contents.
     ///
     /// ```swift
     /// struct Note: Decodable { var id: Int, title: String? }

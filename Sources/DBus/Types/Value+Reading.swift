@@ -1,5 +1,5 @@
-/// Reads a value without knowing its exact type: an integer may have arrived as any of eight types, and any value may
-/// be in a variant.
+/// Access to a value whose exact type is not known: an integer may have arrived as any of eight types, and any value
+/// may be in a variant.
 extension Value {
     /// The value as a whole number; nil if it is not an integer or is out of range.
     public var int: Int? {
@@ -38,8 +38,8 @@ extension Value {
         }
     }
 
-    /// The value for a key in a dictionary with strings as keys; nil if there is no such key, or the value is no such
-    /// dictionary.
+    /// The value for a key in a dictionary with strings as keys; nil if there is no such key, or if the value is not
+    /// such a dictionary.
     public subscript(key: String) -> Value? {
         guard case .dictionary(let entries, _, _) = content else { return nil }
         return entries[.string(key)]?.content

@@ -70,8 +70,8 @@ public enum Value: Sendable, Hashable {
         if case .string(let string) = self { string } else { nil }
     }
 
-    /// The entries of a dictionary with strings as keys; nil if the value is not one. If a value is a variant, its
-    /// content replaces it.
+    /// The entries of a dictionary with strings as keys; nil if the value is not such a dictionary. If a value is a
+    /// variant, its content replaces it.
     public var options: [String: Value]? {
         guard case .dictionary(let entries, "s", _) = self else { return nil }
         var options: [String: Value] = [:]
