@@ -24,12 +24,12 @@ public enum RouterInterface {
     )
     /// Opens a URL, and waits for its handler to answer (x-callback-url).
     ///
-    /// Those of the URL's parameters whose names begin with `x-` are left out. Instead, the handler gets the router's
-    /// own `x-success`, `x-error` and `x-cancel`, which only the handler may open: one of them, and only once. It also
-    /// gets `x-source`, the identifier of the caller or the name of its program, if the router knows either. If it
-    /// opens `x-success`, the parameters become the result's `reply`, and the result's path is `callback`; if a
-    /// parameter has several values, it becomes an array. `x-error` becomes the error ``OpenURLError/Code/declined``,
-    /// and `x-cancel` ``OpenURLError/Code/cancelled``.
+    /// Parameters of the URL whose names begin with `x-` are left out. Instead, the handler gets the router's own
+    /// `x-success`, `x-error` and `x-cancel`, which only the handler may open: one of them, and only once. It also gets
+    /// `x-source`, the identifier of the caller or the name of its program, if the router knows either. If it opens
+    /// `x-success`, the parameters become the result's `reply`, and the result's path is `callback`; if a parameter has
+    /// several values, it becomes an array. `x-error` becomes the error ``OpenURLError/Code/declined``, and `x-cancel`
+    /// ``OpenURLError/Code/cancelled``.
     ///
     /// If the handler replies to the URL itself, this ends the call as well; an empty reply does so only if the
     /// manifest has `OUAnswersCallbacks`. The time limit is ``callTimeout`` unless the caller sets one. When the
@@ -228,8 +228,8 @@ public enum LifecycleInterface {
     /// Forgets a handler's crashes. If a handler crashes too often, it is temporarily not started
     /// (``HandlerStatus/quarantinedUntil``). After this call it may be started at once, and its queued URLs are tried.
     public static let reset = Method<String, Empty>(name, "Reset", inputs: ["id"])
-    /// Returns where the text goes that a handler writes to standard output and standard error. Only the user's
-    /// programs may ask: the output is not searched for secrets, and a confined program cannot read it there anyway.
+    /// Returns the place where a handler's standard output and standard error go. Only the user's programs may call
+    /// this: the output is not searched for secrets, and a confined program cannot read it there anyway.
     public static let output = Method<String, OutputPlace>(name, "Output", inputs: ["id"], outputs: ["place"])
     /// Prevents the suspension of the calling handler until the task ends ("Executing a Finite-Length Task in the
     /// Background"). Returns the task's number and the remaining time in milliseconds. The name may have at most 256
@@ -252,9 +252,9 @@ public enum LifecycleInterface {
     public static let endBackgroundTask = Method<UInt32, Empty>(name, "EndBackgroundTask", inputs: ["task"])
     /// In place of a task's number: all tasks from an earlier router. No task has this number.
     public static let earlierTasks: UInt32 = 0
-    /// Returns how much time the calling handler's tasks have left, in milliseconds, whether a task is open or not. On
-    /// the way to the background, this is the time of the whole stay. It is ``unlimited`` in the foreground, for a
-    /// handler whose background mode prevents the suspension, and for a process that no router started.
+    /// Returns how much time the calling handler's tasks have left, in milliseconds, no matter whether a task is open.
+    /// On the way to the background, this is the time for the whole stay there. It is ``unlimited`` in the foreground,
+    /// for a handler whose background mode prevents the suspension, and for a process that no router started.
     ///
     /// The time runs only while a task is open in the background. When a URL from another program arrives there, the
     /// handler gets the whole time again; it gets no new time for a URL that it sends itself.
@@ -283,8 +283,8 @@ public enum LifecycleInterface {
     /// the URL.
     ///
     /// The error is ``OpenURLError/Code/notAllowed`` if the caller is not the handler in the foreground, or if no
-    /// handler sent the URL. You can return from each URL only once, and only from the newest 16 that have reached the
-    /// process in the foreground.
+    /// handler sent the URL. You can return from each URL only once, and only from the latest 16 URLs that have reached
+    /// the process in the foreground.
     public static let returnToSource = Method<Arguments<String, [String: Value]>, Empty>(
         name,
         "ReturnToSource",
@@ -358,12 +358,12 @@ public enum HandlerInterface {
     /// answers yes as soon as the bus has confirmed this. The router then stops the process with `SIGSTOP`. If it is
     /// not idle, it keeps its name and answers no.
     ///
-    /// The argument is the reading end of a pipe; only the router has the writing end. The handler keeps the descriptor
-    /// open and must not change its flags, because the router has asked the kernel to send the handler a `SIGCONT` when
-    /// the writing end is closed (`F_SETSIG` in fcntl(2)). The router closes it when it continues the process with
-    /// `SIGCONT`; if the router dies, the kernel closes it. At the end of the pipe, or at `SIGCONT`, the handler takes
-    /// its name back within `OUTransitionTimeout`, and closes the descriptor. If it closes the descriptor earlier, it
-    /// is not stopped.
+    /// The argument is the read end of a pipe; only the router has the write end. The handler keeps the descriptor open
+    /// and must not change its flags, because the router has asked the kernel to send the handler a `SIGCONT` when the
+    /// write end is closed (`F_SETSIG` in fcntl(2)). The router closes it when it continues the process with `SIGCONT`;
+    /// if the router dies, the kernel closes it. At the end of the pipe, or at `SIGCONT`, the handler takes its name
+    /// back within `OUTransitionTimeout`, and closes the descriptor. If it closes the descriptor earlier, it is not
+    /// stopped.
     public static let suspend = Method<UnixFD, Bool>(name, "Suspend", inputs: ["lifeline"], outputs: ["ready"])
     /// Calls `didReceiveMemoryWarning`.
     public static let receiveMemoryWarning = Method<Empty, Empty>(name, "ReceiveMemoryWarning")
@@ -425,9 +425,9 @@ public enum HandlerInterface {
     /// Its value is the unique name of the router's connection. It tells the handler which router is its own, even if
     /// the router gives up its name while the handler starts.
     public static let launchVariable = "OPENURL_LAUNCH"
-    /// The environment variable with the ``HandlerReach`` of a process that the router started.
+    /// The environment variable that holds the ``HandlerReach`` of a process that the router started.
     ///
-    /// Unless it is ``HandlerReach/everyone``, a URL has to come from the router, because only the router knows the
-    /// sender.
+    /// Unless the value is ``HandlerReach/everyone``, a URL has to come from the router, because only the router knows
+    /// the sender.
     public static let reachVariable = "OPENURL_REACH"
 }

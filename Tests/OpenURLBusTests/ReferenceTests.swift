@@ -194,13 +194,13 @@ private enum Reference {
         When a handler has been in the background for the suspend delay, the router stops its process, if the handler implements
         `EnterBackground` and `Suspend` of `org.openurl.Handler1`. Without these methods, it keeps running.
 
-        1. The router calls `Suspend` with a descriptor, the lifeline: the reading end of a pipe, whose only writing end the router
+        1. The router calls `Suspend` with a descriptor, the lifeline: the read end of a pipe, whose only write end the router
            has.
         2. If the handler has work to do, it keeps its bus name and answers `false`. The router asks again after the suspend delay.
         3. Otherwise the handler keeps the descriptor open after the call, and leaves its flags, its owner and its signal as they
            are. It releases its bus name (`ReleaseName`), waits for the bus's answer, and then answers `true`. The router stops the
            process with `SIGSTOP`.
-        4. For the next URL, or a call to the bus name, the router continues the process with `SIGCONT` and closes the writing end.
+        4. For the next URL, or a call to the bus name, the router continues the process with `SIGCONT` and closes the write end.
            When the router dies, the kernel does both.
         5. At the end of the lifeline, the handler takes its bus name back (`RequestName`) and closes the descriptor. It has
            `OUTransitionTimeout` for this. If it does not get its name, it ends.

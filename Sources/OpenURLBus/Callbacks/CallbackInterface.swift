@@ -34,7 +34,7 @@ public enum CallbackInterface {
         outputs: ["handle"]
     )
 
-    /// The domain of the hosts for which all the user's programs may wait, no matter which program has the scheme. The
+    /// The domain whose hosts any of the user's programs may wait for, no matter which program has the scheme. The
     /// doctor's probe sends URLs there; no real URL leads there (RFC 2606 section 2).
     package static let probeDomain = "openurl-probe.invalid"
 
@@ -58,7 +58,7 @@ public enum CallbackHandleInterface {
         arguments: ["code", "url", "details"]
     )
     /// Reports that a matching URL arrived and was refused, because of its `state`, its sender or the policy.
-    /// ``CallbackDetails/error`` has the reason, without the URL. The claim stays, and further refusals are not
+    /// ``CallbackDetails/error`` gives the reason, without the URL. The claim stays, and further refusals are not
     /// reported.
     public static let refused = Signal<CallbackDetails>(name, "Refused", arguments: ["details"])
 }
@@ -69,6 +69,6 @@ public enum CallbackEnd: UInt32, Sendable, Hashable, CaseIterable {
     case received = 0
     /// The program ended the claim.
     case closed = 1
-    /// Time ran out, or the URL could not be opened. ``CallbackDetails/error`` has the cause.
+    /// Time ran out, or the URL could not be opened. ``CallbackDetails/error`` gives the cause.
     case failed = 2
 }

@@ -10,7 +10,7 @@ public struct CallbackOptions: Sendable, Hashable {
     /// Time limit for the wait, rounded up to whole milliseconds: at most ``maximumTimeout``, and ``usualTimeout`` if
     /// this is nil.
     public var timeout: Duration?
-    /// Programs that may send the callback; if empty, any program may.
+    /// Programs that may send the callback; if empty, any program may send it.
     ///
     /// Each element is the identifier of a handler or of a sandbox, a raw value of ``CallerClass``, or the absolute
     /// path of a program.

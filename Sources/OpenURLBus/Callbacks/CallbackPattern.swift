@@ -1,6 +1,7 @@
 public import RFC1808
 
-/// The URLs that a program waits for as its callback: those with a scheme, those with a host, or those below a path.
+/// The URLs that a program waits for as its callback: those with a given scheme, with a given host, or below a given
+/// path.
 ///
 /// | pattern | URLs |
 /// |---|---|
@@ -22,7 +23,7 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
     /// Maximum size of a pattern, in bytes.
     public static let maximumBytes = 2048
 
-    /// Creates the pattern for every URL with a scheme; nil if the text is not a scheme.
+    /// Creates the pattern for every URL with the given scheme; nil if the text is not a scheme.
     public init?(scheme: String) {
         let others = Set("+-.".utf8)
         guard scheme.utf8.first?.isLetter == true,
@@ -127,7 +128,7 @@ package struct CallbackTarget: Sendable {
 }
 
 extension CallbackPattern {
-    /// Schemes for whose URLs no program can wait: those of web pages, of scripts, and of files.
+    /// Schemes whose URLs no program can wait for: those of web pages, of scripts, and of files.
     package static let schemesOfBrowsers: Set = [
         "about", "blob", "data", "file", "ftp", "http", "https", "javascript", "view-source", "ws", "wss",
     ]

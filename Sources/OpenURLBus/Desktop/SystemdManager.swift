@@ -5,7 +5,7 @@ package import DBus
 package enum SystemdManager {
     /// The manager's name on the bus.
     package static let name: BusName = "org.freedesktop.systemd1"
-    /// The manager, for a caller. The bus must not start it, because a session without systemd has none.
+    /// The manager, for a caller. The bus must not start it, because a session without systemd has no manager.
     package static let object = RemoteObject(name, "/org/freedesktop/systemd1", startsService: false)
     /// Name of the interface.
     package static let interface: InterfaceName = "org.freedesktop.systemd1.Manager"

@@ -8,7 +8,7 @@ package struct ErrorFields: Sendable, Hashable {
         var message: String
     }
 
-    /// The error, or nil. If there is a message but no name, it is ignored.
+    /// The error, or nil. A message without a name is ignored.
     var error: NamedError? {
         get { name.map { NamedError(name: $0, message: message ?? "") } }
         set { (name, message) = (newValue?.name, newValue?.message) }

@@ -63,7 +63,7 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// Creates an error from a D-Bus error.
     ///
-    /// - Returns: Nil if the error has any other name.
+    /// - Returns: Nil if the name is not that of a ``Code``.
     public init?(_ error: RemoteError) {
         guard error.name.rawValue.hasPrefix(Code.prefix),
             let code = Code(rawValue: String(error.name.rawValue.dropFirst(Code.prefix.count)))

@@ -1,12 +1,12 @@
 internal import DBus
 
-/// A type's fields, with the value with which the reader starts.
+/// A type's fields, and the value that the reader starts with.
 package struct FieldList<Root: Sendable>: Sendable {
     /// Fields in the order in which they are written and shown.
     package let all: [Field<Root>]
     /// The value of an `a{sv}` without entries.
     let initial: Root
-    /// The error's message if a required key is missing.
+    /// The message of the error for a missing required key.
     let incomplete: String
 
     /// Creates a list.

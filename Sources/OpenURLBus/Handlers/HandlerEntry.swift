@@ -14,7 +14,7 @@ public struct HandlerEntry: Sendable, Hashable {
     public var executable: String
     /// Schemes that the handler claims.
     public var schemes: [String]
-    /// MIME types of the files that the handler claims, and patterns of names such as `*.todo`; empty for an
+    /// MIME types of the files that the handler claims, and patterns for file names, such as `*.todo`; empty for an
     /// application.
     public var types: [String] = []
     /// The schemes' names in the user's language, by their abstract names (`CFBundleURLName`).
@@ -116,7 +116,7 @@ extension HandlerEntry: Record {
             { $0.types },
             { $0.types = $1 },
             omitting: [],
-            "The MIME types of the files that the handler claims, and patterns of names such as `*.todo`."
+            "The MIME types of the files that the handler claims, and patterns for file names, such as `*.todo`."
         ),
         Field(
             "url-names",

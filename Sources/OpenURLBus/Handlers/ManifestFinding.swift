@@ -14,7 +14,7 @@ public struct ManifestFinding: Sendable, Hashable {
     public var file: String?
     /// Line in the file, counted from 1; nil if it is not known.
     public var line: UInt32?
-    /// Path of the key, such as `CFBundleURLTypes[0].CFBundleURLSchemes`; nil for the whole file.
+    /// Path of the key, such as `CFBundleURLTypes[0].CFBundleURLSchemes`; nil if this is about the whole file.
     public var key: String?
     /// The finding, worded to follow the key.
     public var message: String

@@ -10,8 +10,8 @@ internal import RFC1808
 package enum LaneAddress {
     /// Returns the path of the socket for a bus's router.
     ///
-    /// - Returns: Nil if there is no directory, if the bus has no socket on this machine, or if the path is too long
-    ///   for a socket.
+    /// - Returns: Nil if there is no such directory, if the bus has no socket on this machine, or if the path is too
+    ///   long for a socket.
     package static func path(for bus: BusAddress) -> String? {
         guard let variable = unsafe getenv("XDG_RUNTIME_DIR") else { return nil }
         return path(for: bus.text, in: unsafe String(cString: variable))

@@ -1,6 +1,6 @@
 package import DBus
 
-/// `org.openurl.Lane1`, at ``path`` of a lane: the exchange with which a program begins.
+/// `org.openurl.Lane1`, at ``path`` of a lane: the exchange that a program begins with.
 ///
 /// On a lane, all the router's interfaces are at their usual paths.
 package enum LaneInterface {

@@ -7,14 +7,14 @@ package struct RouterLane: Sendable {
     package let connection: Connection
     /// This program's unique name on the lane.
     package let name: BusName
-    /// Process that listens at the other end.
+    /// The process that listens at the other end.
     package let process: UInt32?
 
     /// Time limit for the exchange with which a lane begins. If there is no answer by then, the caller uses the bus.
     package static let connectionTime = Duration.seconds(2)
 
-    /// Maximum size of a call over a lane. The router accepts no larger arguments over the bus either, and reports that
-    /// there.
+    /// Maximum size of a call over a lane. The router accepts no larger arguments over the bus either, but there it
+    /// reports the error.
     package static let callBytes = ConnectionLimits().bodyBytes + (64 << 10)
 
     /// Limits for a program's end of the lane.

@@ -18,7 +18,7 @@ public enum MonitorInterface {
     public static let subscribe = Method<MonitorOptions, Empty>(name, "Subscribe", inputs: ["options"])
     /// Ends the caller's subscription, if there is one.
     public static let unsubscribe = Method<Empty, Empty>(name, "Unsubscribe")
-    /// Returns those of the log's entries that a filter selects, the latest first, at most ``pageSize``.
+    /// Returns the log entries that the filter selects, at most ``pageSize`` of them, the latest first.
     ///
     /// For the next page, set ``MonitorFilter/before`` to the time of the last entry. If the answer is empty, no
     /// entries are left. If the log is off, the error is `org.freedesktop.DBus.Error.Failed`.

@@ -47,7 +47,7 @@ public struct OpenContext: Sendable, Hashable {
     /// handler.
     public var hops: UInt32 = 0
     /// When the router accepted the request, in microseconds on the clock of ``TracePhase/now``. The times in a trace
-    /// count from here.
+    /// are measured from this moment.
     public var accepted: UInt64?
 
     /// The request's ID, given by the caller, by the queue, or by the router.

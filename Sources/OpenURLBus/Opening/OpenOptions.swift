@@ -29,10 +29,9 @@ public struct OpenOptions: Sendable, Hashable {
     /// URLs to try in turn, as long as the previous one has no handler; at most ``maximumFallbacks``.
     public var fallback: [String] = []
 
-    /// The last element of the path of the request's handle; see ``RequestInterface``; nil for a request without a
-    /// handle.
+    /// The last element of the handle's path (see ``RequestInterface``); nil for a request without a handle.
     public var handleToken: HandleToken?
-    /// The request's ID, which the handler gets in the context. If this is nil, the router makes one.
+    /// The request's ID, which the handler gets in the context. If this is nil, the router makes one up.
     ///
     /// If you open a URL again because you do not know the outcome, use the same ID, so that the handler notices.
     public var requestID: RequestID?
@@ -158,7 +157,7 @@ extension OpenOptions: Record {
             "request-id",
             { $0.requestID },
             { $0.requestID = $1 },
-            "The name of the request; without the key, and for a program in a sandbox, the router makes a name."
+            "The name of the request; without the key, and for a program in a sandbox, the router makes up a name."
         ),
         Field(
             "traceparent",

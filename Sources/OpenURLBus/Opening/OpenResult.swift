@@ -25,8 +25,8 @@ public struct OpenResult: Sendable, Hashable {
         case callback
     }
 
-    /// Bundle identifier of the handler that took the URL. If the URL was queued, this is the handler that would get it
-    /// now.
+    /// Bundle identifier of the handler that took the URL. If the URL was queued, this is the handler that would get
+    /// the URL now.
     public var handler: String
     /// The way in which the router reached the handler.
     public var way: Way

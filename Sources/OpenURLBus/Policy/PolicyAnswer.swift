@@ -12,7 +12,7 @@ public struct PolicyAnswer: Sendable, Hashable {
     public var decision: PolicyDecision
     /// When the answer was given, in seconds since 1970.
     public var date: UInt64
-    /// Number of URLs that the answer has decided about.
+    /// The number of URLs that the answer has been used for.
     public var uses: UInt32
     /// When the answer was last used, in seconds since 1970; nil if it never was.
     public var lastUse: UInt64?
@@ -52,7 +52,7 @@ extension PolicyAnswer: Record {
         ),
         Field("decision", { $0.decision }, { $0.decision = $1 }, isRequired: true, "The answer: `allow` or `deny`."),
         Field("date", { $0.date }, { $0.date = $1 }, "The time of the answer, in seconds since 1970."),
-        Field("uses", { $0.uses }, { $0.uses = $1 }, "The number of URLs that the answer has decided about."),
+        Field("uses", { $0.uses }, { $0.uses = $1 }, "The number of URLs that the answer has been used for."),
         Field("last-use", { $0.lastUse }, { $0.lastUse = $1 }, "The time of the last use, in seconds since 1970.")
     )
 }

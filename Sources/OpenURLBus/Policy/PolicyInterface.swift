@@ -32,8 +32,8 @@ public enum PolicyInterface {
         outputs: ["rules", "problems"]
     )
     /// Writes a rule into the user's file, replacing the user's earlier rule for the pattern. The last argument is a
-    /// raw value of ``PolicyDecision``. This fails if one of the administrator's rules decides about everything in the
-    /// pattern.
+    /// raw value of ``PolicyDecision``. This fails if one of the administrator's rules already decides about all URLs
+    /// that match the pattern.
     public static let set = Method<Arguments<String, String, String, String>, Empty>(
         name,
         "Set",

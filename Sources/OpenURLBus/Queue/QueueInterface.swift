@@ -14,7 +14,7 @@ public enum QueueInterface {
     /// Name of the interface.
     public static let name: InterfaceName = "org.openurl.Queue1"
 
-    /// Returns the URLs that follow a given number, in the order of their numbers, at most ``pageSize``. To get the
+    /// Returns at most ``pageSize`` of the URLs that follow a given number, in the order of their numbers. To get the
     /// first URLs, pass an empty string. If the answer is empty, no URLs follow.
     public static let list = Method<String, [QueuedURL]>(name, "List", inputs: ["after"], outputs: ["urls"])
     /// Maximum number of URLs in one answer from ``list``. It is small because URLs may be long.
@@ -28,9 +28,9 @@ public enum QueueInterface {
     /// Returns the outcome of a URL, and waits for it if necessary: the result with the handler's reply, or a dead
     /// letter's error. If the URL is dropped, the error is ``OpenURLError/Code/cancelled``.
     ///
-    /// A reply is kept for ``keptTime``, without its descriptors. The router keeps ``keptReplies``. One caller gets at
-    /// most half of the space that is left, and its oldest replies make way for newer ones. After ``keptTime`` the wait
-    /// ends with ``OpenURLError/Code/timedOut``; it also ends with the caller's connection.
+    /// A reply is kept for ``keptTime``, without its descriptors. The router keeps at most ``keptReplies`` of them. One
+    /// caller gets at most half of the space that is left, and its oldest replies make way for newer ones. After
+    /// ``keptTime`` the wait ends with ``OpenURLError/Code/timedOut``; it also ends with the caller's connection.
     public static let wait = Method<UInt64, OpenResult>(name, "Wait", inputs: ["id"], outputs: ["result"])
     /// How long a reply is kept.
     public static let keptTime = Duration.seconds(86_400)

@@ -1,6 +1,6 @@
 internal import RFC1808
 
-/// Text in a form that can be compared, no matter how it was escaped.
+/// Text in a form that can be compared no matter how it was escaped.
 ///
 /// URL escapes are decoded, and so are escapes of escapes. Letters are in lower case, a `+` becomes a space, and there
 /// are no backslashes.

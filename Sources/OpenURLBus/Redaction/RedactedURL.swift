@@ -38,7 +38,7 @@ package struct RedactedURL: Sendable, Hashable {
         hidden = parts.hidden
     }
 
-    /// Texts to look for in messages. Finding them takes much longer than leaving them out of the URL.
+    /// Texts to look for in messages. Collecting them takes much longer than leaving them out of the URL.
     package var secrets: URLSecrets { URLSecrets(hidden) }
 
     /// Returns a message without the strings that are left out of the URL.
@@ -149,9 +149,9 @@ package struct URLSecrets: Sendable {
 
     /// Maximum number of texts to look for in a message.
     private static let count = 64
-    /// How many levels of values to look for in URLs within URLs.
+    /// Maximum number of levels of URLs within URLs to search for values.
     private static let nestedLevels = 4
-    /// Texts shorter than this are not left out if they are part of a longer word.
+    /// Within a longer word, texts shorter than this are not left out.
     private static let shortWord = 4
 
     fileprivate init(_ hidden: [RedactedURL.HiddenPart]) {

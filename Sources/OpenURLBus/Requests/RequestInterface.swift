@@ -4,7 +4,8 @@ public import DBus
 ///
 /// If a caller passes ``OpenOptions/handleToken``, it has a handle at ``path(of:_:)`` from the moment when the router
 /// gets the call until the answer. Only the connection that made the request may use it; every other caller gets the
-/// error ``OpenURLError/Code/notAllowed``, whether there is a handle or not. Disconnecting does not cancel the request.
+/// error ``OpenURLError/Code/notAllowed``, no matter whether there is a handle. Disconnecting does not cancel the
+/// request.
 ///
 /// If another of the caller's unanswered requests has the token, the error is `org.freedesktop.DBus.Error.InvalidArgs`.
 public enum RequestInterface {
