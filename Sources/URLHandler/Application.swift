@@ -32,7 +32,8 @@ public final class Application {
     /// Use it with Wayland's `xdg_activation_v1`, or with toolkits' functions such as `gdk_toplevel_set_startup_id`. It
     /// is nil at other times, or if no token was passed.
     public var activationToken: String? { opened?.context.activationToken ?? tokens?.activationToken }
-    /// The ID of the startup notification, from the sender of the URL that is being opened. This is X11's token.
+    /// The ID of the startup notification, from the sender of the URL that is being opened. This is X11's counterpart
+    /// to the activation token.
     ///
     /// It is nil between URLs, or if the sender passed no ID.
     public var desktopStartupID: String? { opened?.context.desktopStartupID ?? tokens?.desktopStartupID }
@@ -101,7 +102,7 @@ public final class Application {
         _ event: OpenEvent,
         _ end: @escaping @Sendable (Result<OpenAnswer, OpenURLError>) -> Void
     ) -> EventQueue.Remainder? {
-        // A URL that was cancelled in the queue does not bring the handler to the foreground.
+        // A URL that was cancelled while it was in the queue does not bring the handler to the foreground.
         if event.arrived?.isCancelled == true {
             end(.failure(cancellation))
             return nil
@@ -136,7 +137,7 @@ public final class Application {
         return nil
     }
 
-    /// Ends the only step for a URL if the handler is in the foreground.
+    /// Ends the one step that a URL takes if the handler is in the foreground.
     private func conclude(
         _ event: OpenEvent,
         _ start: UInt64,
@@ -215,7 +216,7 @@ public final class Application {
             case .becomeActive: state = .active
             case .becomeBackground: state = .background
             case .willFinishLaunching:
-                // The saved state may be the reason even if a launch crashes in its first method.
+                // The saved state may be the cause even if a launch crashes in its first method.
                 saved = store?.beginLaunch()
                 let options = LaunchOptions(url, context)
                 await call(step, &result) {
@@ -394,7 +395,7 @@ public final class Application {
 
     // MARK: Ending
 
-    /// Ends the handler after the events that have already arrived.
+    /// Ends the handler once it has handled the events that have already arrived.
     ///
     /// It saves its state, calls the delegate's `applicationWillTerminate`, and exits with status 0.
     public func endWhenIdle() {

@@ -4,9 +4,10 @@ public import RFC1808
 
 /// The methods that a handler implements to follow its life cycle and to open URLs.
 ///
-/// They have the names from the app programming guide, in Swift spelling. Each has a default implementation, and none
-/// of these refuses a launch. If you implement neither ``application(_:open:sourceApplication:annotation:)`` nor
-/// ``application(_:handleOpen:)``, the handler declines every URL.
+/// They have the names from the app programming guide, in Swift spelling. Each has a default implementation. None of
+/// the default implementations refuses a launch. If you implement neither
+/// ``application(_:open:sourceApplication:annotation:)`` nor ``application(_:handleOpen:)``, the handler declines every
+/// URL.
 ///
 /// All methods run on the main actor. The handler receives one event at a time, in the order of arrival: while a method
 /// is suspended at an `await`, it handles no other event. Your implementation may omit `async` and `throws`.
@@ -32,13 +33,13 @@ public protocol ApplicationDelegate: AnyObject {
         didFinishLaunchingWithOptions options: LaunchOptions
     ) async -> Bool
 
-    /// Opens a URL, whether the URL launched the handler or the handler was already running.
+    /// Opens a URL, no matter whether the URL launched the handler or the handler was already running.
     ///
     /// If the method throws, it declines the URL, and the sender receives the error's description as the reason.
     ///
     /// The method runs in a separate task, which is cancelled if the sender withdraws the URL, or when its time limit
-    /// expires. Even then, the answer still counts. Throw `CancellationError` to report that the URL was cancelled.
-    /// During long work, call ``Application/reportProgress(_:_:)``.
+    /// expires. Even then, the method's answer still counts. Throw `CancellationError` to report that the URL was
+    /// cancelled. During long work, call ``Application/reportProgress(_:_:)``.
     ///
     /// - Parameters:
     ///   - url: the URL that arrived. Its parts are percent-encoded until you ask for the decoded form.
@@ -90,7 +91,7 @@ public protocol ApplicationDelegate: AnyObject {
     /// that wakes it ("Processing Queued Notifications at Wakeup Time").
     ///
     /// - Parameters:
-    ///   - kind: the kind of the change. Several kinds that arrive together are delivered in alphabetical order.
+    ///   - kind: the kind of the change. If several kinds arrive together, they are delivered in alphabetical order.
     ///   - value: the new value.
     func application(_ application: Application, didReceiveNotification kind: String, value: Value) async
 

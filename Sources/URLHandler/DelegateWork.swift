@@ -8,7 +8,7 @@ internal import Reactor
 @MainActor final class DelegateWork {
     private let arrived: ArrivedURL
     private var ended: Result<OpenResponse, any Error>?
-    /// The task, if the method waits for something.
+    /// The task; nil if the method waits for nothing.
     private var task: Task<Void, Never>?
 
     /// Begins the work. If the method does not wait, it has ended when the initializer returns.

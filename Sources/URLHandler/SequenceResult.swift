@@ -6,7 +6,7 @@ struct SequenceResult {
     /// this is when the sequence started.
     let start: UInt64
     private(set) var trace: [TracePhase] = []
-    /// The first launch method that refused the URL.
+    /// The first launch method that refused the URL; nil if none did.
     private(set) var veto: LifecycleStep?
     var response = OpenResponse.declined()
     /// Whether the URL was cancelled and the delegate has not handled it.

@@ -35,10 +35,10 @@ extension Application {
         backgroundTasks.end(task)
     }
 
-    /// How much time the handler's background tasks have left, whether a task is open or not.
+    /// How much time the handler's background tasks have left, no matter whether a task is open.
     ///
     /// On the way to the background, and therefore in `applicationDidEnterBackground`, it is the time for the whole
-    /// stay. It is nil if there is no limit: in the foreground, or if no router suspends the handler.
+    /// stay there. It is nil if there is no limit: in the foreground, or if no router suspends the handler.
     public var backgroundTimeRemaining: Duration? {
         get async { await backgroundTasks.timekeeper?.remaining() }
     }
@@ -62,7 +62,7 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
     case begun(UInt32)
     /// The handler's time has run out, or too many tasks are open.
     case refused
-    /// No router counts the time.
+    /// No router limits the time.
     case unlimited
 }
 
@@ -99,9 +99,9 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
 
     /// Begins the open tasks again under a new router.
     ///
-    /// The router may know some of them from its predecessor, and may also know tasks of whose end the predecessor was
-    /// never told. So each task begins again, and then all earlier numbers end, except those that the new router has
-    /// given out again.
+    /// The router may know some of them from its predecessor. It may also know tasks that have ended without the
+    /// predecessor's knowledge. So each task begins again, and then all earlier numbers end, except those that the new
+    /// router has given out again.
     func renew() async {
         let earlier = Set(tasks.values.flatMap(\.numbers))
         for number in tasks.keys.sorted() {

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The router on the bus, as the source of background time.
+/// The router on the bus, as the source of the background time.
 ///
 /// Its calls do not start the router. Without a router, nothing suspends the handler, so the time needs no limit.
 struct RouterTimekeeper: BackgroundTimekeeper {

@@ -1,5 +1,5 @@
-/// A place in the tree that an ``ArchiveEncoder`` builds. It is needed because `Encodable` hands out containers before
-/// they are filled.
+/// A node of the tree that an ``ArchiveEncoder`` builds. This type is needed because `Encodable` hands out containers
+/// before they are filled.
 final class ArchiveNode {
     private enum Kind {
         case leaf(ArchivedValue)
@@ -14,7 +14,7 @@ final class ArchiveNode {
     private(set) var elements: [ArchiveNode] = []
     private var fields: [String: ArchiveNode] = [:]
 
-    /// The tree below this place.
+    /// The tree whose root is this node.
     var value: ArchivedValue {
         switch kind {
         case .leaf(let value): value
@@ -23,19 +23,19 @@ final class ArchiveNode {
         }
     }
 
-    /// Puts a value here.
+    /// Sets the node to a value.
     func set(_ value: ArchivedValue) {
         kind = .leaf(value)
     }
 
-    /// Puts an empty array here, unless there is one already.
+    /// Makes the node an empty array, unless it is an array already.
     func makeArray() {
         if case .array = kind { return }
         kind = .array
         elements = []
     }
 
-    /// Puts an empty record here, unless there is one already.
+    /// Makes the node an empty record, unless it is a record already.
     func makeRecord() {
         if case .record = kind { return }
         kind = .record
@@ -49,7 +49,7 @@ final class ArchiveNode {
         return node
     }
 
-    /// Adds a field to the record, or replaces it.
+    /// Adds a field to the record, replacing any earlier field with this key.
     func field(_ key: String) -> ArchiveNode {
         let node = ArchiveNode()
         fields[key] = node

@@ -1,6 +1,6 @@
 internal import ByteCoding
 
-/// A store for values that a delegate saves and gets back at its next launch ("Preserving Your App's High-Level
+/// A store for the values that a delegate saves and gets back at the next launch ("Preserving Your App's High-Level
 /// State").
 ///
 /// Use it for the state of the user interface: a selection, a filter, a draft. Because the state may be deleted

@@ -7,7 +7,7 @@ internal import UserFiles
     /// Returns the saved state at the start of a launch.
     ///
     /// Until ``finishLaunch()``, the launch counts as failed. After one failed launch, the state is offered to the next
-    /// one. After two failed launches in a row, it is deleted.
+    /// launch. After two failed launches in a row, it is deleted.
     func beginLaunch() -> SavedState?
     /// Deletes the state that ``beginLaunch()`` returned, when the launch is over.
     func finishLaunch()
@@ -51,7 +51,8 @@ final class SavedStateFile: RestorableStateStore {
     ///
     /// - Returns: the path of the state that the launch uses; nil if there is no state, or if two launches have failed.
     private func countLaunch() -> String? {
-        // A file with a smaller count is the newer one: a later process saved it, but could not remove the older one.
+        // The file with the smaller count is the newer one: a later process saved it, but could not remove the older
+        // file.
         for (path, next) in zip(file.paths, file.paths.dropFirst()) {
             if unsafe rename(path, next) == 0 { return next }
             guard errno == ENOENT else {

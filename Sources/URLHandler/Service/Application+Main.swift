@@ -11,7 +11,7 @@ extension Application {
     /// It connects to the session bus, exports the handler's object and requests the bus name. Then it calls the
     /// delegate for every event that arrives. If the router started the handler, it waits for the first message. If you
     /// start it yourself, it launches at once, without a URL. `SIGTERM` and `SIGINT` end the handler in an orderly way.
-    /// The library uses `SIGCONT` itself.
+    /// The library itself uses `SIGCONT`.
     ///
     /// Call this before `main` awaits anything else. The main thread then serves the bus, the main actor and
     /// `DispatchQueue.main` without switching threads. If `main` has already waited for something else, each URL takes
@@ -38,7 +38,8 @@ extension Application {
         } catch {
             fail(identifier, "the event loop cannot be created: \(error)")
         }
-        // Keep the library out of the Swift runtime's pool, whose first thread starts others to watch the pool.
+        // Keep the library out of the Swift runtime's thread pool, because the pool's first thread starts further
+        // threads to watch over it.
         await withTaskExecutorPreference(loop) { await run(identifier, delegate, launcher, reach, on: loop) }
         exit(1)
     }
@@ -144,9 +145,10 @@ extension EventQueue {
     /// The time limit for a handler to end ("App Termination": five seconds).
     private static let endTimeout = Duration.seconds(5)
 
-    /// Ends the handler after the events that have already arrived.
+    /// Ends the handler once it has handled the events that have already arrived.
     ///
-    /// At the time limit, the process exits with status 1, so that a delegate that does not return cannot prevent this.
+    /// When the time limit expires, the process exits with status 1, so that a delegate that does not return cannot
+    /// prevent the end.
     fileprivate func end(
         _ application: Application,
         _ connection: Connection,

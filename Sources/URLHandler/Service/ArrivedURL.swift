@@ -27,7 +27,8 @@ package final class ArrivedURL: Sendable {
     /// Whether the router has cancelled the URL.
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// Cancels the URL: if the delegate is opening it, its task is cancelled; otherwise the delegate does not get it.
+    /// Cancels the URL. If the delegate is opening the URL, the delegate's task is cancelled; otherwise the delegate
+    /// does not get the URL.
     func cancel() {
         let task = state.withLock { state in
             state.isCancelled = true
@@ -36,7 +37,7 @@ package final class ArrivedURL: Sendable {
         task?.cancel()
     }
 
-    /// Notes the task in which the delegate opens the URL.
+    /// Records the task in which the delegate opens the URL.
     func begin(_ task: Task<Void, Never>) {
         let isCancelled = state.withLock { state in
             state.task = task
@@ -48,7 +49,7 @@ package final class ArrivedURL: Sendable {
     /// Whether the delegate has reported something. Reports reach the router before the answer.
     var hasReported: Bool { state.withLock { $0.hasReported } }
 
-    /// Notes that the delegate has answered, and returns once the router has all reports.
+    /// Records that the delegate has answered, and returns once the router has all reports.
     func end() async {
         let hasReported = state.withLock { state in
             state.task = nil

@@ -5,7 +5,7 @@ final class ArrivedURLs: Sendable {
     private struct State {
         /// The latest URL for each ID.
         var latest: [String: ArrivedURL] = [:]
-        /// The other URLs for an ID, because a caller may use an ID twice.
+        /// Any other URLs for an ID, because a caller may use an ID twice.
         var earlier: [String: [ArrivedURL]] = [:]
     }
 
@@ -21,7 +21,7 @@ final class ArrivedURLs: Sendable {
     func remove(_ url: ArrivedURL) {
         state.withLock { state in
             guard let place = state.latest.index(forKey: url.name) else { return }
-            // Changing an optional value is slow, even if there is none.
+            // Changing an optional value in place is slow, even if it is nil.
             guard var earlier = state.earlier[url.name] else {
                 if state.latest.values[place] === url { state.latest.remove(at: place) }
                 return

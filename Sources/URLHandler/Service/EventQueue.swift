@@ -9,14 +9,14 @@ internal import Synchronization
 /// If the queue is idle, an event starts a task on the main actor, which ends when the queue is empty. This is not an
 /// asynchronous stream, because a wake-up from a stream takes a detour through another thread (see `EventLoop`).
 final class EventQueue: Sendable {
-    /// An event, which runs at once as far as it can, and returns the part that has to wait. If every event were an
-    /// asynchronous function, each would take several times as long.
+    /// An event, which runs until it would have to wait, and returns the rest. If every event were an asynchronous
+    /// function, each would take several times as long.
     typealias Event = @MainActor @Sendable () -> Remainder?
-    /// The part of an event that waits. When it returns, the event is done.
+    /// The rest of an event, which may wait. When it returns, the event is done.
     typealias Remainder = @MainActor @Sendable () async -> Void
 
-    /// The maximum number of waiting events. It is the same as the number of calls that a connection accepts; the
-    /// router sends a handler fewer.
+    /// The maximum number of waiting events. It equals the number of calls that a connection accepts; the router sends
+    /// a handler fewer.
     static let limit = 16_384
 
     private struct State {
@@ -106,7 +106,7 @@ final class EventQueue: Sendable {
         return !state.isRunning
     }
 
-    /// After this many microseconds, the main actor does other work before the next event. In the meantime, the answers
+    /// After this many microseconds, the main actor does other work before the next event. Meanwhile, the answers given
     /// so far are sent.
     private static let turn: UInt64 = 500
 

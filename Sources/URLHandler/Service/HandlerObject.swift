@@ -180,7 +180,7 @@ struct HandlerObject: Sendable {
         }
     }
 
-    /// If only certain programs may send URLs, refuses a URL that does not come from a router, because only the router
+    /// If only certain programs may send URLs, refuses any URL that does not come from a router, because only a router
     /// knows the sender.
     private func checkReach(of caller: BusName?) throws(OpenURLError) {
         guard reach != .everyone, !routers.contains(caller) else { return }

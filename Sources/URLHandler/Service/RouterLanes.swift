@@ -28,8 +28,8 @@ final class RouterLanes: Sendable {
         self.object = object
     }
 
-    /// Connects once more if the latest router was not listening when it appeared. A router is listening by the time it
-    /// sends its first URL.
+    /// Tries again to connect if the latest router was not listening when it appeared. By the time it sends its first
+    /// URL, it is.
     func openIfMissed() {
         let isMissed = state.withLock { state in
             defer { state.isMissed = false }

@@ -11,7 +11,7 @@ final class Routers: Sendable {
     private let names: Lock<Set<BusName>>
 
     /// Trusts the router that has started this process, if there is one, and the router at the other end of a lane. No
-    /// bus gives the router's name to a sender.
+    /// bus gives a sender the router's name as its unique name.
     init(_ launcher: BusName? = nil) {
         names = Lock([RouterService.name])
         if let launcher, launcher.isUnique { add(launcher) }

@@ -35,7 +35,7 @@ final class Suspension: Sendable {
     /// order of arrival. Once the answer is here, the queue therefore contains every event that was on its way, and the
     /// handler's answers have already been sent.
     ///
-    /// - Parameter lifeline: the reading end of the router's pipe.
+    /// - Parameter lifeline: the read end of the router's pipe.
     /// - Returns: whether the process may be stopped. If not, the handler has its name again.
     func begin(_ lifeline: UnixFD) async throws(CallError) -> Bool {
         guard isIdle else { return false }
@@ -44,7 +44,7 @@ final class Suspension: Sendable {
         isNameGiven.store(true, ordering: .relaxed)
         try await connection.releaseName(identifier)
         // Some buses report the loss of the name only after they have answered. That report must not wake the process,
-        // so wait for another answer. A Flatpak's proxy lets this question through.
+        // so wait for another answer. The proxy of a Flatpak lets this call through.
         _ = try await connection.owner(of: identifier)
         let continues = await connection.startSignalling(SIGCONT)
         if continues, isIdle { return isNameGiven.load(ordering: .relaxed) }
