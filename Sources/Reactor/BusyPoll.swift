@@ -3,18 +3,18 @@ internal import Glibc
 
 /// How long a loop that expects input polls before it sleeps.
 ///
-/// Waking up costs more than a short call: the kernel needs 30 to 60 µs to wake an idle processor of a virtual machine,
-/// on each side of the call. Two processes that exchange 200 bytes over a local socket need 66 µs for a round trip if
-/// they sleep in between, and 6 µs if they poll. So when a loop has just sent something, it polls repeatedly for a
-/// moment, and yields the processor between two polls.
+/// Waking up costs more than a short call: on each side of the call, the kernel needs 30 to 60 µs to wake an idle
+/// processor of a virtual machine. Two processes that exchange 200 bytes over a local socket need 66 µs for a round
+/// trip if they sleep in between, and 6 µs if they poll. So when a loop has just sent something, it polls for a moment,
+/// and yields the processor between polls.
 ///
 /// The kernel does the same for network sockets (`SO_BUSY_POLL` in `socket(7)`), but not for local ones. This type
-/// follows the rule of `guest_halt_poll_ns`, which is for the processors of a virtual machine:
+/// follows the rule of `guest_halt_poll_ns`, which applies to the processors of a virtual machine:
 ///
 /// - If a wait was longer than the window but no longer than ``longest``, the window doubles, up to ``longest``.
-/// - If a wait was longer than ``longest``, the window halves, down to nothing.
+/// - If a wait was longer than ``longest``, the window is halved, down to zero.
 ///
-/// A loop that usually waits longer than ``longest`` therefore stops polling.
+/// Therefore, a loop that usually waits longer than ``longest`` stops polling.
 struct BusyPoll {
     /// The longest window. A URL's trip from a caller through the router to a handler and back takes less time than
     /// this.

@@ -1,7 +1,7 @@
 /// Turns a burst of events into one action.
 ///
 /// The action runs once no event has arrived for some time or, if the burst continues, once a time limit has passed. If
-/// it is slow, it runs less often: between two runs it rests nine times as long as the first one took, but at most
+/// it is slow, it runs less often: after each run, it rests nine times as long as the run took, but at most
 /// ``longestRest``.
 ///
 /// Use a debouncer only on the loop's thread. While idle, it costs nothing.
@@ -23,9 +23,9 @@ public final class Debouncer {
     ///
     /// - Parameters:
     ///   - loop: The event loop that runs the action.
-    ///   - quiet: The time without an event before the action runs.
+    ///   - quiet: How long no event may arrive before the action runs.
     ///   - limit: The longest time from the first event of a burst to the action.
-    ///     - action: Called on the loop's thread, once for each burst.
+    ///   - action: Called on the loop's thread, once for each burst.
     public init(on loop: EventLoop, quiet: Duration, limit: Duration, action: @escaping () -> Void) {
         self.loop = loop
         self.quiet = quiet

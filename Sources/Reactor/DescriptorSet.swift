@@ -4,19 +4,19 @@ internal import SystemPackage
 
 /// The watches of one loop, and the `epoll` instance that waits for their descriptors.
 ///
-/// You may watch a descriptor more than once: a connection has one watch for reading and another for writing. The kernel
-/// knows each descriptor once, with the events of all its watches that are enabled, and does not know it at all while
-/// there are none.
+/// You may watch a descriptor more than once: a connection has one watch for reading and another for writing. The
+/// kernel knows each descriptor once, with the events of all its enabled watches. While a descriptor has no enabled
+/// watch, the kernel does not know it.
 struct DescriptorSet: ~Copyable {
     private let epoll: CInt
     private var watches: [CInt: [DescriptorWatch]] = [:]
-    /// Events that the kernel waits for. A descriptor that it refused is not here.
+    /// Events that the kernel waits for, by descriptor. Descriptors that it refused are not included.
     private var known: [CInt: UInt32] = [:]
     /// Descriptors that the kernel refused to watch, such as closed ones. Their watches get an error.
     private var refused: Set<CInt> = []
     private var ready = [epoll_event](repeating: epoll_event(), count: Self.eventsPerWait)
 
-    /// Number of descriptors that one wait reports. The next wait begins with the others.
+    /// Maximum number of descriptors that one wait reports. The next wait begins with the others.
     private static let eventsPerWait = 64
 
     /// - Throws: The error from `epoll_create1(2)` if the process has no descriptor left.
@@ -52,7 +52,7 @@ struct DescriptorSet: ~Copyable {
         guard enabled.isEmpty || known[descriptor] != events else { return }
         var event = epoll_event(events: events, data: epoll_data_t(fd: descriptor))
         guard !enabled.isEmpty else {
-            // It fails only if the descriptor is closed, and then the kernel has forgotten it.
+            // This call fails only if the descriptor is closed, and then the kernel has already forgotten it.
             if known.removeValue(forKey: descriptor) != nil { epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event) }
             return
         }

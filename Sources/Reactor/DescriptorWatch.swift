@@ -29,8 +29,8 @@ public struct DescriptorEvents: OptionSet, Sendable {
 /// The loop keeps the watch alive, so it does not end when you drop the last reference to it.
 public final class DescriptorWatch {
     let descriptor: CInt
-    /// Handles events; nil once the watch has ended. Otherwise a watch and a handler that holds it, in order to cancel
-    /// it, would keep each other alive.
+    /// Handles events; nil once the watch has ended. Otherwise, a watch and a handler that holds the watch in order to
+    /// cancel it would keep each other alive.
     private(set) var handler: ((DescriptorEvents) -> Void)?
     private weak var loop: EventLoop?
 

@@ -32,8 +32,8 @@ public import SystemPackage
 ///
 /// `shareMainThread()` lets the main thread run the loop and the main actor's jobs, so that going from one to the other
 /// does not involve switching threads. If a job of the main actor blocks the main thread for more than a few
-/// milliseconds, the loop's own thread stands in. So the loop's thread is whichever of the two threads runs the loop;
-/// they never do so at the same time.
+/// milliseconds, the loop's own thread stands in. So "the loop's thread" is whichever of the two threads is running the
+/// loop; they never run it at the same time.
 ///
 /// ### Deadlines
 ///
@@ -50,7 +50,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         var isStopping = false
         /// Whether the thread is waiting or is about to wait. Only then does a new job need the wakeup descriptor.
         var isWaiting = false
-        /// The main thread's part, if it shares the loop.
+        /// The main thread's share of the loop; nil if it has none.
         var main: MainThreadShare?
     }
 
@@ -64,7 +64,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         case jobs, mainJobs(MainThread, setsAlarm: Bool), wait, handOver(MainThread)
     }
 
-    /// Number of rounds of jobs before descriptors get their turn, so that jobs that add jobs do not starve input.
+    /// Number of rounds of jobs before descriptors get their turn, so that jobs that add further jobs do not starve the
+    /// input.
     private static let roundsBeforePolling = 16
     /// Time after which descriptors get their turn even if fewer rounds have run.
     private static let timeBeforePolling = Duration.milliseconds(5)
@@ -77,8 +78,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private var busyPoll = BusyPoll()
     /// Number of calls of ``expectInput()`` since the last wait.
     private var expectedInputs = 0
-    /// Number of expected inputs above which the loop sleeps without polling. Messages are then on their way in both directions,
-    /// and while the loop sleeps, several arrive at once.
+    /// Number of expected inputs above which the loop sleeps without polling. In that case, messages are on their way
+    /// in both directions, and several arrive at once while the loop sleeps.
     private static let fewInputs = 2
     /// Closures that run when no job is left.
     private var endings: [() -> Void] = []
@@ -165,8 +166,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
                 watch.handler?(events)
             }
             if timers.isEmpty { continue }
-            // Collect the due timers before the first handler runs. Otherwise timers could starve input: if a handler
-            // adds a timer, even for a past time, it must not fire before the next look at the descriptors.
+            // Collect the due timers before the first handler runs. Otherwise timers could starve the input: a timer
+            // that a handler adds, even for a time in the past, must not fire before the next look at the descriptors.
             let now = ContinuousClock.now
             for timer in timers.popDue(by: now) { timers.takeHandler(timer)?() }
         }
@@ -194,7 +195,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         let start = ContinuousClock.now
         var step = Step.wait
         for _ in 0..<Self.roundsBeforePolling {
-            // The next job may be one of the main actor, and take long.
+            // The next job may belong to the main actor and take a long time.
             if sharesMainThread.load(ordering: .relaxed) { runEndings() }
             step = takeJobs(&round, on: main, after: step)
             switch step {
@@ -231,7 +232,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         for body in ready { body() }
     }
 
-    /// Takes all the loop's jobs or all the main actor's jobs; if there are both, alternates between them.
+    /// Takes all of the loop's jobs or all of the main actor's jobs; if there are both, alternates between the two.
     private func takeJobs(_ round: inout [Job], on main: MainThread?, after last: Step) -> Step {
         shared.withLock { shared in
             if let main {
@@ -359,8 +360,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         add(.closure(body))
     }
 
-    /// Runs a closure on the loop's thread when no job is left, or else before the loop looks at the descriptors, so
-    /// that the work of several jobs can be finished at once. Call this on the loop's thread.
+    /// Runs a closure on the loop's thread when no job is left, or before the loop looks at the descriptors, whichever
+    /// comes first, so that the work of several jobs can be finished together. Call this on the loop's thread.
     public func executeAfterJobs(_ body: @escaping () -> Void) {
         checkIsolated()
         endings.append(body)
@@ -461,8 +462,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Makes the loop poll for input, for at most 500 µs, before it next sleeps.
     ///
-    /// Call this on the loop's thread after sending a message, if the answer usually arrives before the thread could
-    /// fall asleep and wake up. The loop adapts the time to the length of earlier waits, and yields the processor
+    /// Call this on the loop's thread after sending a message, if the answer usually arrives sooner than the thread
+    /// could fall asleep and wake up. The loop adapts the time to the length of earlier waits, and yields the processor
     /// between polls. After more than two such calls in one turn, it does not poll.
     public func expectInput() {
         checkIsolated()

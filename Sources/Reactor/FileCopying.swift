@@ -20,14 +20,14 @@ package enum FileCopying {
 
     /// Returns the next range of a file that is not a hole, and changes the file's position.
     ///
-    /// If the file system does not have holes, there is one range.
+    /// If the file system does not support holes, there is one range.
     ///
     /// - Returns: nil after the last range, with `errno` ENXIO, and after an error, with another `errno`.
     package static func data(in file: CInt, from start: Int) -> Range<Int>? {
         let first = lseek(file, off_t(start), CInt(SEEK_TO_DATA))
         guard first >= 0 else { return nil }
         let end = lseek(file, first, CInt(SEEK_TO_HOLE))
-        // A writer may have cut the file short in the meantime.
+        // A writer may have truncated the file in the meantime.
         return end < first ? nil : Int(first)..<Int(end)
     }
 }

@@ -1,9 +1,9 @@
 internal import CLinux
 
-/// The block sizes from which the C library gives memory back to the system (mallopt(3)).
+/// The sizes at which the C library returns memory to the system (mallopt(3)).
 public enum HeapThresholds {
-    /// Makes the C library give back each block of 128 KiB or more when it is freed, and the free end of the heap when
-    /// it reaches 4 MiB.
+    /// Makes the C library return each block of 128 KiB or more when the block is freed, and the free end of the heap
+    /// when this end reaches 4 MiB.
     ///
     /// Otherwise it raises both sizes once a large block has been freed, up to 32 MiB, and a process keeps the memory
     /// of its largest message for good.

@@ -37,7 +37,7 @@ public enum HelperThread {
 
     /// Runs work in a separate thread, and blocks the calling thread until the work ends or makes no progress.
     ///
-    /// Computing counts as progress, because even a short computation may take long on a busy machine.
+    /// Computing counts as progress, because even a short computation may take a long time on a busy machine.
     ///
     /// - Parameters:
     ///   - patience: The time within which the work has to end, report progress, or use the processor.
@@ -56,7 +56,7 @@ public enum HelperThread {
                 var clock = clockid_t()
                 if pthread_getcpuclockid(pthread_self(), &clock) == 0 { state.clock = clock }
             }
-            // A step wakes no thread: the one that waits looks at the steps when its patience has run out.
+            // A step wakes no thread: the waiting thread looks at the steps when its patience has run out.
             let result = work { meeting.change { $0.steps += 1 } }
             var isLate = false
             meeting.change {
@@ -78,8 +78,8 @@ public enum HelperThread {
             var steps = 0
             var result: Result?
             var isOver = false
-            /// The clock that measures the processor time of the work's thread. The thread exists as long as there is
-            /// no result.
+            /// The clock that measures the processor time of the work's thread. The thread exists until there is a
+            /// result.
             var clock: clockid_t?
 
             /// Processor time of the work, in nanoseconds.
@@ -121,7 +121,7 @@ public enum HelperThread {
         /// Wakes the thread that waits for the result.
         func tellResult() { pthread_cond_signal(condition) }
 
-        /// Returns the result; nil after a time without progress.
+        /// Returns the result; nil if there was no progress for the given time.
         func wait(_ patience: Duration) -> Result? {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }

@@ -4,7 +4,7 @@ internal import Glibc
 /// A value that only one thread at a time may use.
 ///
 /// This is not `Synchronization.Mutex`, because ThreadSanitizer does not see that a contended mutex, which waits in the
-/// kernel, orders two threads. It would report contended access to the value as a race, and so hide the real races.
+/// kernel, orders two threads. It would report contended access to the value as a race, and so would hide real races.
 /// `Documentation/Decisions/lock.md` has the figures.
 ///
 /// The class is unchecked `Sendable` because the value is used only while the mutex is held.

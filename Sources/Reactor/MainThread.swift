@@ -9,7 +9,7 @@ internal import SystemPackage
 /// be replaced while the program runs. Swift 6.3 has no stable interface for this: `ExecutorFactory` is not public.
 final class MainThread: SerialExecutor {
     /// How long a job of the main actor may block the main thread before the loop's own thread runs the loop. The
-    /// actual time is between one and two times this value.
+    /// actual time is between once and twice this value.
     private static let patience = 2_000_000  // ns
 
     private let loop: EventLoop
@@ -136,7 +136,7 @@ struct MainThreadShare {
     private var isWanted = false
     /// Number of times that the main thread has begun to run jobs of the main actor.
     private var batch: UInt = 0
-    /// Batch during which the alarm was set; nil if it is not set.
+    /// The batch during which the alarm was set; nil if the alarm is not set.
     private var watchedBatch: UInt?
 
     init(thread: MainThread) {

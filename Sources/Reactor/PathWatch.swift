@@ -19,7 +19,7 @@ public struct UnwatchedPath: Error, Sendable, Hashable, CustomStringConvertible 
 /// Reports changes at a set of paths: in a directory, to a file, or on the way there.
 ///
 /// A path need not exist. Until it does, the nearest existing directory above it is watched. Each step on the way is
-/// watched too, including symbolic links themselves. So the watch notices when a path is moved, deleted, replaced or
+/// watched too, including any symbolic link itself. So the watch notices when a path is moved, deleted, replaced or
 /// redirected by a link, and follows the path to its new location. The contents of a subdirectory are not watched; add
 /// it as a separate path.
 ///
@@ -38,8 +38,8 @@ public final class PathWatch {
     ///
     /// - Parameters:
     ///   - loop: The event loop that calls `onChange`.
-    ///   - onChange: Called on the loop's thread, once for the changes that the kernel has reported by then. If there
-    ///     are very many, they are reported in several calls, so that the loop's other work gets its turn.
+    ///   - onChange: Called on the loop's thread, once for all changes that the kernel has reported by then. A great
+    ///     many changes are reported in several calls, so that the loop's other work gets its turn.
     /// - Throws: `.tooManyOpenFiles` if the process has no descriptor left or the user has no inotify instance left.
     public init(on loop: EventLoop, onChange: @escaping () -> Void) throws(Errno) {
         descriptor = inotify_init1(CInt(IN_NONBLOCK | IN_CLOEXEC))
@@ -55,7 +55,7 @@ public final class PathWatch {
     /// Directories and files to watch, as absolute paths.
     ///
     /// Set the paths before you read the files: a change that happens before the end of the assignment may not be
-    /// reported. The cost grows with the number of added paths, or with the number of all paths if one is removed.
+    /// reported. The cost grows with the number of added paths or, if a path is removed, with the number of all paths.
     public var paths: Set<String> = [] {
         didSet {
             guard paths != oldValue, descriptorWatch != nil else { return }

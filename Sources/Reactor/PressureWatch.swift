@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 public import SystemPackage
 
-/// Reports when programs have to wait for memory. It gets this from the kernel's "Pressure Stall Information"
+/// Reports when programs have to wait for memory, according to the kernel's "Pressure Stall Information"
 /// (`/proc/pressure/memory`).
 public enum PressureWatch {
     /// Calls `handler` on the loop's thread each time programs have waited for memory for 150 ms within 2 s.
@@ -17,7 +17,7 @@ public enum PressureWatch {
     public static func start(on loop: EventLoop, _ handler: @escaping () -> Void) throws(Errno) {
         let descriptor = open("/proc/pressure/memory", O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
-        // Without privileges, a process may only use windows that are multiples of 2 s.
+        // Without privileges, a process may use only windows that are multiples of 2 s.
         let trigger = "some 150000 2000000"
         // The kernel expects the terminating NUL as part of the text.
         guard write(descriptor, trigger, trigger.utf8.count + 1) >= 0 else {

@@ -24,8 +24,8 @@ public enum ProcessExit: Sendable, Hashable, CustomStringConvertible {
 
 /// A process that is watched through a pidfd.
 ///
-/// Because a pidfd always stands for the same process, signals reach only that one, even if the kernel reuses its
-/// number, and its end is noticed at once.
+/// Because a pidfd always stands for the same process, signals reach only that process, even if the kernel reuses its
+/// number. The process's end is noticed at once.
 ///
 /// Use a handle only on the loop's thread.
 public final class ProcessHandle {
@@ -138,9 +138,9 @@ public final class ProcessHandle {
     /// No shell is involved. The program inherits only the descriptors 1 and 2; its standard input is empty. No signal
     /// is blocked, all signals have their default actions, and the environment is the one given.
     ///
-    /// There is one exception, for a program that writes to an `output`. Because the reader of `output` may end first,
-    /// `SIGPIPE` stays ignored if this process ignores it. A write then fails with `EPIPE` and does not end the
-    /// program, as in a service of systemd (`IgnoreSIGPIPE=` in systemd.exec(5)).
+    /// There is one exception, for a program with an `output`: because the reader of `output` may end first, `SIGPIPE`
+    /// stays ignored if this process ignores it. A write then fails with `EPIPE` and does not end the program, as in a
+    /// service of systemd (`IgnoreSIGPIPE=` in systemd.exec(5)).
     ///
     /// - Parameters:
     ///   - path: The executable's path. `PATH` is not searched, and a relative path starts at `directory`.
@@ -208,7 +208,7 @@ public final class ProcessHandle {
     ///
     /// - Parameters:
     ///   - pid: The number of the child.
-    ///     - loop: The event loop on whose thread you make this call.
+    ///   - loop: The event loop on whose thread you make this call.
     ///   - onExit: Called once, on the loop's thread, when the program has ended and its exit status has been
     ///     collected.
     /// - Throws: `.noSuchProcess` if the program has ended and another part of this process, which waits for any child,
@@ -237,7 +237,8 @@ public final class ProcessHandle {
     }
 }
 
-/// Whether the exit statuses of children are lost, because `SIGCHLD` is ignored or its action has the flag for that.
+/// Returns whether the exit statuses of children are lost, because `SIGCHLD` is ignored or its action has the flag
+/// `SA_NOCLDWAIT`.
 private func ignoresEndOfChildren() -> Bool {
     var action = sigaction()
     guard sigaction(SIGCHLD, nil, &action) == 0 else { return false }

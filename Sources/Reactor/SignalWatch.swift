@@ -36,13 +36,13 @@ public enum SignalWatch {
             action.sa_flags = SA_RESTART
             sigaction(signal, &action, nil)
         }
-        // A process inherits blocked signals from the one that started it, and these may be among them. It is enough if
-        // one thread receives them, and the main thread leaves them to the loop's own.
+        // A process inherits blocked signals from the one that started it, and these may be among them. It is enough
+        // for one thread to receive them, and the main thread leaves them to the loop's own thread.
         if !loop.isTurnedByMainThread { pthread_sigmask(SIG_UNBLOCK, &set, nil) }
     }
 }
 
-/// The end of the pipe that the signal handler writes to; -1 until ``SignalWatch/start(_:on:_:)``.
+/// The write end of the signal handler's pipe; -1 until ``SignalWatch/start(_:on:_:)``.
 private let writingEnd = Atomic<CInt>(-1)
 
 private let passOn: @convention(c) (CInt) -> Void = { signal in

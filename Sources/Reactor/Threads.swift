@@ -16,7 +16,7 @@ private final class ThreadBody: Sendable {
 /// Starts a thread that nothing waits for.
 ///
 /// Its stack is large because property lists may be nested deeply, and are read by recursion. Only the pages in use
-/// take memory.
+/// take up memory.
 ///
 /// - Parameter name: at most 15 bytes, for debuggers.
 /// - Returns: the error from `pthread_create(3)`; nil if the thread runs.

@@ -5,9 +5,9 @@ public struct TimerID: Hashable, Sendable {
     fileprivate let number: UInt64
 }
 
-/// One loop's deadlines, the nearest first.
+/// One loop's deadlines, the earliest first.
 ///
-/// Most timers guard a call that ends long before its deadline. So cancelling a timer only removes its handler, and
+/// Most timers guard a call that ends long before its deadline. So cancelling a timer removes only its handler, and
 /// leaves the entry in the heap. Once more than half of the heap consists of cancelled entries, it is rebuilt. On
 /// average, cancelling takes constant time.
 struct TimerQueue {

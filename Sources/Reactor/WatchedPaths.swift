@@ -8,7 +8,8 @@ internal import SystemPackage
 /// inspected, so that no change between the two is lost.
 ///
 /// An entry reports its own removal or replacement. So the directories on the way are not watched for changes to their
-/// entries, which would be many in a home directory or `/tmp`. Three cases do need the directory of an entry:
+/// entries; there would be many such changes in a home directory or in `/tmp`. In three cases, the directory of an
+/// entry does have to be watched:
 ///
 /// - An entry that does not exist yet.
 /// - An entry that this user may not read.
@@ -111,7 +112,7 @@ struct WatchedPaths {
         return watch.isEnd ? .content : .none
     }
 
-    /// Watches each step of a path, as far as it exists.
+    /// Watches each existing step of a path.
     ///
     /// - Returns: Whether the path stayed the same during the walk.
     private mutating func walk(_ path: FilePath, with inotify: CInt) throws(Errno) -> Bool {
