@@ -4,8 +4,8 @@ internal import Glibc
 
 /// A Flatpak sandbox, as described by the file `/.flatpak-info` at its root (flatpak-metadata(5)).
 ///
-/// A Flatpak sandbox gives an application no way to replace this file. The proxy that connects the sandbox with the bus
-/// has the same file at its root, so you can recognise a sandbox's connection by its proxy.
+/// A Flatpak sandbox gives an application no way to replace this file. The proxy that connects the sandbox to the bus
+/// has the same file at its root, so a sandbox's connection can be recognised by its proxy.
 package struct FlatpakInstance: Hashable {
     /// The application's identifier, or the runtime's if a command runs only in a runtime.
     package let application: String
@@ -14,12 +14,12 @@ package struct FlatpakInstance: Hashable {
 
     private static let limit = 64 << 10
 
-    /// Finds the sandbox in which a process is; nil if it is in none.
+    /// Finds the sandbox that the process is in; nil if it is in none.
     package init?(pid: UInt32) {
         let root = open("/proc/\(pid)/root", CInt(OPEN_PATH) | O_DIRECTORY | O_CLOEXEC)
         guard root >= 0 else { return nil }
         defer { close(root) }
-        // A process that makes its own root could mount a file system there that never answers.
+        // A process that sets up its own root could mount a file system there that never answers.
         guard let mounts = ProcessMounts(pid: pid), mounts.areAnsweredByTheKernel(at: root) else { return nil }
         let place = openat(root, ".flatpak-info", CInt(OPEN_PATH) | O_NOFOLLOW | O_CLOEXEC)
         guard place >= 0 else { return nil }

@@ -5,11 +5,11 @@ internal import Glibc
 ///
 /// In case of doubt, a process counts as confined, for example if nothing can be found out about it.
 package struct ProcessConfinement: Hashable {
-    /// The identifier that the sandbox gives its application; nil if it gives none.
+    /// The identifier that the sandbox gives to its application; nil if it gives none.
     package let application: String?
 
-    /// Finds out how a process is confined; nil if it has this process's own view of users and files, and no label that
-    /// confines.
+    /// Finds out how the given process is confined; nil if it has the same view of users and files as this process, and
+    /// no label that confines it.
     package init?(pid: UInt32) {
         let label = SecurityLabel(pid: pid)
         let namespaces = Self.namespaces(of: pid)
@@ -28,7 +28,7 @@ package struct ProcessConfinement: Hashable {
         ["ns/user", "ns/mnt"].map { ProcessFiles.link($0, pid: pid) }
     }
 
-    /// Returns the snap to whose control group a process belongs: snapd starts each snap in a scope
+    /// Returns the name of the snap whose control group a process belongs to: snapd starts each snap in a scope
     /// `snap.NAME.APP-ID.scope`.
     private static func snap(pid: UInt32) -> String? {
         let group = ProcessFiles.bytes("cgroup", pid: pid).map { String(decoding: $0, as: UTF8.self) }

@@ -18,7 +18,7 @@ package enum ProcessFiles {
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, initialized in
-            // If the file is long, the kernel returns it in parts.
+            // The kernel returns a long file in parts.
             while initialized < limit {
                 let count = read(descriptor, buffer.baseAddress.map { $0 + initialized }, limit - initialized)
                 guard count > 0 else { return }
@@ -33,7 +33,7 @@ package enum ProcessFiles {
         withLink("/proc/\(pid)/\(name)") { String(validating: $0, as: UTF8.self) }
     }
 
-    /// Calls a function with the bytes of a link's target. They need not be valid text.
+    /// Calls a function with the bytes of a link's target, which need not be valid text.
     ///
     /// - Returns: The function's result; nil, with the reason in `errno`, if the link cannot be read.
     static func withLink<Result>(_ path: String, _ body: (Slice<UnsafeMutableRawBufferPointer>) -> Result?) -> Result? {

@@ -3,8 +3,8 @@ internal import Glibc
 
 /// A running process, distinguished from every other process since the system was started.
 ///
-/// When a process has ended, the kernel reuses its number. Together with the start time, a number identifies only one
-/// process.
+/// When a process has ended, the kernel reuses its number. Together with the start time, a number identifies exactly
+/// one process.
 package struct ProcessIdentity: Hashable, Sendable {
     /// The process's number.
     package let pid: UInt32
@@ -17,7 +17,7 @@ package struct ProcessIdentity: Hashable, Sendable {
         self.startTime = startTime
     }
 
-    /// Finds the process that has a number now; nil if there is no such process, or if it has ended.
+    /// Finds the process that currently has the given number; nil if there is no such process, or if it has ended.
     package init?(pid: UInt32) {
         guard let fields = Self.fields(pid: pid), let startTime = UInt64(String(decoding: fields[19], as: UTF8.self))
         else { return nil }

@@ -6,8 +6,8 @@ internal import Glibc
 /// They matter because a file system provided by a program or by another machine may never answer, and a router
 /// examines processes on its event loop.
 package struct ProcessMounts {
-    /// Maximum size of the part of the table that is read. A Flatpak sandbox has a few hundred mounts at most. If a
-    /// process makes its table longer than this, its mounts count as unknown.
+    /// Maximum number of bytes of the table to read. A Flatpak sandbox has a few hundred mounts at most. If a process
+    /// makes its table larger than this, its mounts count as unknown.
     private static let limit = 64 << 10
     /// File systems for which the kernel itself answers every request.
     private static let fileSystems: Set = ["btrfs", "ext4", "tmpfs", "xfs"]
@@ -20,8 +20,8 @@ package struct ProcessMounts {
         self.table = table
     }
 
-    /// Returns whether one of this process's descriptors, in these mounts, is on a file system for which the kernel
-    /// answers. This does not access any file system.
+    /// Returns whether one of this process's descriptors, which refers to a file in these mounts, is on a file system
+    /// for which the kernel itself answers. This does not access any file system.
     package func areAnsweredByTheKernel(at descriptor: CInt) -> Bool {
         guard let info = ProcessFiles.bytes("fdinfo/\(descriptor)", pid: UInt32(getpid())),
             let mount = String(decoding: info, as: UTF8.self).split(separator: "\n").first(where: {

@@ -11,8 +11,8 @@ package enum ProcessProgram {
         ProcessFiles.link("exe", pid: pid)
     }
 
-    /// Returns the path of the program as ``path(pid:)`` does, even if the path is not valid text. Invalid bytes are
-    /// replaced, so the result is never another program's path.
+    /// Returns the path of the program as ``path(pid:)`` does, but even if the path is not valid text. Invalid bytes
+    /// are replaced, so the result is never another program's path.
     ///
     /// - Returns: Nil, with the reason in `errno`, if the link cannot be read.
     package static func shownPath(pid: UInt32) -> String? {
@@ -44,7 +44,7 @@ package enum ProcessProgram {
         path(pid: pid)?.hasSuffix(mark) == true
     }
 
-    /// Returns the path with which the program was started: a path from ``path(pid:)`` without the kernel's mark.
+    /// Returns the path that the program was started with: a path from ``path(pid:)`` without the kernel's mark.
     package static func withoutMark(_ path: String) -> String {
         path.hasSuffix(mark) ? String(path.dropLast(mark.count)) : path
     }
@@ -84,7 +84,7 @@ package enum ProcessProgram {
 
     /// Returns the script's path as it appears in the process's arguments. This does not access any file system.
     private static func scriptArgument(pid: UInt32) -> String? {
-        // This is enough room for the interpreter's path, its options and the script's path.
+        // This leaves enough room for the interpreter's path, its options and the script's path.
         guard let bytes = ProcessFiles.bytes("cmdline", pid: pid, limit: 3 * Int(PATH_MAX)) else { return nil }
         let arguments = bytes.split(separator: 0, omittingEmptySubsequences: false).dropFirst()
         return arguments.first { $0.first != UInt8(ascii: "-") }.flatMap { String(validating: $0, as: UTF8.self) }

@@ -1,11 +1,12 @@
 internal import CLinux
 internal import Glibc
 
-/// A session of processes: the process that began it, and its descendants that have not begun their own.
+/// A session of processes: the process that began it, and those of its descendants that have not begun sessions of
+/// their own.
 package enum ProcessSession {
     /// Kills all processes in a session.
     ///
-    /// As long as a session has a process, the kernel does not give its number to a new one.
+    /// As long as a session has a process, the kernel does not give the session's number to a new process.
     ///
     /// - Parameter leader: The number of the process that began the session, which has ended.
     /// - Returns: The number of processes killed.

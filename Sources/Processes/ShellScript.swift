@@ -11,11 +11,12 @@ package struct ShellScript {
     private let descriptor: String
     private let pid: UInt32
 
-    /// Lower numbers belong to a script's own redirections; shells keep their script above them.
+    /// The smallest descriptor to check. Smaller ones belong to a script's own redirections; shells keep the script
+    /// itself above those.
     private static let firstNumber = 10
     /// Maximum number of descriptors to check.
     private static let limit = 64
-    /// Maximum size of a script that is read. The largest version of xdg-open has 40 KB.
+    /// Maximum size of a script that is read. The largest version of xdg-open is 40 KB in size.
     private static let sizeLimit = 256 << 10
 
     /// Returns the files that a shell has open, in no particular order.
@@ -37,7 +38,7 @@ package struct ShellScript {
         return files
     }
 
-    /// Returns whether the file has the same content as another one, which belongs to the system.
+    /// Returns whether the file has the same content as the given one, which belongs to the system.
     ///
     /// If the file is on a file system that might not answer, this is false.
     package func isCopy(of original: String) -> Bool {
