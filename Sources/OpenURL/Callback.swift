@@ -6,8 +6,8 @@ public import RFC1808
 public struct Callback: Sendable, Hashable {
     /// The URL itself.
     public let url: GenericURL
-    /// The parameters in the query and the fragment, decoded like a form's. A parameter with different values is left
-    /// out.
+    /// The parameters in the query and the fragment, decoded as in a form. A parameter that has several different
+    /// values is left out.
     public let query: [String: String]
     /// The program that sent the URL, as the bus and the kernel describe it; nil for a request to this program's own
     /// server.

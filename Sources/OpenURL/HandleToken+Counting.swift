@@ -2,7 +2,7 @@ internal import OpenURLBus
 internal import Synchronization
 
 extension HandleToken {
-    /// Counts this process's tokens. Clients may share a connection, and each request needs its own token.
+    /// The number of this process's latest token. Clients may share a connection, and each request needs its own token.
     private static let last = Atomic<UInt64>(0)
 
     /// Returns a token that no client in this process has used.

@@ -24,7 +24,7 @@ actor LoopbackWait {
     /// The server's address, with its port.
     var redirect: GenericURL { server.redirect }
 
-    /// Serves until ``stop()``.
+    /// Runs the server until ``stop()``.
     func start() {
         watch = loop.watch(server.descriptor, for: .readable) { [unowned self] _ in
             assumeIsolated { $0.process() }

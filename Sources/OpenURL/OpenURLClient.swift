@@ -75,8 +75,8 @@ public struct OpenURLClient: Sendable {
 
     /// Opens a URL, and returns when the handler has accepted it.
     ///
-    /// Once the URL has reached the router, the router is responsible for it. It therefore reaches the handler even if
-    /// your program exits while the handler is starting.
+    /// Once the URL has reached the router, the router is responsible for it. The URL therefore reaches the handler
+    /// even if your program exits while the handler is starting.
     ///
     /// If the task is cancelled, so is the request, and the method does not wait for the outcome. If the URL has not
     /// reached a handler yet, it is not delivered; a handler that already has it is asked to stop. If the router has
@@ -112,7 +112,7 @@ public struct OpenURLClient: Sendable {
     /// Opens a URL as ``open(_:options:)-(GenericURL,_)`` does, and reports the handler's progress.
     ///
     /// - Parameter progress: gets the handler's reports in order, at most ten a second, and the last one before the
-    ///   method returns. A closure that takes longer misses reports, but never the last one.
+    ///   method returns. A closure that takes longer than that misses reports, but never the last one.
     public func open(
         _ url: GenericURL,
         options: OpenOptions = OpenOptions(),
@@ -191,9 +191,9 @@ public struct OpenURLClient: Sendable {
 
     /// Returns a warning if a program other than the installed router owns the router's name.
     ///
-    /// It is `nil` if the router has its name, if no router is running, or if this program cannot know, because a
-    /// program in a sandbox sees no other processes. The client sends nothing to the other program, unless it is given
-    /// by `OPENURL_ROUTER` in the environment.
+    /// It is `nil` if the router has its name, if no router is running, or if this program cannot find out, because it
+    /// is in a sandbox and sees no other processes. The client sends nothing to the other program, unless
+    /// `OPENURL_ROUTER` in the environment specifies that program.
     public func routerWarning() async -> String? {
         do {
             return try await ways.call { await $0.check?.warning() }
@@ -202,8 +202,8 @@ public struct OpenURLClient: Sendable {
         }
     }
 
-    /// Ends the client. A request without an answer fails with ``OpenURLClientError/unknown(_:)``; a later one fails
-    /// with ``OpenURLClientError/unavailable(_:)``.
+    /// Ends the client. A request that is waiting for its answer fails with ``OpenURLClientError/unknown(_:)``; a later
+    /// request fails with ``OpenURLClientError/unavailable(_:)``.
     public func close() async {
         await ways.close()
     }
@@ -225,7 +225,7 @@ public struct OpenURLClient: Sendable {
     }
 }
 
-/// Turns errors from a body into a client's errors.
+/// Converts errors thrown by `body` to a client's errors.
 ///
 /// - Throws: ``OpenURLClientError``, or `CancellationError`.
 func withErrorsOfClient<Result>(_ body: () async throws -> Result) async throws -> Result {

@@ -6,7 +6,7 @@ internal import RouterProgram
 /// A check that the installed router owns the router's name, performed once for each owner.
 final class RouterCheck: Sendable {
     private struct State {
-        /// Finds the owner of the name, and then follows changes of owner; nil before the first question.
+        /// The task that finds the owner of the name, and then follows changes of owner; nil before the first question.
         var following: Task<NameWatchID?, Never>?
         var owner: BusName?
         /// The latest owner that was checked, and the warning about it.
@@ -35,7 +35,7 @@ final class RouterCheck: Sendable {
         }
     }
 
-    /// The owner of the name, as far as ``warning()`` knows it.
+    /// The owner of the name; nil if it has none, or before the first call of ``warning()``.
     var owner: BusName? { state.withLock(\.owner) }
 
     /// Returns a warning if another program owns the name; nil if none does, or if this cannot be known.

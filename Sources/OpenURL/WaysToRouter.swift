@@ -54,7 +54,7 @@ final class WaysToRouter: Sendable {
         var isClosed = false
     }
 
-    /// The loop of all connections.
+    /// The loop on which all connections run.
     let loop: EventLoop
     private let mayUseLane: Bool
     private let state: Lock<State>
@@ -94,7 +94,7 @@ final class WaysToRouter: Sendable {
         }
     }
 
-    /// Counts a call, and returns the connection for it.
+    /// Records the beginning of a call, and returns the connection for it.
     private func begin() async throws -> WayToRouter {
         let (isClosed, lane, mayLook) = state.withLock { state in
             if !state.isClosed { state.calls += 1 }
