@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The parts of the daemon, which are created in the order of the functions below.
+/// The parts of the daemon, created in the order of the functions below.
 ///
 /// ``Daemon`` is generic over the parts, so that a test can replace them and record the order.
 protocol Assembly: Sendable {

@@ -6,11 +6,12 @@ internal import Release
 /// The answer to a command line that does not start the router.
 struct CommandLineAnswer: Hashable {
     let text: String
-    /// The descriptor to which the text goes.
+    /// The descriptor that the text is written to.
     let descriptor: CInt
     let status: CInt
 
-    /// Answers the arguments after the program's name; nil if there are none, because the router then starts.
+    /// Creates the answer to the arguments after the program's name; nil if there are none, in which case the router
+    /// starts.
     ///
     /// - Parameter installation: the files installed with this program.
     init?(_ arguments: [String], installation: Installation? = Installation()) {
@@ -19,7 +20,7 @@ struct CommandLineAnswer: Hashable {
             self.init(text: "openurld \(Version.current)\n", descriptor: STDOUT_FILENO, status: EXIT_SUCCESS)
         } else if arguments[0] == "--publish", let publication = SystemPublication(arguments.dropFirst()) {
             let (problems, isDone) = publication.perform(with: installation)
-            // People call the program as `openurl publish`.
+            // Users run this program as `openurl publish`.
             let text = problems.map { "openurl: \($0)\n" }.joined()
             self.init(text: text, descriptor: STDERR_FILENO, status: isDone ? EXIT_SUCCESS : EXIT_FAILURE)
         } else if arguments[0] == "--doctor", let doctor = Doctor(arguments.dropFirst()) {

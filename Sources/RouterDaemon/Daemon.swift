@@ -33,16 +33,16 @@ final class Daemon<Parts: Assembly>: Sendable {
 
     /// Starts the router, and serves until the connection to the bus has ended.
     ///
-    /// - Returns: the exit status, which is a success only if a signal ended the daemon.
+    /// - Returns: the exit status, which means success only if a signal ended the daemon.
     func serve() async -> CInt {
         do {
             let registry = try await assembly.loadRegistry()
             guard let bus = await connected() else { return EXIT_FAILURE }
             let router = try await assembly.makeRouter(registry, bus)
-            // As soon as the router has its name, there may be requests, so from then on, a signal must end the process
-            // in an orderly way.
+            // There may be requests as soon as the router has its name. From then on, a signal must end the process in
+            // an orderly way.
             try await router.watchSignals { [self] in endInOrder(router, signal: $0) }
-            // The first request may arrive together with the name.
+            // The first request may arrive as soon as the router has the name.
             await router.export()
             guard try await router.takeName() else {
                 log.error("another process already owns \(RouterService.name) on the bus")
@@ -65,7 +65,7 @@ final class Daemon<Parts: Assembly>: Sendable {
         return EXIT_FAILURE
     }
 
-    /// Connects to the bus; returns nil if there is none, and logs that.
+    /// Connects to the bus. If there is none, logs that and returns nil.
     private func connected() async -> Parts.Bus? {
         do {
             return try await assembly.connect()
@@ -78,7 +78,7 @@ final class Daemon<Parts: Assembly>: Sendable {
     /// Answers the requests that have arrived, and then closes the connection. A second signal ends the process at
     /// once.
     private func endInOrder(_ router: Parts.Router, signal: CInt) {
-        // A shell reports the same status if a signal ended a process.
+        // This is the status that a shell reports for a process that a signal has ended.
         guard !isEnding.exchange(true, ordering: .relaxed) else { return end(128 + signal) }
         log.info("exiting after the last answer; a second signal exits at once")
         Task(executorPreference: executor) { await self.drain(router) }

@@ -19,8 +19,8 @@ public enum DaemonProcess {
         // The parent may have ignored SIGCHLD. The kernel would then forget the handlers' processes before the router
         // sees how they ended.
         signal(SIGCHLD, SIG_DFL)
-        // The handlers inherit this, as systemd services do: if a handler's journal has ended, it gets EPIPE instead of
-        // a signal.
+        // The handlers inherit this, as do systemd services: if the journal that a handler writes to has ended, the
+        // handler gets EPIPE instead of a signal.
         signal(SIGPIPE, SIG_IGN)
 
         let environment = ProcessEnvironment.variables(environ)

@@ -3,8 +3,8 @@ internal import UserFiles
 
 /// A log handler that turns each entry into one line, which cannot mislead a terminal or a reader.
 ///
-/// Entries quote handlers: their output, their error messages, their URLs. Without escapes, a line end or a control
-/// character there could forge an entry or control the terminal.
+/// Entries quote handlers: their output, their error messages, their URLs. Without escapes, a line break or a control
+/// character in a quotation could forge an entry or control the terminal.
 struct EscapingLogHandler: LogHandler {
     private var inner: any LogHandler
 

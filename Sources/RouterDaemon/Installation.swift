@@ -3,7 +3,7 @@ internal import Glibc
 internal import Processes
 internal import SchemeRegistry
 
-/// The files that are installed together with the daemon, such as `/usr/bin/openurl` for `/usr/bin/openurld`.
+/// The files that are installed together with the daemon, such as `/usr/bin/openurl` next to `/usr/bin/openurld`.
 struct Installation: Sendable {
     /// The absolute path of the daemon's program, without symbolic links.
     let program: String

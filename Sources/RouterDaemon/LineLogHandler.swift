@@ -18,7 +18,7 @@ struct LineLogHandler: LogHandler {
     private let form: Form
     private let write: @Sendable (String) -> Void
 
-    /// - Parameter write: writes a line, with its end.
+    /// - Parameter write: writes a line, including its line break.
     init(_ form: Form, _ write: @escaping @Sendable (String) -> Void) {
         self.form = form
         self.write = write

@@ -117,7 +117,7 @@ struct LiveRouter: AssembledRouter {
     func stopDeliveries() async { await router.stopDeliveries() }
 
     func releaseName() async throws {
-        // The next router creates its socket when it has the name.
+        // The next router creates its own socket when it has the name.
         await router.refuseMoreOnLane()
         try await connection.releaseName(RouterService.name)
     }

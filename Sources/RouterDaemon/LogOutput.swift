@@ -3,8 +3,8 @@ internal import Reactor
 
 /// Writes the log to a descriptor whose reader may have stopped reading.
 ///
-/// No line waits for the reader. If there is no room for a line, it is left out, and before the next line that fits, a
-/// notice says how many are missing.
+/// No line waits for the reader. A line for which there is no room is left out. Before the next line that fits, a
+/// notice says how many lines are missing.
 final class LogOutput: Sendable {
     private struct State {
         /// The number of missing lines.
@@ -22,7 +22,7 @@ final class LogOutput: Sendable {
 
     /// - Parameters:
     ///   - descriptor: stays open as long as this object exists.
-    ///   - notice: returns a line about missing lines, with its end.
+    ///   - notice: returns a line about missing lines, including its line break.
     init(_ descriptor: CInt, notice: @escaping @Sendable (_ missing: Int) -> String) {
         self.notice = notice
         var status = stat()
@@ -30,7 +30,7 @@ final class LogOutput: Sendable {
         isSocket = type == S_IFSOCK
         var own: CInt = -1
         if type == S_IFIFO || type == S_IFCHR {
-            // Open the file again, because other processes share the open file, and may rely on writes to it waiting.
+            // Open the file again: other processes share the open file, and may expect that writing to it blocks.
             own = open("/proc/self/fd/\(descriptor)", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         }
         self.descriptor = own >= 0 ? own : descriptor
@@ -41,7 +41,7 @@ final class LogOutput: Sendable {
         if isOwn { close(descriptor) }
     }
 
-    /// Writes a line, with its end.
+    /// Writes a line, including its line break.
     func write(_ line: String) {
         state.withLock { state in
             if state.isWithinLine {

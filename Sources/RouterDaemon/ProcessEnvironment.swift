@@ -2,7 +2,7 @@
 enum ProcessEnvironment {
     /// Returns the variables in a list of `NAME=value` that ends with a null pointer, such as `environ`.
     ///
-    /// An entry that is not UTF-8 is left out, because a `String` cannot pass such bytes on unchanged.
+    /// An entry that is not UTF-8 is left out, because a `String` cannot carry such bytes unchanged.
     static func variables(_ entries: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> [String: String] {
         var variables: [String: String] = [:]
         var entry = entries

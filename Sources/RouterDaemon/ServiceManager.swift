@@ -6,7 +6,7 @@ struct ServiceManager: Sendable {
     /// The path of the manager's socket; an abstract name begins with `@`.
     private let socket: String
 
-    /// Finds the manager given in an environment; nil without one.
+    /// Finds the manager that the environment specifies; nil if it specifies none.
     init?(environment: [String: String]) {
         guard let socket = environment["NOTIFY_SOCKET"], let first = socket.first, first == "/" || first == "@" else {
             return nil
@@ -22,7 +22,7 @@ struct ServiceManager: Sendable {
         guard path.count < MemoryLayout.size(ofValue: address.sun_path) else { throw .fileNameTooLong }
         if path[0] == UInt8(ascii: "@") { path[0] = 0 }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
-        // An abstract name is as long as the address says. After a path, the zero does no harm.
+        // The length of the address determines the length of an abstract name. After a path, the zero does no harm.
         let isAbstract = path[0] == 0
         let length = MemoryLayout.offset(of: \sockaddr_un.sun_path).map { $0 + path.count + (isAbstract ? 0 : 1) } ?? 0
 

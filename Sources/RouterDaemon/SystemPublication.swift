@@ -5,12 +5,12 @@ internal import UserFiles
 
 /// Publishes the handlers in one of the system's data directories, such as `/usr/share`, for all users.
 ///
-/// This needs neither a bus nor a router. A package or an installation runs it, so that the desktop reaches the
-/// handlers before the router has run for the first time.
+/// This needs neither a bus nor a router. Packages and installations run it, so that the desktop can reach the handlers
+/// even before the router runs for the first time.
 struct SystemPublication: Hashable {
     /// The path of the data directory in the finished system.
     var directory = ""
-    /// The directory to use in place of `/` while a package is being built; otherwise empty.
+    /// The directory that stands for `/` while a package is being built; otherwise empty.
     var root = ""
     /// Whether to remove all published files, even those of handlers that still exist.
     var isRemoval = false
@@ -56,7 +56,7 @@ struct SystemPublication: Hashable {
             places.isStaged = !staged.isEmpty
             let all = Registry(loading: places)
             let published = isRemoval ? [] : all.publishedHandlers.filter { $0.precedence == 0 }
-            // The files are for all users, regardless of the mask of the user who installs them.
+            // The files are for all users, no matter which mask the installing user has.
             umask(0o022)
             if !published.isEmpty { try makeDirectories(below: directory, in: staged) }
             let isBelowRoot = command.hasPrefix("\(staged)/")
@@ -84,7 +84,7 @@ struct SystemPublication: Hashable {
         }
     }
 
-    /// Creates the directories for the published files. A link must not lead from a package's root to the system.
+    /// Creates the directories for the published files. No link may lead from a package's root into the running system.
     private func makeDirectories(below directory: String, in root: String) throws(FileError) {
         for name in ["applications", "dbus-1/services"] {
             var place = "\(directory)/\(name)"
