@@ -13,9 +13,9 @@ public struct Invocation {
     package var errors: StandardError
     /// The bus on which to find the router.
     package var bus: BusAddress
-    /// The machine with the bus; nil for this machine.
+    /// The machine that the bus is on; nil for this machine.
     package var host: RemoteHost?
-    /// Takes over Ctrl-C; returns nil where Ctrl-C keeps its usual meaning.
+    /// Takes over Ctrl-C; returns nil if Ctrl-C keeps its usual meaning.
     package var makeInterrupt: () -> Interrupt? = { nil }
 
     /// The run for which this process was started.
@@ -36,7 +36,7 @@ public struct Invocation {
 
     /// Opens the URLs on a command line that consists only of URLs.
     ///
-    /// - Returns: the exit status; nil for any other command line, with which this does nothing.
+    /// - Returns: the exit status; nil for any other command line, for which this does nothing.
     package func openURLs() -> Int32? {
         guard let operation = OpenOperation(plain: arguments) else { return nil }
         return output.finish(operation.perform(self), errors)

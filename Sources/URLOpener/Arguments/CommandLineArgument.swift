@@ -1,7 +1,7 @@
 /// One argument of the process: text, or bytes that are not UTF-8.
 ///
-/// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD. If the program used it, it could open a URL
-/// other than the one on its command line.
+/// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD. If the program used that property, it could
+/// open a URL other than the one on its command line.
 package enum CommandLineArgument: Sendable, Hashable {
     case text(String)
     case notUTF8([UInt8])
@@ -39,12 +39,12 @@ package enum CommandLineArgument: Sendable, Hashable {
         }
     }
 
-    /// Text for messages only, in which U+FFFD replaces bytes that are not UTF-8.
+    /// The argument as text, for messages only. Bytes that are not UTF-8 are replaced with U+FFFD.
     package var shown: String {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Whether the argument is an option, provided that no `--` comes before it.
+    /// Whether the argument is an option if no `--` comes before it.
     package var isOption: Bool {
         bytes.first == UInt8(ascii: "-") && bytes.count > 1
     }

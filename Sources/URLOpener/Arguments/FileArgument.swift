@@ -5,7 +5,7 @@ internal import RFC1808
 /// Arguments that refer to files. As in `xdg-open`, an argument without a scheme is a path.
 ///
 /// An argument with a scheme is a URL, even if the working directory has a file with this name: otherwise, the contents
-/// of a directory would decide what a URL means. You can write such a file as a path, as in `./x:y`.
+/// of a directory would decide what a URL means. You can refer to such a file by a path, as in `./x:y`.
 extension CommandLineArgument {
     /// Whether the argument begins with a scheme and a colon (RFC 3986 section 3.1).
     package var hasScheme: Bool {
@@ -25,8 +25,8 @@ extension CommandLineArgument {
 
     private var exists: Bool { !bytes.isEmpty && access(path, F_OK) == 0 }
 
-    /// Adds the path that was probably meant to a failure to open a URL, because a file whose name contains a colon
-    /// looks like a URL.
+    /// Adds a suggestion to a failure to open a URL: the path that was probably meant, because a file whose name
+    /// contains a colon looks like a URL.
     package func suggestingPath(_ failure: CommandFailure) -> CommandFailure {
         let codes = [OpenURLError.Code.noHandler, .malformedURL].map(\.errorName)
         guard codes.contains(failure.name), hasScheme, exists else { return failure }
@@ -34,10 +34,11 @@ extension CommandLineArgument {
         return CommandFailure(failure.name, "\(failure.message); \(advice)", exitStatus: failure.exitStatus)
     }
 
-    /// Returns the URL of the file to which the argument refers.
+    /// Returns the URL of the file that the argument refers to.
     ///
-    /// This makes the path absolute. For a `..`, it asks the file system: after a link, the path continues from the
-    /// directory to which the link points. Every byte that has a meaning in a URL is escaped, so any name works.
+    /// This makes the path absolute. To resolve a `..`, it asks the file system: after a link, the path continues from
+    /// the directory that the link points to. Every byte that has a special meaning in a URL is escaped, so any name
+    /// works.
     ///
     /// - Throws: the failure if there is no such file, or no working directory.
     package func fileURL() throws(CommandFailure) -> String {
@@ -59,7 +60,7 @@ extension CommandLineArgument {
         return "file://" + (parts.isEmpty ? "/" : parts.map { "/" + Self.escaped($0) }.joined())
     }
 
-    /// The bytes with a NUL at the end, as the C library expects them.
+    /// The bytes, followed by a NUL, as the C library expects them.
     private var path: [CChar] { bytes.map(CChar.init(bitPattern:)) + [0] }
 
     private static func bytes(of text: UnsafePointer<CChar>) -> [UInt8] {

@@ -2,7 +2,7 @@ internal import DBus
 
 /// The items on a command line, which a command processes one at a time.
 package struct Batch {
-    /// An item's key in the JSON for its failure.
+    /// The key of the item in the JSON for its failure.
     let key: String
     let printsJSON: Bool
     /// Whether standard error stays empty.

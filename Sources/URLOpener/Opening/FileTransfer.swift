@@ -3,8 +3,8 @@ internal import Glibc
 internal import OpenURLBus
 
 extension Value? {
-    /// Returns the annotation with open files as further entries. The handler reads from these files; this program does
-    /// not.
+    /// Returns the annotation with open files as additional entries. The handler reads from these files; this program
+    /// does not.
     ///
     /// - Parameter standardInput: the descriptor for a file without a path.
     /// - Throws: the failure for a file that cannot be opened.
@@ -23,8 +23,8 @@ extension Value? {
     }
 }
 
-/// A file for one of the reply's values. It is opened before the URL is sent, and keeps its old contents until the
-/// value arrives.
+/// A file in which to save one of the reply's values. It is opened before the URL is sent, and keeps its old contents
+/// until the value arrives.
 struct SavedValue {
     let key: String
     fileprivate let file: OutputFile
@@ -72,7 +72,7 @@ struct OutputFile {
             defer { printer.end() }
             return try body { printer.print($0) }
         }
-        // A pipe or a device has no length.
+        // A pipe or a device cannot be truncated.
         if ftruncate(file.rawValue, 0) != 0, errno != EINVAL { throw CommandFailure(errno, of: path) }
         var problem: CInt?
         try body { bytes in

@@ -20,7 +20,7 @@ package final class Interrupt {
         sigaction(SIGINT, nil, &before)
         let handler = unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self)
         var ends: [CInt] = [-1, -1]
-        // Nothing after this may fail, because `deinit` changes the signal.
+        // Nothing after this may fail, because `deinit` resets the signal's action.
         guard handler != Self.ignored, pipe(&ends) == 0 else { return nil }
         (descriptor, writingEnd) = (ends[0], ends[1])
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -39,7 +39,7 @@ package final class Interrupt {
         close(writingEnd)
     }
 
-    /// Notes that ``descriptor`` is readable. The second Ctrl-C ends the program in the same way as the signal.
+    /// Takes note that ``descriptor`` is readable. The second Ctrl-C ends the program as the signal itself would.
     ///
     /// - Returns: whether this is the first Ctrl-C.
     package func take() -> Bool {
@@ -66,7 +66,7 @@ package final class Interrupt {
     }
 }
 
-/// Where the signal handler writes.
+/// The write end of the signal handler's pipe.
 private let pipeEnd = Atomic<CInt>(-1)
 
 private let noteSignal: @convention(c) (CInt) -> Void = { _ in

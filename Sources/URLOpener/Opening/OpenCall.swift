@@ -3,9 +3,10 @@ internal import OpenURLBus
 
 /// The arguments of `RouterInterface.openURL`, as a type that is not generic.
 ///
-/// At run time, Swift creates the metadata of each generic type that the contract combines, and searches the whole
-/// program's conformances for it. Without this type, `openurl URL` takes 5 % longer when the handler is already running
-/// (4.21 instead of 4.00 ms), and 7 % more processor time. A test compares this description with the contract's.
+/// At run time, Swift creates the metadata of each generic type that the contract is built from, and searches the whole
+/// program's conformances to do so. Without this type, `openurl URL` takes 5 % longer when the handler is already
+/// running (4.21 instead of 4.00 ms), and 7 % more processor time. A test compares this type's description with the
+/// contract's.
 struct OpenCall: MessageBody {
     /// Opens a URL, and returns the result.
     static let method = Method<OpenCall, OpenResult>(RouterInterface.name, "OpenURL")
@@ -35,7 +36,7 @@ struct OpenCall: MessageBody {
     }
 }
 
-/// A result of which only the facts for a note are decoded.
+/// A result from which only the facts for a note are decoded.
 struct UnreadResult: MessageBody {
     static let signature: Signature = "a{sv}"
 

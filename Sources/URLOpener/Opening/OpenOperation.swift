@@ -5,7 +5,7 @@ internal import RFC1808
 
 /// Opens URLs and files.
 ///
-/// It does the same whether or not the command line went through the parser.
+/// It does the same no matter whether the command line went through the parser.
 package struct OpenOperation {
     /// The output for a URL that was opened.
     package enum Report {
@@ -127,7 +127,7 @@ package struct OpenOperation {
             }
         }
         interrupt?.end()
-        // From here on, Ctrl-C ends the program again, because saving may take as long as the handler keeps writing.
+        // From here on, Ctrl-C ends the program again, because saving takes as long as the handler keeps writing.
         if let replied, !outputs.isEmpty { status = save(replied, outputs, invocation) }
         if let openTrace { status = write(openTrace, after: status, invocation) }
         if !isWithApplication { startup?.end() }
@@ -140,8 +140,8 @@ package struct OpenOperation {
         invocation.errors.print(earlierProgramNote(of: handler))
     }
 
-    /// Checks that no argument is part of the previous URL that the shell has split off. The handler would get only the
-    /// beginning, so no URL is opened.
+    /// Checks that no argument is a part of the previous URL that the shell has split off. In that case, the handler
+    /// would get only the beginning, so no URL is opened.
     private func checkWords() throws(CommandFailure) {
         let isPart = { (word: CommandLineArgument) in !word.bytes.isEmpty && !word.hasScheme && !word.namesFile }
         for (index, word) in urls.enumerated().dropFirst() where urls[index - 1].hasScheme && isPart(word) {
@@ -206,7 +206,7 @@ package struct OpenOperation {
         }
     }
 
-    /// Brings a desktop entry's handler to the foreground, because a menu starts the entry's command without a URL.
+    /// Brings a desktop entry's handler to the foreground, because a menu runs the entry's command without a URL.
     private func activate(_ entry: String, with router: RouterClient, _ invocation: Invocation) -> Int32 {
         let id = entry.hasSuffix(entrySuffix) ? String(entry.dropLast(entrySuffix.count)) : entry
         let batch = Batch(key: "id", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
@@ -313,7 +313,7 @@ extension OpenOperation {
 }
 
 extension OpenResult {
-    /// Whether one of the desktop's applications has the URL now.
+    /// Whether one of the desktop's applications now has the URL.
     fileprivate var isWithApplication: Bool { way != .queued && handler.hasSuffix(entrySuffix) }
 }
 

@@ -3,8 +3,9 @@ internal import OpenURLBus
 extension OpenResult {
     /// Returns the result as lines for people to read.
     ///
-    /// On the first line are the handler, the request, and how the URL reached the handler. Each further line has a
-    /// step and the milliseconds since the router accepted the URL. If the reply has values, they are on the last line.
+    /// The first line gives the handler, the request, and the way in which the URL reached the handler. Each further
+    /// line gives a step and the milliseconds since the router accepted the URL. If the reply has values, the last line
+    /// gives them.
     package func traceLines(of url: String) -> [String] {
         let number = id.map { " \($0.printable)" } ?? ""
         let origin = isVerified ? "" : ", started by hand"
@@ -21,7 +22,7 @@ extension OpenResult {
             } + answer
     }
 
-    /// Returns the URL or file, together with the result, as an object without empty keys.
+    /// Returns the URL or file together with the result, as an object without empty keys.
     package func json(of url: String, as key: String = "url") -> JSON {
         .object([(name: key, value: .string(url))] + jsonMembers)
     }

@@ -24,10 +24,10 @@ final class OpenTrace {
     /// Adds the opening of a URL, leaving out anything in the URLs that may be secret.
     ///
     /// - Parameters:
-    ///   - fallback: the URLs that are tried instead, because strings may quote them too.
+    ///   - fallback: the URLs that are tried if the URL has no handler, because strings may quote these too.
     ///   - start: when the command sent the URL, in microseconds on the clock of `TracePhase.now`.
     ///   - end: when the outcome was known.
-    ///   - steps: the steps, whose times count from when the router accepted the URL.
+    ///   - steps: the steps, whose times are measured from the moment the router accepted the URL.
     ///   - outcome: the outcome, in words.
     func add(
         _ url: String,

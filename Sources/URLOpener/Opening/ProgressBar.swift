@@ -33,7 +33,7 @@ final class ProgressBar {
         let padding = String(repeating: " ", count: max(0, 3 - percent.count))
         let line = "[\(bar)] \(padding)\(percent) %"
         let text = report.message.isEmpty ? line : "\(line)  \(report.message.printable)"
-        // A line that fills the last column would continue on the next line.
+        // A line that fills the last column would wrap to the next line.
         return String(text.prefix(max(0, width - 1)))
     }
 }

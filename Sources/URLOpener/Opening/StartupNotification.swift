@@ -3,7 +3,7 @@ internal import Glibc
 /// An X11 startup notification, which the desktop shows as a busy pointer until it ends (Startup Notification Protocol
 /// Specification, version 0.1).
 ///
-/// A toolkit ends it with the first window of its process. Because neither this program nor one of the router's
+/// A toolkit ends it when its process opens its first window. Because neither this program nor one of the router's
 /// handlers has such a window, this program ends it.
 struct StartupNotification {
     private let id: String
@@ -12,7 +12,7 @@ struct StartupNotification {
     /// The maximum length of a notification's ID, in bytes.
     private static let limit = 4096
 
-    /// Creates a notification; nil without a display, or if the ID is not X11's.
+    /// Creates a notification; nil if there is no display, or if the ID is not X11's.
     ///
     /// The same variable can hold a Wayland token. Only an X11 ID contains a time.
     init?(_ id: String?, on display: String?) {

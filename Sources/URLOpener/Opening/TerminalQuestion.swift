@@ -2,12 +2,12 @@ internal import DBus
 internal import Glibc
 internal import OpenURLBus
 
-/// A question to the user at the terminal whether to open a URL.
+/// A question to the user at the terminal: whether to open a URL.
 struct TerminalQuestion {
     let url: String
     let options: OpenOptions
     let router: RouterClient
-    /// Ctrl-C; nil where it ends the program.
+    /// Ctrl-C; nil if it ends the program.
     let interrupt: Interrupt?
     let invocation: Invocation
 
@@ -29,7 +29,7 @@ struct TerminalQuestion {
         do throws(CommandFailure) {
             question = try router.call(PolicyInterface.question, Arguments(url, options))
         } catch {
-            // The URL's own refusal says more.
+            // The refusal of the URL itself says more.
             return nil
         }
         invocation.output.flush()
@@ -94,7 +94,7 @@ struct TerminalQuestion {
 
     /// Waits for input or Ctrl-C; returns whether there is input.
     ///
-    /// If the signal comes just before a `read`, that call does not notice it, so the wait looks at the signal's pipe too.
+    /// A `read` does not notice a signal that comes just before it, so the wait watches the signal's pipe too.
     private func waitForInput() -> Bool {
         var ends = [pollfd(fd: invocation.input, events: Int16(POLLIN), revents: 0)]
         if let interrupt { ends.append(pollfd(fd: interrupt.descriptor, events: Int16(POLLIN), revents: 0)) }

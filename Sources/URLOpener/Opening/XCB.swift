@@ -11,7 +11,7 @@ struct XCB {
     private typealias Ask = @convention(c) (Connection) -> CInt
     private typealias GenerateID = @convention(c) (Connection) -> UInt32
     private typealias GetSetup = @convention(c) (Connection) -> UnsafeRawPointer?
-    // In libxcb, a cookie is a structure that contains one 32-bit number.
+    // In libxcb, a cookie is a structure with a single 32-bit number.
     private typealias InternAtom = @convention(c) (Connection, UInt8, UInt16, UnsafePointer<CChar>) -> UInt32
     private typealias InternAtomReply =
         @convention(c) (Connection, UInt32, UnsafeRawPointer?) -> UnsafeMutableRawPointer?
@@ -71,7 +71,7 @@ struct XCB {
     ///   - pieces: the pieces of the message, each of ``pieceSize`` bytes.
     ///   - types: the type of the first piece, and the type of the others.
     func broadcast(_ pieces: [[UInt8]], as types: (first: String, others: String), on display: String) {
-        // The result is never a null pointer; a connection that failed has an error.
+        // The result is never a null pointer; a failed connection has an error instead.
         guard let connection = connect(display, nil) else { return }
         defer { disconnect(connection) }
         guard hasError(connection) == 0, let root = rootWindow(of: connection),
@@ -86,8 +86,8 @@ struct XCB {
                 _ = sendEvent(connection, 0, root, Self.propertyChange, Array(header) + piece)
             }
         }
-        // At the end of a connection, the display may drop messages that it has not read. Once it has answered another
-        // question, it has read them.
+        // When a connection ends, the display may drop messages that it has not read. Once it has answered a further
+        // request, it has read them.
         _ = atom(types.first, on: connection)
     }
 
@@ -117,7 +117,7 @@ struct XCB {
     }
 
     /// Returns the root window of the first screen, which the display describes in its first message (X Window System
-    /// Protocol, "Connection Setup"). Nobody uses displays with several screens any longer.
+    /// Protocol, "Connection Setup"). Displays with several screens are no longer in use.
     private func rootWindow(of connection: Connection) -> UInt32? {
         guard let setup = getSetup(connection), setup.load(fromByteOffset: 28, as: UInt8.self) > 0 else { return nil }
         let vendorLength = Int(setup.load(fromByteOffset: 24, as: UInt16.self))

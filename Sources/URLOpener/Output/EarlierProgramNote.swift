@@ -1,4 +1,4 @@
-/// Returns the note that a handler's process runs an earlier program.
+/// Returns a note that a handler's process runs an earlier program.
 package func earlierProgramNote(of id: String) -> String {
     "\(id) still runs the program it was started from; 'openurl restart \(id)' starts the new one"
 }

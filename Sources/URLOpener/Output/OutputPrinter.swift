@@ -1,4 +1,4 @@
-/// Prints a handler's output: byte for byte for a program, and with escaped controls on a terminal.
+/// Prints a handler's output: byte for byte for a program, and with its controls escaped on a terminal.
 package struct OutputPrinter {
     private let output: StandardOutput
     /// The beginning of a character whose other bytes have not arrived yet.
@@ -11,9 +11,9 @@ package struct OutputPrinter {
         self.output = output
     }
 
-    /// Prints bytes at once.
+    /// Prints bytes immediately.
     ///
-    /// - Returns: whether something still reads the output.
+    /// - Returns: whether the output still has a reader.
     package mutating func print(_ bytes: ArraySlice<UInt8>) -> Bool {
         hasPrinted = true
         guard output.isTerminal else { return output.write(bytes) }

@@ -1,5 +1,5 @@
 extension Unicode.Scalar {
-    /// Whether the scalar could mislead a terminal or a reader.
+    /// Whether the scalar could mislead a terminal or a person.
     ///
     /// This is true of the controls (C0, DEL, C1), the controls for bidirectional text, and the separators between
     /// lines and paragraphs.

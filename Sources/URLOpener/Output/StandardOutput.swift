@@ -38,7 +38,7 @@ package final class StandardOutput {
     /// The width of the terminal; 80 if it is unknown.
     package var width: Int { terminalWidth(of: descriptor) }
 
-    /// Writes bytes at once, after any output collected before.
+    /// Writes bytes immediately, after any output collected before.
     ///
     /// - Returns: whether to continue.
     package func write(_ bytes: ArraySlice<UInt8>) -> Bool {
@@ -92,8 +92,8 @@ package struct StandardError {
         _ = URLOpener.write(Array("\r\(text)\u{1B}[K".utf8)[...], to: descriptor)
     }
 
-    /// Writes a failure's message. Further lines are indented, so that none of them looks like another of the program's
-    /// messages.
+    /// Writes a failure's message. Further lines are indented, so that none of them looks like a separate message from
+    /// the program.
     ///
     /// - Parameter item: the item that failed, if the command has several.
     package func print(_ failure: CommandFailure, of item: String? = nil) {
@@ -117,7 +117,7 @@ package func terminalWidth(of descriptor: CInt) -> Int {
 
 /// Writes all bytes.
 ///
-/// - Returns: the error number of a failure; nil if there is none.
+/// - Returns: the error number if the write failed; otherwise nil.
 package func write(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> CInt? {
     var bytes = bytes
     while !bytes.isEmpty {

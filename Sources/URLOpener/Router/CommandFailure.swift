@@ -9,7 +9,7 @@ package struct CommandFailure: Error, Hashable {
     package let name: ErrorName
     /// The message for people to read: what happened and, if known, what to do.
     package let message: String
-    /// The program's exit status if this failure is the first.
+    /// The program's exit status if this is the first failure.
     package let exitStatus: Int32
 
     package init(_ name: ErrorName, _ message: String, exitStatus: Int32) {
@@ -74,9 +74,9 @@ package struct CommandFailure: Error, Hashable {
         )
     }
 
-    /// Creates a call's failure.
+    /// Creates the failure of a call.
     ///
-    /// - Parameter refusal: the exit status if the router's error has none of its own.
+    /// - Parameter refusal: the exit status if the router's error does not have its own.
     package init(_ error: CallError, refusal: Int32) {
         switch error {
         case .remote(let error):

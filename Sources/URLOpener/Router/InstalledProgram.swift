@@ -8,7 +8,7 @@ package enum InstalledProgram: String {
     case command = "openurl-command"
     case router = "openurld"
 
-    /// Continues this process as the program.
+    /// Replaces this process's program with the installed one.
     ///
     /// - Parameter arguments: the arguments after the program's name.
     /// - Returns: the failure, if the program cannot be run.
@@ -21,7 +21,7 @@ package enum InstalledProgram: String {
         }
     }
 
-    /// Continues this process as the program, with the same arguments.
+    /// Replaces this process's program with the installed one, which gets the same arguments.
     ///
     /// - Returns: the exit status, if the program cannot be run. The reason is printed.
     package func becomeForSameArguments(_ invocation: Invocation) -> Int32 {
@@ -30,7 +30,8 @@ package enum InstalledProgram: String {
         return failure.exitStatus
     }
 
-    /// Calls `body` with the program's path. If that returns, the program could not be run, and this is the failure.
+    /// Calls `body` with the program's path, to run the program. If `body` returns, that has failed, and this method
+    /// returns the failure.
     private func run(_ body: (UnsafePointer<CChar>) -> Void) -> CommandFailure {
         guard let path = ProcessProgram.bytes(ofNeighbour: rawValue) else {
             return Self.failure("/proc/self/exe cannot be read")

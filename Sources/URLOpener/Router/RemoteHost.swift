@@ -7,7 +7,7 @@ package struct RemoteHost: Sendable {
     /// `HOST` or `USER@HOST`, in the form that ssh accepts.
     package let name: String
     package let bus: BusAddress
-    /// The command's arguments, for the other machine's `openurl`.
+    /// The arguments of the command for the other machine's `openurl`.
     package let arguments: [CommandLineArgument]
 
     /// Variables that belong to this machine's desktop.
@@ -62,12 +62,11 @@ package struct RemoteHost: Sendable {
         CommandFailure("org.freedesktop.DBus.Error.NoServer", message, exitStatus: ExitStatus.unavailable)
     }
 
-    /// Replaces this process with an ssh that runs the same command on the host.
+    /// Replaces this process's program with an ssh that runs the same command on the host.
     ///
     /// - Returns: why that is not possible.
     private func runThere() -> String {
-        // It is not known which login shell is used there. Quotation means the same in all shells only without these
-        // characters.
+        // The login shell there is unknown. Quoting works the same way in all shells only without these characters.
         guard
             !arguments.contains(where: { $0.bytes.contains { [UInt8(ascii: "\\"), UInt8(ascii: "\n")].contains($0) } })
         else {

@@ -1,7 +1,7 @@
 package import OpenURLBus
 
 extension RouterClient {
-    /// Returns the logged requests that a filter selects, the earliest first.
+    /// Returns the logged requests that the filter selects, the earliest first.
     package func loggedRequests(_ filter: MonitorFilter, limit: Int) throws(CommandFailure) -> [MonitorEntry] {
         var filter = filter
         var entries: [MonitorEntry] = []
@@ -16,7 +16,7 @@ extension RouterClient {
         return entries.reversed()
     }
 
-    /// Returns the latest request that a filter selects; nil if there is none, or if the log cannot be read.
+    /// Returns the latest request that the filter selects; nil if there is none, or if the log cannot be read.
     package func loggedRequest(_ filter: MonitorFilter) -> MonitorEntry? {
         do throws(CommandFailure) {
             return try loggedRequests(filter, limit: 1).first

@@ -6,7 +6,7 @@ internal import Spelling
 extension RouterClient {
     private static let limit = Duration.seconds(2)
 
-    /// Adds the scheme that was probably meant to a failure to open a URL.
+    /// Adds a suggestion to a failure to open a URL: the scheme that was probably meant.
     package func suggestingScheme(for url: String, _ failure: CommandFailure) -> CommandFailure {
         guard failure.name == OpenURLError.Code.noHandler.errorName, let colon = url.firstIndex(of: ":") else {
             return failure
@@ -16,8 +16,8 @@ extension RouterClient {
         }
     }
 
-    /// Adds the identifier that was probably meant to the failure of a request for a handler, even if a scheme was
-    /// given instead. If the handler's manifest cannot be used, the failure gives the reason.
+    /// Adds a suggestion to the failure of a request for a handler: the identifier that was probably meant, even if a
+    /// scheme was given instead. If the handler's manifest cannot be used, the failure gives the reason.
     package func suggestingHandler(for id: String, _ failure: CommandFailure) -> CommandFailure {
         let isUnknown = failure.name == OpenURLError.Code.noHandler.errorName
         // Text without a dot is not an identifier.
@@ -50,13 +50,14 @@ extension RouterClient {
         }
     }
 
-    /// Adds the name that was probably meant to the failure of a request with a URL: the handler's identifier if the
-    /// request has one, and otherwise the scheme.
+    /// Adds a suggestion to the failure of a request with a URL: the handler's identifier that was probably meant if
+    /// the request has one, and otherwise the scheme.
     package func suggestingName(for url: String, _ handler: String?, _ failure: CommandFailure) -> CommandFailure {
         handler.map { suggestingHandler(for: $0, failure) } ?? suggestingScheme(for: url, failure)
     }
 
-    /// Returns why the manifest with this identifier cannot be used; nil if there is none, or if it can.
+    /// Returns the reason why the manifest with this identifier cannot be used; nil if there is no such manifest, or if
+    /// it can be used.
     private func problem(ofManifest id: String) -> String? {
         do throws(CommandFailure) {
             let findings = try call(RegistryInterface.check, id, timeout: Self.limit)

@@ -45,8 +45,9 @@ package struct RouterClient {
         return try perform(refusal: refusal, body)
     }
 
-    /// The time limit for a call that the router itself limits. It is the sum of times from a manifest, each at most a
-    /// day, and some time for the answer. Only a program that poses as a router lets a call take this long.
+    /// The time limit for a call that the router itself limits. The limit covers the times that a manifest can set,
+    /// each at most a day, and some time for the answer. Only a program that poses as a router makes a call take this
+    /// long.
     package static let longestCall = Duration.seconds(2 * 86_400)
 
     /// The time limit for a call that starts, suspends or ends a handler. The router's own limits are shorter, unless a
@@ -60,7 +61,8 @@ package struct RouterClient {
     ///
     /// - Parameters:
     ///   - timeout: the time limit for the call. Pass ``longestCall`` for a method that the router itself limits.
-    ///   - refusal: the exit status for an error that has none of its own. The default is the one for a missing router.
+    ///   - refusal: the exit status for an error that does not have its own. The default is the one for a missing
+    ///     router.
     ///   - notice: called once if there is no answer after 300 ms.
     package func call<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
@@ -138,7 +140,7 @@ package struct RouterClient {
         do throws(CallError) {
             let owner = try bus.call(BusDriver.getNameOwner, on: BusDriver.object, RouterService.name.rawValue)
             let property = Arguments(RouterInterface.version.interface.rawValue, RouterInterface.version.name.rawValue)
-            // The router may exit now. The bus never starts a program for a unique name.
+            // The router may exit at this point, but the bus never starts a program for a unique name.
             let router = RemoteObject(BusName(owner), RouterService.path)
             return try bus.call(PropertiesInterface.get, on: router, property).string
         } catch .remote(let error) where error.name == .nameHasNoOwner || error.name == .serviceUnknown {

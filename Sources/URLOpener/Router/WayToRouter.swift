@@ -33,7 +33,7 @@ final class WayToRouter {
     }
 
     /// Connects to the router over the lane; nil if no router is listening, or if another program is. In these cases,
-    /// the bus reports more.
+    /// the bus gives a better error.
     private static func lane(_ invocation: Invocation) -> BlockingConnection? {
         guard let path = LaneAddress.path(for: invocation.bus) else { return nil }
         do throws(ConnectionError) {
