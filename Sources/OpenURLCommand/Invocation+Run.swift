@@ -1,7 +1,7 @@
 internal import URLOpener
 
 extension Invocation {
-    /// Performs the command that the arguments name.
+    /// Performs the command that the arguments specify.
     ///
     /// - Returns: the exit status.
     package func run() -> Int32 {

@@ -5,7 +5,7 @@ internal import URLOpener
 extension CommandLineArgument {
     /// Returns the absolute path without `.` elements; a relative path starts at the working directory.
     ///
-    /// This keeps `..` elements, because the meaning of these elements depends on symbolic links.
+    /// This keeps `..` elements, because their meaning depends on symbolic links.
     func absolutePath() throws(CommandFailure) -> String {
         guard let text, !text.isEmpty else {
             let problem = text == nil ? "a path that is not UTF-8 cannot be sent over the bus" : "the path is empty"

@@ -13,7 +13,7 @@ extension CommandLineArgument {
         }
     }
 
-    /// Returns the argument's URL with more parameters in its query.
+    /// Returns the argument's URL with the given parameters added to its query.
     func appending(_ parameters: [KeyValue]) throws(CommandFailure) -> String {
         let url = try parsed()
         do throws(OpenURLError) {

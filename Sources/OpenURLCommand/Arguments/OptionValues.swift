@@ -9,8 +9,8 @@ struct TimeLimit: Sendable, Hashable {
 
     /// Reads a time above zero.
     ///
-    /// - Throws: `ValidationError`. A time above 49 days is an error too, because the bus carries milliseconds in 32
-    ///   bits.
+    /// - Throws: `ValidationError`. A time of more than 49 days is an error too, because the bus carries milliseconds
+    ///   in 32 bits.
     init(_ argument: String) throws {
         let digits = argument.prefix { $0.isASCII && $0.isNumber }
         let unit = argument[digits.endIndex...]
@@ -29,12 +29,12 @@ struct KeyValue: Sendable, Hashable {
     let key: String
     let value: String
 
-    /// Reads a pair, whose value may be empty and whose key may not.
+    /// Reads a pair. Its value may be empty, but its key may not.
     init(_ argument: String) throws {
         try self.init(argument, form: "write an annotation as key=value")
     }
 
-    /// Reads a pair, and explains the form to users who leave out the key.
+    /// Reads a pair, and explains the form to a user who leaves out the key.
     ///
     /// - Parameter form: the message for an argument without a key.
     init(_ argument: String, form: String) throws {

@@ -4,8 +4,8 @@ internal import URLOpener
 
 /// An encoding for arguments that are not UTF-8, because swift-argument-parser takes only strings.
 ///
-/// It is the longest prefix that is UTF-8, then a NUL, then the other bytes as hexadecimal digits. A process's argument
-/// cannot contain a NUL, so this is unambiguous.
+/// It consists of the longest prefix that is UTF-8, a NUL, and the remaining bytes as hexadecimal digits. A process's
+/// argument cannot contain a NUL, so this is unambiguous.
 extension CommandLineArgument: ExpressibleByArgument {
     private static let mark = UInt8(ascii: "\0")
 

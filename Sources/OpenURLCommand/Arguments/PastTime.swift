@@ -1,7 +1,8 @@
 internal import ArgumentParser
 internal import Glibc
 
-/// A time in the past on the command line: `10m`, `2h` or `3d` ago, or an ISO 8601 date, with or without a time of day.
+/// A time in the past, given on the command line: `10m`, `2h` or `3d` ago, or an ISO 8601 date, with or without a time
+/// of day.
 enum PastTime: Sendable, Hashable {
     /// A number of seconds ago.
     case ago(UInt64)
@@ -31,7 +32,7 @@ enum PastTime: Sendable, Hashable {
         var parts = tm()
         (parts.tm_year, parts.tm_mon, parts.tm_mday) = (date[0] - 1900, date[1] - 1, date[2])
         (parts.tm_hour, parts.tm_min, parts.tm_sec) = (time[0], time[1], time.count > 2 ? time[2] : 0)
-        // Let the system decide whether it is summer time.
+        // Let the system decide whether summer time is in effect.
         parts.tm_isdst = -1
         self = .at(UInt64(clamping: isUniversal ? timegm(&parts) : mktime(&parts)))
     }

@@ -25,7 +25,7 @@ struct PatternArguments: ParsableArguments {
         return (source, scheme, host)
     }
 
-    /// Prints the pattern and further members, if the command prints JSON.
+    /// If the command prints JSON, prints the pattern and the given members.
     func report(_ members: [(name: String, value: JSON)], _ invocation: Invocation) {
         guard outputOptions.json else { return }
         let (source, scheme, host) = parts
@@ -36,7 +36,7 @@ struct PatternArguments: ParsableArguments {
     }
 }
 
-/// An optional source and optional URLs, for a command that can also work on all rules or answers.
+/// An optional source and optional URLs, for a command that can also apply to all rules or answers.
 struct OptionalPatternArguments: ParsableArguments {
     @Option(
         help: "The callers: an identifier, a class, host:NAME, app:NAME, or '*'.",

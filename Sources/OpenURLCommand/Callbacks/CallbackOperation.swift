@@ -80,7 +80,7 @@ final class CallbackOperation {
         }
     }
 
-    /// Shows the URL to a user whose browser is on another machine.
+    /// Shows the URL to a user whose browser may be on another machine.
     private func announce(_ url: GenericURL) {
         invocation.errors.print("open this address: \(url)")
         if plan.takesLines { invocation.errors.print("paste the address that the browser shows at the end:") }
@@ -190,7 +190,7 @@ final class CallbackOperation {
                     return
                 }
             } catch {
-                // The message below says what is expected.
+                // The message below tells the user what is expected.
             }
             let beginning = plan.pattern?.description ?? server?.redirect.description ?? ""
             invocation.errors.print("that is not the callback, which begins with \(beginning); paste the whole address")

@@ -18,7 +18,7 @@ struct CallbackPlan: Hashable {
     let url: GenericURL
     /// The URLs to claim; nil if the program's own server waits for the callback.
     let pattern: CallbackPattern?
-    /// Where the program's own server waits, perhaps without a port; nil without a server.
+    /// The address at which the program's own server waits, perhaps without a port; nil without a server.
     let served: GenericURL?
     /// The value that the callback must have as `state`; nil for any value.
     let state: String?

@@ -31,7 +31,8 @@ struct Check: Command {
         let batch = Batch(key: "file", printsJSON: outputOptions.json, invocation: invocation)
         var status: Int32 = 0
         let failure = batch.perform(handlers, name: \.shown) { (handler) throws(CommandFailure) in
-            // A name without a slash is an identifier, unless a file has this name, or the name ends like a manifest's.
+            // A name without a slash is an identifier, unless a file has this name, or the name ends with a manifest's
+            // suffix.
             let isFile = handler.isPath || handler.namesFile || handler.shown.hasSuffix(".plist")
             let text = isFile ? try handler.absolutePath() : handler.shown
             let findings: [ManifestFinding]

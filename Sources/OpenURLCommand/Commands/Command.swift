@@ -10,7 +10,7 @@ protocol Command: ParsableCommand {
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32
 }
 
-/// The option that all commands with output share.
+/// The option that all commands with JSON output share.
 struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON, one object per line.")
     var json = false

@@ -3,7 +3,7 @@ internal import ArgumentParser
 extension CommandConfiguration {
     /// Creates the configuration for a command whose help has examples.
     ///
-    /// - Parameter examples: whole command lines.
+    /// - Parameter examples: complete command lines.
     init(
         commandName: String,
         abstract: String,

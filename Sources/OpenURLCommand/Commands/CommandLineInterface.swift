@@ -63,7 +63,7 @@ struct CommandLineInterface: ParsableCommand {
         ]
     )
 
-    /// Performs the command given in an invocation's arguments.
+    /// Performs the command that an invocation's arguments specify.
     ///
     /// If the first argument is neither a command's name nor an option for the program as a whole, the command is
     /// `open`.
@@ -117,7 +117,7 @@ struct CommandLineInterface: ParsableCommand {
                 let help = isCommand(arguments[0]) ? "openurl \(arguments[0]) --help" : "openurl --help"
                 return invocation.usageError(message(for: error), help)
             }
-            // The parser reports a request for help or the version as an error too.
+            // The parser also reports a request for help or for the version as an error.
             invocation.output.print(arrangedHelp(fullMessage(for: error)))
             return 0
         }
@@ -157,7 +157,7 @@ struct CommandLineInterface: ParsableCommand {
 
     private static func isCommand(_ argument: String) -> Bool { commandNames.contains(argument) }
 
-    /// Suggests a command at the end of a message, if the text may be a misspelt one.
+    /// Suggests a command at the end of a message if the text may be a misspelt command.
     private static func advice(on text: String) -> String {
         text.nearest(in: commandNames).map { "; did you mean '\($0)'?" } ?? ""
     }
@@ -170,7 +170,7 @@ struct CommandLineInterface: ParsableCommand {
 }
 
 extension Invocation {
-    /// Prints an error in the command line, and the command that shows help.
+    /// Prints an error about the command line, and the command that shows help.
     ///
     /// - Returns: the exit status.
     fileprivate func usageError(_ message: String, _ help: String) -> Int32 {

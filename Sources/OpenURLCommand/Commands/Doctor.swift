@@ -37,8 +37,8 @@ struct Doctor: Command {
     )
     var topic: String?
 
-    /// Continues as the router's program, which can read manifests and entries. This command starts much faster without
-    /// that code.
+    /// Replaces this process's program with the router's, which can read manifests and entries. Without that code, this
+    /// command starts much faster.
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         var arguments = ["--doctor", "--command", Version.current]
         if probe { arguments.append("--probe") }

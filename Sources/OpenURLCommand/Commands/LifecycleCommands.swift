@@ -110,7 +110,7 @@ struct Restart: LifecycleCommand {
 /// A command that calls `LifecycleInterface` methods for each handler on its command line.
 protocol LifecycleCommand: Command {
     var handlers: HandlerArguments { get }
-    /// The methods to call in order, each with a bundle identifier.
+    /// The methods to call, in order. Each takes a bundle identifier.
     var methods: [Method<String, Empty>] { get }
 }
 

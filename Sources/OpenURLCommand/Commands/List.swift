@@ -73,6 +73,6 @@ extension HandlerEntry {
         ]
     }
 
-    /// Where the handler is defined: the path of its bundle, its manifest or its desktop file.
+    /// The path of the bundle, the manifest or the desktop file that defines the handler.
     var place: String { bundle ?? manifest ?? desktopEntry ?? Table.absent }
 }

@@ -58,7 +58,8 @@ struct New: Command {
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let template = try HandlerTemplate(language, id: id, scheme: scheme)
         let directory = try CommandLineArgument.text(self.directory ?? template.name).absolutePath()
-        // In a clone or another project, the last element of the identifier may be the name of a directory with other files.
+        // In a clone or in another project, a directory with other files may have the last element of the identifier as
+        // its name.
         if self.directory == nil, access(directory, F_OK) == 0 {
             let message = "\(directory) already exists; give a directory with --directory PATH"
             throw CommandFailure(.failed, message, exitStatus: ExitStatus.failure)

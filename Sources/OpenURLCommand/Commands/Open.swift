@@ -55,7 +55,7 @@ struct Open: Command {
     var save: [KeyedFile] = []
 
     @Option(
-        help: .init("Set the time limit of each URL, such as 5s, 500ms or 2m.", valueName: "time"),
+        help: .init("Set the time limit, such as 5s, 500ms or 2m, for each URL.", valueName: "time"),
         transform: TimeLimit.init
     )
     var timeout: TimeLimit?
@@ -113,7 +113,7 @@ struct Open: Command {
         if trace == "-", outputOptions.json || verbose || save.contains(where: { $0.path == nil }) {
             throw ValidationError("standard output is for the trace; remove --json, --verbose and --save")
         }
-        // A menu starts a desktop entry's command without a URL.
+        // A menu runs a desktop entry's command without a URL.
         guard urls.isEmpty, desktopEntry == nil else { return }
         throw ValidationError("Missing expected argument '<url> ...'")
     }

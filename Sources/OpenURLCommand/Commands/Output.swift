@@ -110,8 +110,8 @@ struct Output: Command {
 }
 
 extension RouterClient {
-    /// Returns the message of a handler's latest request if it failed; nil otherwise, or if the log cannot be read. The advice
-    /// to look at the output is left out.
+    /// Returns the message of a handler's latest request if it failed; nil otherwise, or if the log cannot be read. The
+    /// message's advice to look at the output is left out.
     fileprivate func latestFailure(of id: String) -> String? {
         var filter = MonitorFilter()
         filter.handler = id

@@ -40,7 +40,7 @@ struct Permissions: Command {
 }
 
 extension Record {
-    /// Returns the value as an object that also says where the permission comes from.
+    /// Returns the value as an object that also shows where the permission comes from.
     fileprivate func json(from origin: String) -> JSON {
         let members = members.map { (name: $0.key, value: $0.content.map { JSON($0) } ?? .null) }
         return .object([("from", .string(origin))] + members)

@@ -122,13 +122,13 @@ extension PolicySetting {
     }
 }
 
-/// Returns the application, or the prefix of applications, in a source; nil for any other source.
+/// Returns the application, or the prefix of several applications, that a source specifies; nil for any other source.
 private func application(inSource source: String) -> String? {
     guard source != "*", CallerClass(rawValue: source) == nil, !source.hasPrefix("host:") else { return nil }
     return source.hasPrefix("app:") ? String(source.dropFirst("app:".count)) : source
 }
 
-/// Explains which URLs a rule for an application misses.
+/// Explains which URLs a rule for an application does not cover.
 private func blindSpot(ofRuleFor application: String) -> String {
     "if \(application) runs in a sandbox, a rule for it does not cover the URLs that it opens through the portal, as "
         + "'xdg-open' does in a Flatpak: the portal does not say which sandbox a URL comes from"

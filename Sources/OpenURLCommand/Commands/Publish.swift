@@ -39,7 +39,7 @@ struct Publish: Command {
         return path
     }
 
-    /// Continues this process as the router's program, which can read manifests.
+    /// Replaces this process's program with the router's, which can read manifests.
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         var arguments = ["--publish", system]
         if !root.isEmpty { arguments += ["--root", root] }

@@ -167,7 +167,7 @@ struct QueuedURLArguments: ParsableArguments {
         throw ValidationError(all ? "use --all without numbers" : "give the numbers of the URLs, or use --all")
     }
 
-    /// Calls a method for each URL in order. If a call fails, it is still made for the others.
+    /// Calls a method for each URL in order. If one call fails, the method is still called for the other URLs.
     ///
     /// - Returns: the exit status.
     func call(
@@ -196,8 +196,8 @@ extension RouterClient {
 
     /// Returns every URL in the queue.
     ///
-    /// A router's numbers increase. A program that poses as a router could send pages without end, so both the number
-    /// of pages and the time for them are limited.
+    /// A router's numbers increase. Because a program that poses as a router could send pages without end, both the
+    /// number of pages and the time for them are limited.
     fileprivate func queuedURLs() throws(CommandFailure) -> [QueuedURL] {
         var urls: [QueuedURL] = []
         var last: Int64?
@@ -235,7 +235,7 @@ extension QueuedURL {
         ]
     }
 
-    /// Why the last attempt failed, in one line.
+    /// The reason why the last attempt failed, in one line.
     private var reason: String? {
         error.map { CommandFailure($0.name, $0.message, exitStatus: 0).lines[0] }
     }

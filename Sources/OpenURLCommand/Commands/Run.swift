@@ -44,7 +44,7 @@ struct Run: Command {
     )
     var command: [CommandLineArgument] = []
 
-    /// A program that is not in a bundle needs the option --handler.
+    /// An example for error messages. It has the option `--handler`, which a program that is not in a bundle needs.
     private static let example = "openurl run --claim todolist --handler com.example.todolist -- ./app"
 
     func validate() throws {

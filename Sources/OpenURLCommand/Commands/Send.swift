@@ -27,7 +27,7 @@ struct Send: Command {
     var to: String
 
     @Option(
-        help: .init("Set the time limit of each open, such as 5s, 500ms or 2m.", valueName: "time"),
+        help: .init("Set the time limit, such as 5s, 500ms or 2m, for each open.", valueName: "time"),
         transform: TimeLimit.init
     )
     var timeout: TimeLimit?
@@ -69,7 +69,7 @@ struct Send: Command {
         return status
     }
 
-    /// Sends the files for one call. If one cannot be opened here, the others are still sent.
+    /// Sends the files in one call. If a file cannot be opened here, the others are still sent.
     private func send(
         _ files: [CommandLineArgument],
         _ options: OpenOptions,
@@ -113,7 +113,7 @@ struct Send: Command {
 }
 
 extension CommandLineArgument {
-    /// Opens the file to which the argument refers, for another program.
+    /// Opens the file that the argument refers to, so that another program can read it.
     ///
     /// It must be a regular file. Links are not followed.
     fileprivate func openedFile() throws(CommandFailure) -> SentFile {

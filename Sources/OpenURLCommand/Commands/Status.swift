@@ -89,7 +89,7 @@ extension HandlerStatus {
     /// The resident memory in the largest unit; nil without a process.
     var memoryText: String? { residentMemory.map(Self.size) }
 
-    /// The sentences about the handler that have no column.
+    /// The sentences about the handler that have no column in the table.
     var notes: [String] { [unregistered, lifetime, startedByHand, earlierProgram, quarantine].compactMap(\.self) }
 
     /// A note if the process still runs but its handler is no longer registered; nil otherwise.

@@ -13,7 +13,8 @@ struct CommandDescription: Decodable {
             let name: String
         }
 
-        /// The kind of values that the parser completes. The parser expresses it by which key is present.
+        /// The kind of values that the parser completes. In the parser's description, the key that is present shows the
+        /// kind.
         struct Completion: Decodable {
             struct Ignored: Decodable {}
 

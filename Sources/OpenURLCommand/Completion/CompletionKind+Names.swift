@@ -3,10 +3,10 @@ internal import DBus
 internal import OpenURLBus
 internal import URLOpener
 
-/// The values for options and arguments that the router knows. If it does not list them within two seconds, there are
-/// none.
+/// The values of options and arguments, as known to the router. If the router does not list them within two seconds,
+/// there are none.
 ///
-/// The first element of a result says which files the shell adds.
+/// The first element of a result specifies which files the shell adds.
 extension CompletionKind {
     /// Identifiers of handlers.
     static let handlers = values { router throws(CommandFailure) in try router.handlers() }

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import URLOpener
 
-/// The script with which a shell asks for completions. It replaces the parser's own scripts, which would run commands
+/// The script that a shell uses to ask for completions. It replaces the parser's own scripts, which would run commands
 /// that appear in file names.
 struct CompletionScript {
     private let shell: String?

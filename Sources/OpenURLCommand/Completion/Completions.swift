@@ -3,9 +3,9 @@ internal import URLOpener
 
 /// The words that could replace the last word of an unfinished command line.
 ///
-/// Each shell's script asks for them with `openurl __complete WORD ...`. In the answer, the first line says which files
-/// the shell adds. Each further line has a word that begins with the last word and, after a tab, its description. The
-/// shell quotes the words.
+/// Each shell's script asks for them with `openurl __complete WORD ...`. In the answer, the first line specifies which
+/// files the shell adds. Each further line has a word that begins with the last word and, after a tab, its description.
+/// The shell quotes the words.
 struct Completions {
     /// The command that the scripts run.
     static let command = "__complete"
@@ -46,7 +46,7 @@ struct Completions {
     }
 
     private mutating func add(_ names: [String], _ prefix: String, _ description: String? = nil) {
-        // One sentence is enough beside a word.
+        // One sentence next to a word is enough.
         let sentence = description?.split(separator: "\n").first?.split(separator: ". ").first
         let end = sentence.map { "\t" + ($0.last == "." ? $0.dropLast() : $0) } ?? ""
         words += names.filter { $0.utf8.starts(with: prefix.utf8) }.map { $0 + end }
@@ -83,7 +83,7 @@ struct Completions {
     /// Adds the values of an option or an argument.
     ///
     /// - Parameters:
-    ///   - name: what the parser calls the argument.
+    ///   - name: the parser's name for the argument.
     ///   - head: the part of the last word that stays before the value.
     private mutating func addValues(
         of argument: CommandDescription.Argument,
@@ -110,14 +110,14 @@ struct Completions {
             if head.isEmpty, let files = lines.first.flatMap({ AddedFiles(rawValue: String($0)) }) { added = files }
             // The values come from this machine's router, so they say nothing about another machine.
             guard !place.isRemote else { return }
-            // The shell would take a word that begins with a dash for an option.
+            // The shell would mistake a word that begins with a dash for an option.
             let values = lines.dropFirst().filter { place.isAfterTerminator || !head.isEmpty || !$0.hasPrefix("-") }
             words += values.map { head + $0 }
         }
     }
 }
 
-/// The place to which the words before the last one lead.
+/// The point that the words before the last one lead to.
 private struct Place {
     /// The program and the commands in the words.
     var path: [CommandDescription]

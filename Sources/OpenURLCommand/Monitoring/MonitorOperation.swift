@@ -54,8 +54,8 @@ final class MonitorOperation {
         return 0
     }
 
-    /// Returns the failure of a watch that ended too early. Because the monitor is not waiting for an answer then, no
-    /// outcome is in doubt.
+    /// Returns the failure of a watch that ended too early. No outcome is in doubt, because a monitor does not wait for
+    /// an answer.
     private func failure(_ error: CallError) -> CommandFailure {
         let reason =
             switch error {

@@ -15,7 +15,8 @@ struct RequestGraph {
 
     private var edges: [Edge: Count] = [:]
 
-    /// Counts the requests that open URLs, but not the queue's attempts, which belong to requests that already count.
+    /// Counts the requests that open URLs, but not the queue's attempts, which belong to requests that have already
+    /// been counted.
     init(_ entries: [MonitorEntry]) {
         for entry in entries where entry.kind != .known(.attempt) {
             let source = entry.source ?? "unknown"
@@ -43,7 +44,7 @@ struct RequestGraph {
     /// Returns text as a quoted identifier. It escapes backslashes, because they begin an escape in a label.
     static func quoted(_ text: String) -> String {
         var quoted = "\""
-        // Among characters, a quotation mark followed by a combining mark would be a different character.
+        // As a `Character`, a quotation mark with a combining mark would not equal a quotation mark.
         for scalar in text.printable.unicodeScalars {
             if scalar == "\"" || scalar == "\\" { quoted += "\\" }
             quoted.unicodeScalars.append(scalar)

@@ -70,7 +70,7 @@ struct RequestLine {
     /// The message, if the request failed.
     var message: String? { entry.error?.message }
 
-    /// The whole URL as a line, because a terminal's columns may not have room for it.
+    /// The whole URL on a line of its own, because a terminal's columns may not have room for it.
     var wholeURL: [String] { entry.url.map { ["url      \($0)"] } ?? [] }
 
     /// Lines with the facts that have no column.
@@ -96,7 +96,7 @@ struct RequestLine {
         static let gap = "  "
 
         init(width: Int) {
-            // A line that fills the last column would continue on the next line.
+            // A line that fills the last column would wrap to the next line.
             let rest = max(20, width - 1 - Self.time - Self.outcome - Self.milliseconds - 4 * Self.gap.count)
             route = min(48, rest * 3 / 5)
             subject = rest - route
@@ -117,7 +117,7 @@ struct RequestLine {
     func text(width: Int, _ style: TerminalStyle) -> String {
         let columns = Columns(width: width)
         let to = (entry.handler ?? Table.absent).printable
-        // Keep the end of an identifier, which says more than its beginning.
+        // Keep the end of an identifier, which is more telling than its beginning.
         let room = columns.route - 3
         let isWide = source.printable.count + to.count <= room
         let from = (isWide ? source : sourceName).printable

@@ -1,10 +1,10 @@
 internal import OpenURLBus
 internal import URLOpener
 
-/// A view of requests on standard output: lines that grow for people, tab-separated fields for programs, or JSON.
+/// A view of requests on standard output: for people, lines that grow; for programs, tab-separated fields or JSON.
 ///
-/// As long as a request's line is the last one, it is rewritten. If later lines follow it, the request gets another
-/// line when it ends.
+/// As long as a request's line is the last one, the line is rewritten. If other lines follow it, the request gets
+/// another line when it ends.
 final class RequestView {
     private let display: MonitorDisplayOptions
     private let output: StandardOutput

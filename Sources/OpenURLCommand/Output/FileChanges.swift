@@ -8,7 +8,7 @@ final class FileChanges {
     /// Contains a byte after a change: 0, or the number of the error that ended the watch.
     private let descriptor: CInt
 
-    /// Begins to watch. The first ``wait()`` returns as soon as no further changes can be missed.
+    /// Begins to watch. The first ``wait()`` returns as soon as the watch can no longer miss a change.
     ///
     /// The watch lasts until the process exits, so nothing cancels it.
     init(of path: String) throws(Errno) {

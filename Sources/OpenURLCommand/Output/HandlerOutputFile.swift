@@ -1,7 +1,7 @@
 internal import Glibc
 internal import UserFiles
 
-/// The file with a handler's output, which the router empties when it has become large.
+/// The file with a handler's output. The router empties the file when it has become large.
 struct HandlerOutputFile {
     private let path: String
     /// The number of bytes that have been read.
@@ -27,7 +27,7 @@ struct HandlerOutputFile {
             file = try openFile(path, limit: .max, followingLinks: false)
         } catch {
             guard error.isAbsence else { throw error }
-            // Everything that is written later is new, even in a file that gets the removed one's number.
+            // Everything that is written from now on is new, even in a file that gets the removed file's inode number.
             (inode, offset) = (0, 0)
             return
         }

@@ -10,7 +10,7 @@ struct JournalProgram {
 
     /// - Parameters:
     ///   - identifier: the lines' identifier.
-    ///   - count: the number of lines at the end; nil for as many as journalctl shows by default.
+    ///   - count: the number of lines at the end; nil for journalctl's default.
     ///   - follows: whether to wait for further lines.
     init(_ identifier: String, last count: Int?, follows: Bool = false) {
         self.identifier = identifier

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// A reader of records from a descriptor.
 ///
-/// Each record ends with a separator, which the last one may lack. The memory that is used depends only on the maximum
+/// Each record ends with a separator, which may be missing after the last one. Memory use depends only on the maximum
 /// length of a record.
 struct RecordReader {
     private let descriptor: CInt

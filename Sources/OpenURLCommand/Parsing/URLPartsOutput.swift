@@ -25,7 +25,7 @@ extension GenericURL {
         return Table(rows: ([["url", description]] + rows).map { $0.map { Cell($0) } })
     }
 
-    /// An object with the parts, in which the port is a number.
+    /// An object with the parts. The port is a number.
     var json: JSON {
         let members = parts.map { part in
             (name: part.name, value: part.text.map { part.name == "port" ? .literal($0) : .string($0) } ?? JSON.null)
@@ -35,7 +35,7 @@ extension GenericURL {
 }
 
 extension GenericURL.ParseError {
-    /// Returns an input's error as an object. If the input is too long, the object contains only its beginning.
+    /// Returns the error as an object that contains the input, or only the input's beginning if it is too long.
     func json(of input: [UInt8]) -> JSON {
         let start = input.prefix(GenericURL.defaultMaximumLength)
         return .object([

@@ -5,7 +5,7 @@ internal import URLOpener
 
 /// The program that `openurl run` has started.
 ///
-/// It is in the same process group, so that the terminal's signals reach it.
+/// It is in this process's process group, so that signals from the terminal reach it.
 final class ChildProgram {
     let pid: pid_t
     /// The exit status, or 128 and the signal that ended the program, as in a shell; nil while it runs.
@@ -43,7 +43,7 @@ final class ChildProgram {
         return false
     }
 
-    /// How many generations to look at.
+    /// Maximum number of generations to check.
     private static let generations = 64
 
     /// Handles a signal to this process: notes that the program exited, or passes the signal on.

@@ -3,10 +3,11 @@ internal import OpenURLBus
 internal import Synchronization
 internal import URLOpener
 
-/// The signals to a process that waits for a program: that the program has exited, and that it should exit.
+/// The signals to a process that waits for a program: those that report the program's exit, and those that ask the
+/// program to exit.
 ///
-/// The signal handler writes into a pipe. On Ctrl-C, this process only has to survive, because the terminal also
-/// signals the program.
+/// The signal handler writes into a pipe. On Ctrl-C, this process only has to survive, because the terminal sends the
+/// signal to the program as well.
 final class ProgramSignals {
     /// Readable after a signal.
     let descriptor: CInt
@@ -54,7 +55,7 @@ final class ProgramSignals {
     }
 }
 
-/// Where the signal handler writes.
+/// The write end of the signal handler's pipe.
 private let signalPipe = Atomic<CInt>(-1)
 
 private let noteSignal: @convention(c) (CInt) -> Void = { signal in

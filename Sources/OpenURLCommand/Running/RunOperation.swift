@@ -66,8 +66,8 @@ final class RunOperation {
     /// About thirty years.
     private static let endless = Duration.seconds(1_000_000_000)
 
-    /// How long a program may take to get its name before a warning is printed. The router gives the same time to a
-    /// handler without `OULaunchTimeout`.
+    /// How long a program may take to get its name before a warning is printed. A handler without `OULaunchTimeout`
+    /// gets the same time from the router.
     private static let nameTime = Duration.seconds(5)
     /// The time limit for a question to the bus.
     private static let busTime = Duration.seconds(5)
@@ -79,7 +79,7 @@ final class RunOperation {
         nameDeadline.map { ContinuousClock.now.duration(to: $0) }
     }
 
-    /// Returns whether the program's name has an owner about which the user has not been told yet.
+    /// Returns whether the program's name has an owner that the user has not been told about yet.
     private func canBeNamed(_ bus: BlockingConnection) -> Bool {
         guard let name, !isNamed else { return false }
         return bus.hasOwner(name)
@@ -156,7 +156,7 @@ final class RunOperation {
 
     /// Claims the schemes from the next router.
     ///
-    /// This call makes the bus start a router. If it cannot, the claim waits until one runs.
+    /// This call makes the bus start a router. If the bus cannot start one, the claim waits until a router runs.
     private func claimAgain(_ program: String, _ bus: BlockingConnection) {
         do throws(CommandFailure) {
             try claim(program, bus)

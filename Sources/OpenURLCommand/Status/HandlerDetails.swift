@@ -85,6 +85,6 @@ extension RouterClient {
         }
     }
 
-    /// Longer lines are cut off.
+    /// Reading stops at this many bytes, so longer lines are cut off.
     private static let largestEnd = 1 << 20
 }

@@ -4,9 +4,9 @@ internal import UserFiles
 
 /// A handler that `openurl new` writes: it greets the name in a URL.
 ///
-/// Its program is named after the identifier. Its modules and sources always have the same names, because names from
-/// the identifier could clash with a keyword, with one of the language's modules, or with one of the Makefile's
-/// targets.
+/// Its program is named after the identifier. Its modules and sources have the same names in every handler, because
+/// names taken from the identifier could clash with a keyword, with one of the language's modules, or with one of the
+/// Makefile's targets.
 struct HandlerTemplate {
     enum Language: String, CaseIterable {
         case swift, python, c

@@ -1,6 +1,6 @@
 /// A column of a ``Table``.
 struct Column: ExpressibleByStringLiteral {
-    /// What happens to a cell that is wider than the column on a terminal.
+    /// The treatment of a cell that is wider than its column on a terminal.
     enum Overflow {
         /// The column is as wide as its widest cell.
         case none
@@ -34,7 +34,7 @@ struct Column: ExpressibleByStringLiteral {
         }
     }
 
-    /// Splits a cell into lines that fit a width.
+    /// Splits a cell into lines that fit the given width.
     func lines(of text: String, width: Int) -> [String] {
         switch overflow {
         case .none: [text]

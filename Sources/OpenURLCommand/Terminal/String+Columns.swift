@@ -1,27 +1,27 @@
 /// Text in a terminal's columns.
 extension String {
-    /// Pads the text with spaces to a width.
+    /// Pads the text with spaces to the given width.
     func padded(_ width: Int, atStart: Bool = false) -> String {
         let spaces = String(repeating: " ", count: max(0, width - count))
         return atStart ? spaces + self : self + spaces
     }
 
-    /// Cuts the text to a width at its end.
+    /// Cuts the text to the given width by removing its end.
     func keepingBeginning(_ width: Int) -> String {
         count <= width ? self : prefix(max(0, width - 1)) + "…"
     }
 
-    /// Cuts the text to a width at its beginning.
+    /// Cuts the text to the given width by removing its beginning.
     func keepingEnd(_ width: Int) -> String {
         count <= width ? self : "…" + suffix(max(0, width - 1))
     }
 
-    /// Cuts the text to a width in its middle.
+    /// Cuts the text to the given width by removing its middle.
     func keepingEnds(_ width: Int) -> String {
         count <= width ? self : prefix(width / 2) + "…" + suffix(max(0, width - 1 - width / 2))
     }
 
-    /// Splits the text into lines that fit a width, between words where possible. There is at least one line.
+    /// Splits the text into lines that fit the given width, between words where possible. There is at least one line.
     func wrapped(to width: Int) -> [String] {
         let width = max(1, width)
         var lines: [String] = []

@@ -9,7 +9,7 @@ struct Table {
     var columns: [Column] = []
     /// The cells of each row, one for each column.
     var rows: [[Cell]] = []
-    /// The sentence that people see instead of a table without rows.
+    /// The sentence that people see if the table has no rows.
     var empty: String?
 
     /// Shown in a cell that has no value.
@@ -72,7 +72,7 @@ struct Table {
         return line
     }
 
-    /// Returns the widths of the columns for which there is room, in a table whose widest cells have the given widths.
+    /// Returns the widths of those columns for which there is room, given the width of each column's widest cell.
     private func fitted(_ natural: [Int], to room: Int) -> [Int] {
         var widths = zip(columns, natural).map { $0.leastWidth(for: $1) }
         var left: Int { room - widths.reduce(0, +) - Self.gap * (widths.count - 1) }

@@ -1,8 +1,8 @@
 internal import URLOpener
 
-/// A terminal's colours, or none if the user wants none.
+/// A terminal's colours, or no colours if the user wants none.
 struct TerminalStyle {
-    /// A colour's meaning, as the number that makes a terminal show the colour.
+    /// A colour's meaning. Its raw value is the number that makes a terminal show the colour.
     enum Meaning: String {
         case dim = "2"
         case bad = "31"
@@ -29,7 +29,7 @@ struct TerminalStyle {
     func pending(_ text: String) -> String { show(text, as: .pending) }
     func name(_ text: String) -> String { show(text, as: .name) }
 
-    /// Returns text in the colour of its meaning.
+    /// Returns the text in the colour of the given meaning.
     func show(_ text: String, as meaning: Meaning?) -> String {
         guard isColoured, !text.isEmpty, let meaning else { return text }
         return "\u{1B}[\(meaning.rawValue)m\(text)\u{1B}[0m"
