@@ -20,8 +20,8 @@ package struct ProcessMounts {
         self.table = table
     }
 
-    /// Returns whether one of this process's descriptors, which refers to a file in these mounts, is on a file system
-    /// for which the kernel itself answers. This does not access any file system.
+    /// Returns whether a descriptor of this process that refers to a file in these mounts is on a file system for which
+    /// the kernel itself answers. This does not access any file system.
     package func areAnsweredByTheKernel(at descriptor: CInt) -> Bool {
         guard let info = ProcessFiles.bytes("fdinfo/\(descriptor)", pid: UInt32(getpid())),
             let mount = String(decoding: info, as: UTF8.self).split(separator: "\n").first(where: {

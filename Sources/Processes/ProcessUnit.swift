@@ -1,4 +1,4 @@
-/// The systemd unit to which a process belongs.
+/// The systemd unit that a process belongs to.
 package enum ProcessUnit {
     /// Returns the last element of the process's control group, if it belongs to a unit.
     package static func name(pid: UInt32) -> String? {

@@ -11,12 +11,12 @@ package struct ShellScript {
     private let descriptor: String
     private let pid: UInt32
 
-    /// The smallest descriptor to check. Smaller ones belong to a script's own redirections; shells keep the script
-    /// itself above those.
+    /// The smallest descriptor to check. Smaller ones belong to a script's own redirections; a shell uses larger ones
+    /// for the script itself.
     private static let firstNumber = 10
     /// Maximum number of descriptors to check.
     private static let limit = 64
-    /// Maximum size of a script that is read. The largest version of xdg-open is 40 KB in size.
+    /// Maximum size of a script that is read. The largest version of xdg-open is 40 KB.
     private static let sizeLimit = 256 << 10
 
     /// Returns the files that a shell has open, in no particular order.

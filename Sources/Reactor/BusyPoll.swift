@@ -4,7 +4,7 @@ internal import Glibc
 /// How long a loop that expects input polls before it sleeps.
 ///
 /// Waking up costs more than a short call: on each side of the call, the kernel needs 30 to 60 µs to wake an idle
-/// processor of a virtual machine. Two processes that exchange 200 bytes over a local socket need 66 µs for a round
+/// processor in a virtual machine. Two processes that exchange 200 bytes over a local socket need 66 µs for a round
 /// trip if they sleep in between, and 6 µs if they poll. So when a loop has just sent something, it polls for a moment,
 /// and yields the processor between polls.
 ///

@@ -23,7 +23,7 @@ public final class Debouncer {
     ///
     /// - Parameters:
     ///   - loop: The event loop that runs the action.
-    ///   - quiet: How long no event may arrive before the action runs.
+    ///   - quiet: The time that must pass without an event before the action runs.
     ///   - limit: The longest time from the first event of a burst to the action.
     ///   - action: Called on the loop's thread, once for each burst.
     public init(on loop: EventLoop, quiet: Duration, limit: Duration, action: @escaping () -> Void) {

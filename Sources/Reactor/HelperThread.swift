@@ -12,7 +12,7 @@ public enum HelperThread {
     ///
     /// - Parameters:
     ///   - limit: The time limit.
-    ///   - loop: The event loop to which the result returns.
+    ///   - loop: The event loop that the result returns to.
     ///   - work: The work.
     ///   - late: Gets a result that arrives after the time limit, on the loop's thread.
     /// - Returns: The result; nil after the time limit.

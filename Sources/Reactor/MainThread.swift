@@ -9,7 +9,7 @@ internal import SystemPackage
 /// be replaced while the program runs. Swift 6.3 has no stable interface for this: `ExecutorFactory` is not public.
 final class MainThread: SerialExecutor {
     /// How long a job of the main actor may block the main thread before the loop's own thread runs the loop. The
-    /// actual time is between once and twice this value.
+    /// actual time is between this value and twice this value.
     private static let patience = 2_000_000  // ns
 
     private let loop: EventLoop

@@ -59,7 +59,7 @@ struct CalledNames {
         if entries[name]?.formerOwners.count ?? 0 > Self.formerOwnersLimit { entries[name]?.formerOwners.removeFirst() }
     }
 
-    /// Returns whether an answer comes from the called connection, or from the bus on its behalf.
+    /// Returns whether an answer comes from the connection that was called, or from the bus on its behalf.
     func isAnswer(_ message: Message, to destination: BusName?) -> Bool {
         guard let destination else { return true }
         guard let sender = message.sender else { return false }

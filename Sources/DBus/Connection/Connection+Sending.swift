@@ -17,7 +17,8 @@ struct OutgoingQueue {
     var count: Int { entries.count }
     var isEmpty: Bool { entries.isEmpty }
 
-    /// How many bytes a descriptor counts as. Descriptors are limited, because a process has few of them.
+    /// The number of bytes that a descriptor counts as. Descriptors have a limit too, because a process has few of
+    /// them.
     private static let descriptorBytes = 64 << 10
 
     private func cost(_ message: WrittenMessage) -> Int {
@@ -74,11 +75,11 @@ extension Connection {
         guard queue.isEmpty, output.bytes <= limits.queuedBytes else { return nil }
         let serial = handOver(message)
         if output.bytes >= OutputBuffer.pieceSize {
-            // Write a large message right away, because it takes up memory and counts towards the limits.
+            // Write large amounts right away, because they take up memory and count towards the limits.
             write()
             guard state == .open else { throw .disconnected }
         }
-        // An answer or the next call may well arrive before this thread could fall asleep and wake up.
+        // An answer or the next call may well arrive sooner than this thread could fall asleep and wake up.
         loop.expectInput()
         return serial
     }

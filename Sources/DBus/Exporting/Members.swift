@@ -1,6 +1,6 @@
 /// The description of a method, shared by its callers and the service that exports it.
 public struct Method<Input: MessageBody, Output: MessageBody>: Sendable {
-    /// The interface to which the method belongs.
+    /// The interface that the method belongs to.
     public let interface: InterfaceName
     /// The method's name.
     public let name: MemberName
@@ -23,7 +23,7 @@ public struct Method<Input: MessageBody, Output: MessageBody>: Sendable {
 
 /// The description of a signal, shared by its subscribers and the service that emits it.
 public struct Signal<Body: MessageBody>: Sendable {
-    /// The interface to which the signal belongs.
+    /// The interface that the signal belongs to.
     public let interface: InterfaceName
     /// The signal's name.
     public let name: MemberName
@@ -40,7 +40,7 @@ public struct Signal<Body: MessageBody>: Sendable {
 
 /// The description of a readable property, shared by its callers and the service that exports it.
 public struct Property<Content: DBusType>: Sendable {
-    /// The interface to which the property belongs.
+    /// The interface that the property belongs to.
     public let interface: InterfaceName
     /// The property's name.
     public let name: MemberName

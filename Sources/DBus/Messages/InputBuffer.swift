@@ -12,7 +12,7 @@ struct InputBuffer: ~Copyable {
         case failed
     }
 
-    /// Descriptors, and the bytes with which they arrived.
+    /// Descriptors, and the bytes that they arrived with.
     private struct Arrival {
         /// The descriptors; nil if they were lost.
         var descriptors: [UnixFD]?
@@ -23,8 +23,8 @@ struct InputBuffer: ~Copyable {
     private var bytes = ByteBuffer(capacity: 0)
     /// Position of the first byte that has not been taken.
     private var start = 0
-    /// Descriptors that belong to no message yet, grouped by the system calls with which they were sent. A sender may
-    /// pass a message's descriptors together with any of its bytes ("Header Fields", D-Bus specification).
+    /// Descriptors that belong to no message yet, grouped by the system calls that sent them. A sender may pass a
+    /// message's descriptors together with any of its bytes ("Header Fields", D-Bus specification).
     private var arrivals: [Arrival] = []
     /// The maximum size of a message, in bytes.
     var limit: Int

@@ -27,7 +27,7 @@ final class Message: @unchecked Sendable {
     private(set) var sender: BusName?
     /// Position of the body's signature.
     private(set) var signature = 0..<0
-    /// The descriptors to which numbers in the body refer.
+    /// The descriptors that numbers in the body refer to.
     private(set) var descriptors: [UnixFD] = []
     /// Beginning of the body.
     let body: Int

@@ -97,7 +97,7 @@ struct WrittenMessage {
         descriptors = writer.descriptors
     }
 
-    /// The bytes in the form in which they are sent.
+    /// The bytes as they are sent.
     var sentBytes: [UInt8] {
         guard !descriptors.isEmpty else { return bytes }
         var sent = bytes

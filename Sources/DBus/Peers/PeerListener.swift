@@ -3,7 +3,7 @@ internal import CLinux
 internal import Glibc
 public import Reactor
 
-/// A socket to which the same user's other programs connect, without a bus in between.
+/// A socket that the same user's other programs connect to, without a bus in between.
 ///
 /// The kernel proves that a connecting program belongs to this user (`EXTERNAL` authentication). Other users' programs
 /// are rejected, and so are programs that do not authenticate in time. libdbus only creates the socket.
@@ -16,7 +16,7 @@ public import Reactor
 public actor PeerListener {
     /// The event loop on which the listener and the accepted connections run.
     public nonisolated let loop: EventLoop
-    /// The address to which other programs connect, in D-Bus's notation.
+    /// The address that other programs connect to, in D-Bus's notation.
     public nonisolated let address: String
     /// The event loop as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }

@@ -28,7 +28,7 @@ final class CallAccounts: @unchecked Sendable {
 
         /// A sender's own account. Without a bus, the other end is the only sender, and its name is nil.
         static func sender(_ name: BusName?) -> Account { Account(.sender(name)) }
-        /// An account to which the program has given a name.
+        /// An account that the program has named.
         static func named(_ name: String) -> Account { Account(.named(name)) }
 
         static func == (a: Account, b: Account) -> Bool { a.hash == b.hash && a.owner == b.owner }
@@ -66,9 +66,9 @@ final class CallAccounts: @unchecked Sendable {
         }
     }
 
-    /// Counts a call that is waiting for an error.
+    /// Adds a call that is waiting for an error.
     ///
-    /// - Returns: False if too many such calls are waiting. The call is then not counted.
+    /// - Returns: False if too many such calls are waiting. In that case, the call is not added.
     func addRefused(to account: Account) -> Bool {
         guard refused.refusal(of: account, 1) == nil else { return false }
         countRefused(to: account)

@@ -8,7 +8,7 @@ public struct ConnectionLimits: Sendable, Hashable {
     ///
     /// One account (``Connection/setAccount(_:isPaced:of:)``) gets at most half of what is left; this also applies to
     /// ``argumentBytes`` and ``descriptors``. On a connection without a bus, the other end is the only account.
-    /// Everything that is counted is released when the call has its answer, or when its sender leaves the bus. Nothing
+    /// Everything that a call uses is released when the call has its answer, or when its sender leaves the bus. Nothing
     /// is released when the caller's own time limit ends the call, because a service is not told about that.
     public var calls = 16_384
     /// Bytes of values in the arguments of one call.

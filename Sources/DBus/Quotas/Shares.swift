@@ -22,7 +22,7 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
     @usableFromInline var all = 0
     @usableFromInline var accounts: [Account: Int] = [:]
 
-    /// Creates the shares of a resource of which no account holds anything.
+    /// Creates the shares of a resource that is still unused.
     @inlinable public init(limit: Int) {
         self.limit = limit
     }

@@ -1,6 +1,6 @@
 /// The conditions for receiving a signal ("Match Rules", D-Bus specification). A signal must meet all of them.
 ///
-/// The interface and the member come from the ``Signal`` with which you use the rule.
+/// The interface and the member come from the ``Signal`` that you use the rule with.
 public struct MatchRule: Sendable, Hashable {
     /// The sender. A well-known name stands for its current owner.
     ///

@@ -16,7 +16,7 @@ extension Value {
         }
     }
 
-    /// Takes the descriptors out of a value that has arrived in a call, so that they stay open when the caller leaves
+    /// Takes over the descriptors in a value that has arrived in a call, so that they stay open when the caller leaves
     /// the bus.
     ///
     /// - Returns: The value with the descriptors, each of which is closed when its last reference is gone; nil if a

@@ -52,7 +52,7 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
         try self.init(url)
     }
 
-    /// Reads the pattern of the URL to which a sign-in server sends the browser: the value of `redirect_uri` in the
+    /// Reads the pattern of the URL that a sign-in server sends the browser to: the value of `redirect_uri` in the
     /// address of the sign-in page (RFC 6749 section 4.1.1).
     ///
     /// - Throws: ``OpenURLError/Code/malformedURL`` if there is no such value, or if it is not a URL.
@@ -105,7 +105,7 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The parts of a URL with which a pattern is compared. They are extracted once for all patterns, because the path may
+/// The parts of a URL that patterns are compared with. They are extracted once for all patterns, because the path may
 /// have thousands of segments.
 package struct CallbackTarget: Sendable {
     package let scheme: String?

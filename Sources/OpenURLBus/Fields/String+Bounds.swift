@@ -7,8 +7,8 @@ extension String {
         return String(self[..<end])
     }
 
-    /// Returns the text, cut to at most this many bytes. If it was cut, it ends with an ellipsis, from which
-    /// ``RedactedURL`` recognises that.
+    /// Returns the text, cut to at most this many bytes. If it was cut, it ends with an ellipsis, so that
+    /// ``RedactedURL`` notices the cut.
     package func cut(toBytes limit: Int) -> String {
         utf8.count > limit ? prefix(bytes: limit - "…".utf8.count) + "…" : self
     }

@@ -10,7 +10,7 @@ package struct RouterLane: Sendable {
     /// The process that listens at the other end.
     package let process: UInt32?
 
-    /// Time limit for the exchange with which a lane begins. If there is no answer by then, the caller uses the bus.
+    /// Time limit for the exchange that a lane begins with. If there is no answer by then, the caller uses the bus.
     package static let connectionTime = Duration.seconds(2)
 
     /// Maximum size of a call over a lane. The router accepts no larger arguments over the bus either, but there it

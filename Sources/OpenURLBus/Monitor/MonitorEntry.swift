@@ -24,11 +24,11 @@ public struct MonitorEntry: Sendable, Hashable {
     public var kind: Reported<Kind>
     /// The request's ID.
     public var requestID: String?
-    /// Identifier of the program from which the request comes, or else its path; nil if neither is known.
+    /// Identifier of the program that the request comes from, or else its path; nil if neither is known.
     public var source: String?
-    /// Class of the program from which the request comes.
+    /// Class of the program that the request comes from.
     public var callerClass = Reported<CallerClass>.absent
-    /// The process from which the request comes.
+    /// The process that the request comes from.
     public var pid: UInt32?
     /// The URL, with `…` in place of anything that may be a secret; nil for a request without a URL.
     public var url: String?

@@ -2,14 +2,14 @@ public import DBus
 
 /// Facts that a handler gets with a URL: the `context` of `Open`.
 public struct OpenContext: Sendable, Hashable {
-    /// The program from which a URL comes, as the bus and the kernel describe it.
+    /// The program that a URL comes from, as the bus and the kernel describe it.
     ///
     /// The router looks through the `openurl` command and the desktop's openers, such as `xdg-open` and `gio open`, to
     /// the program that started them.
     public struct Source: Sendable, Hashable {
         /// The kind of program.
         public var callerClass = Reported<CallerClass>.absent
-        /// Identifier of the application to which the program belongs: a handler's identifier, or the one that the
+        /// Identifier of the application that the program belongs to: a handler's identifier, or the one that the
         /// sandbox gives. Nil if there is none.
         public var application: String?
         /// Identifier of the process at the time when the URL arrived.
@@ -18,7 +18,7 @@ public struct OpenContext: Sendable, Hashable {
         public var uid: UInt32?
         /// Path of the program that the process runs.
         public var executable: String?
-        /// The systemd unit to which the process belongs.
+        /// The systemd unit that the process belongs to.
         public var unit: String?
         /// Unique name of the connection on which the URL arrived.
         public var uniqueName: String?
@@ -35,7 +35,7 @@ public struct OpenContext: Sendable, Hashable {
     /// The sender's bundle identifier, if it is a handler that the router knows. The router never takes this from the
     /// sender.
     public var sourceApplication: String?
-    /// The program from which the URL comes.
+    /// The program that the URL comes from.
     public var source = Source()
     /// A value from the sender, which the handler gets unchanged.
     public var annotation: Value?

@@ -48,7 +48,7 @@ public struct OpenOptions: Sendable, Hashable {
     /// ``OpenURLError/Code/notAllowed`` where it would otherwise ask, and the caller gets the question from
     /// ``PolicyInterface/question``.
     public var asksAtTerminal = false
-    /// Permission from a ``PolicyQuestion`` to which the user said yes.
+    /// Permission from a ``PolicyQuestion`` that the user answered with yes.
     public var permission: String?
 
     /// Maximum size of ``handler``, and of ``desktopEntry``, in bytes: the limit for a bus name, and for a file name.

@@ -30,8 +30,8 @@ public struct OpenResult: Sendable, Hashable {
     public var handler: String
     /// The way in which the router reached the handler.
     public var way: Way
-    /// The values with which the handler answered. A descriptor among them belongs to this program, and is closed when
-    /// its last reference is gone.
+    /// The values in the handler's answer. A descriptor among them belongs to this program, and is closed when its last
+    /// reference is gone.
     public var reply: [String: Value]
     /// The steps taken to open the URL, in order.
     public var trace: [TracePhase]

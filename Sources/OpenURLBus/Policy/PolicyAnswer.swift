@@ -1,6 +1,6 @@
 /// An answer that the router remembers: one of the `answers` of `Answers`.
 public struct PolicyAnswer: Sendable, Hashable {
-    /// The callers to which the answer applies: an identifier, a host or a class.
+    /// The callers that the answer applies to: an identifier, a host or a class.
     public var source: String
     /// The URLs' scheme.
     public var scheme: String

@@ -2,7 +2,7 @@
 public struct PolicyQuestion: Sendable, Hashable {
     /// The URL in question, which may be one of the fallback URLs.
     public var url: String
-    /// The program from which the URL comes, as verified by the router, in words.
+    /// The program that the URL comes from, as verified by the router, in words.
     public var sender: String
     /// The handler or application that would get the URL, in words.
     public var handler: String

@@ -1,6 +1,6 @@
 /// A rule in a policy: one of the `rules` of `Rules`.
 public struct PolicyRule: Sendable, Hashable {
-    /// The callers to which the rule applies; see ``PolicyInterface``.
+    /// The callers that the rule applies to; see ``PolicyInterface``.
     public var source: String
     /// The URLs' scheme; `*` for every scheme.
     public var scheme: String

@@ -1,8 +1,8 @@
 /// The last element of the path of a request's handle, which the caller chooses: 1 to 64 ASCII letters, digits and
 /// underscores.
 ///
-/// A token is in use until the request has its answer. A caller that counts its requests can use the count as a new
-/// token for each.
+/// A token is in use until the request has its answer. A caller that numbers its requests can use the numbers as
+/// tokens.
 public struct HandleToken: RawRepresentable, Sendable, Hashable {
     /// This token as text.
     public let rawValue: String

@@ -1,6 +1,6 @@
 public import DBus
 
-/// `org.openurl.Request1`: the handle of a request, with which its caller follows and cancels it.
+/// `org.openurl.Request1`: a request's handle, which the caller uses to follow and cancel the request.
 ///
 /// If a caller passes ``OpenOptions/handleToken``, it has a handle at ``path(of:_:)`` from the moment when the router
 /// gets the call until the answer. Only the connection that made the request may use it; every other caller gets the

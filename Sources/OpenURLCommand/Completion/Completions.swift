@@ -142,7 +142,7 @@ private struct Place {
         return (path.count == 1 ? Open.name : last.defaultSubcommand).flatMap(last.subcommand)
     }
 
-    /// The commands to which the next word can belong, each with those above it.
+    /// The commands that the next word can belong to, each preceded by the commands above it.
     var commands: [[CommandDescription]] { [path] + (defaultCommand.map { [path + [$0]] } ?? []) }
 
     func isOption(_ word: String) -> Bool { !isAfterTerminator && word.utf8.first == UInt8(ascii: "-") }

@@ -18,7 +18,7 @@ struct HandlerOutputFile {
     /// Passes on the bytes that were written since the last call.
     ///
     /// - Parameters:
-    ///   - count: the number of lines at the end with which the first call begins; nil for all lines.
+    ///   - count: the number of lines at the end that the first call begins with; nil for all lines.
     ///   - body: gets the bytes in pieces, and returns whether to continue.
     /// - Throws: an error if the file cannot be read. A file that does not exist has no bytes.
     mutating func read(last count: Int? = nil, _ body: (ArraySlice<UInt8>) -> Bool) throws(FileError) {

@@ -29,7 +29,7 @@ struct HandlerObject: Sendable {
                         open(input.values.0, input.values.1, call, answer)
                     },
                     routed(HandlerInterface.cancel) { name in
-                        // This bypasses the queue, in which the URL may wait.
+                        // This bypasses the queue, because the URL may be waiting there.
                         urls.cancel(name)
                         return Empty()
                     },
@@ -38,7 +38,8 @@ struct HandlerObject: Sendable {
                     routed(HandlerInterface.suspend) { lifeline in try await suspension.begin(lifeline) },
                     routed(HandlerInterface.receiveMemoryWarning) { _ in try await handle(.receiveMemoryWarning) },
                     routed(HandlerInterface.expireBackgroundTasks) { _ in
-                        // This bypasses the queue, which may be busy with the work that the task waits for.
+                        // This bypasses the queue, because the queue may be busy with the work that the task is waiting
+                        // for.
                         await application.backgroundTasks.expire()
                         return Empty()
                     },
@@ -53,7 +54,8 @@ struct HandlerObject: Sendable {
                         return Empty()
                     },
                     routed(HandlerInterface.check) { _ in
-                        // This bypasses the queue, which waits for the event that the router asks about.
+                        // This bypasses the queue, because the queue is waiting for the event that the router asks
+                        // about.
                         await MainActor.run { Empty() }
                     },
                 ]

@@ -36,7 +36,7 @@ struct OpenCall: MessageBody {
     }
 }
 
-/// A result from which only the facts for a note are decoded.
+/// The part of a result that a note needs. Nothing else is decoded.
 struct UnreadResult: MessageBody {
     static let signature: Signature = "a{sv}"
 

@@ -327,7 +327,7 @@ extension CommandLineArgument {
         XCallbackURL.isReply(shown) ? "\(XCallbackURL.replyScheme):" : shown
     }
 
-    /// Returns the text of a URL, or the URL of the file to which the argument refers.
+    /// Returns the text of a URL, or the URL of the file that the argument refers to.
     ///
     /// Only bytes that the bus cannot carry are an error here, because the router judges the rest.
     ///
