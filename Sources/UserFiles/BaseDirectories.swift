@@ -39,7 +39,7 @@ package struct BaseDirectories: Sendable, Hashable {
 
 /// Returns the absolute directories in a colon-separated list such as `PATH`, each of them once.
 ///
-/// - Parameter default: the list to use if the other is unset or empty.
+/// - Parameter default: the list to use if `list` is unset or empty.
 package func directories(in list: String?, default: String) -> [String] {
     let list = list.flatMap { $0.isEmpty ? nil : $0 } ?? `default`
     var seen: Set<String> = []

@@ -4,14 +4,15 @@ struct BinaryProgram {
     /// The path of the program that loads this one and its libraries; nil for a static program.
     let loader: String?
 
-    /// Reads the headers; nil if the bytes do not begin a program in this format.
+    /// Reads the headers; nil if the bytes are not the beginning of a program in this format.
     ///
-    /// - Parameter head: the first bytes of the file. A loader whose name comes after these bytes is not found.
+    /// - Parameter head: the first bytes of the file. If the loader's name comes after these bytes, the loader is not
+    ///   found.
     init?(_ head: [UInt8]) {
         guard head.starts(with: [0x7F] + "ELF".utf8), head.count >= 64 else { return nil }
         let is64 = head[4] == 2
         let isLittle = head[5] == 1
-        /// Reads a number; nil outside the bytes.
+        /// Reads a number; nil if it is not within the bytes.
         func number(_ offset: Int, _ size: Int) -> Int? {
             guard offset >= 0, offset <= head.count - size else { return nil }
             let bytes = head[offset..<offset + size]
@@ -60,7 +61,8 @@ struct BinaryProgram {
         243: "RISC-V", 258: "LoongArch",
     ]
 
-    /// Returns the name of the other system that a program is for; nil if these bytes do not begin such a program.
+    /// Returns the name of the other system that a program is for; nil if these bytes are not the beginning of such a
+    /// program.
     static func foreignSystem(of head: [UInt8]) -> String? {
         let mac: [[UInt8]] = [[0xCF, 0xFA, 0xED, 0xFE], [0xCE, 0xFA, 0xED, 0xFE], [0xCA, 0xFE, 0xBA, 0xBE]]
         if mac.contains(where: head.starts) { return "macOS" }

@@ -10,16 +10,16 @@ public struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
 
     /// The consequence of the problem.
     public var severity: Severity
-    /// The path of the file or directory, as used by its reader.
+    /// The path of the file or directory, as it was given to the code that read it.
     public var file: String
-    /// Line in the file, counted from 1; `nil` if it is not known.
+    /// The line in the file, counted from 1; `nil` if it is not known.
     public var line: Int?
     /// The key's path, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` for a problem with the whole file.
     public var key: String?
     /// The reason, worded to follow the key.
     public var reason: String
 
-    /// Creates a problem with a file, or with one of its keys.
+    /// Creates a diagnostic about a file, or about one of its keys.
     public init(severity: Severity, file: String, line: Int? = nil, key: String? = nil, reason: String) {
         self.severity = severity
         self.file = file

@@ -26,7 +26,7 @@ package struct FileError: Error, Hashable, CustomStringConvertible {
             }
     }
 
-    /// Creates the error for a failed system call from its number.
+    /// Creates the error for a failed system call from the call's error number.
     package init(code: Int32) {
         self.init(Errno(rawValue: code))
     }

@@ -14,7 +14,7 @@ package func isLink(_ path: String) -> Bool {
     return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
 }
 
-/// Returns a link's text, which is the path to which it leads.
+/// Returns a link's target: the path that it points to.
 package func linkTarget(of path: String) throws(FileError) -> String {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = readlink(path, &buffer, buffer.count)
@@ -25,7 +25,7 @@ package func linkTarget(of path: String) throws(FileError) -> String {
     return target
 }
 
-/// Returns the name of a kind of file, for a message.
+/// Returns the name of a file's type, for a message.
 package func fileTypeName(_ status: stat) -> String {
     switch status.st_mode & S_IFMT {
     case S_IFREG: "a file"
@@ -62,7 +62,7 @@ package func contents(ofFile path: String, limit: Int, followingLinks: Bool = fa
 /// Reads an open file from its position to its end.
 ///
 /// - Parameters:
-///     - size: the file's size in bytes, as far as it is known.
+///   - size: the expected size of the file in bytes.
 ///   - limit: the maximum size in bytes.
 func contents(of descriptor: Int32, size: Int, limit: Int) throws(FileError) -> [UInt8] {
     // Read one byte more than the size, to find the end of the file. If the file grows, read up to the limit.
@@ -87,7 +87,7 @@ package func openFile(
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | links)
     guard descriptor >= 0 else {
         guard errno == ENXIO else { throw FileError(code: errno) }
-        // Either the path leads to a socket, or to a device without a driver.
+        // The path leads either to a socket or to a device without a driver.
         let status = try UserFiles.status(of: path, followingLinks: followingLinks)
         throw FileError("is \(fileTypeName(status)), not a file")
     }
@@ -129,7 +129,7 @@ package func names(inDirectory path: String) throws(FileError) -> [[UInt8]]? {
     return try names(in: stream)
 }
 
-/// Reads the names of an open directory as ``names(inDirectory:)`` does, and closes the directory.
+/// Reads the names in an open directory, as ``names(inDirectory:)`` does, and closes the directory.
 func names(in stream: OpaquePointer) throws(FileError) -> [[UInt8]] {
     defer { closedir(stream) }
     var names: [[UInt8]] = []

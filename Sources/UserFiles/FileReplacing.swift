@@ -18,16 +18,16 @@ public struct FileWriteError: Error, Hashable, CustomStringConvertible {
 
 /// Writes a file in one step: even after a crash, a reader finds either the old contents or the new ones.
 ///
-/// An old file keeps its mode. A link where the file should be is an error, because it may lead to another program's
-/// file. If the file already has these contents, it is not touched. Missing directories are made as with
-/// ``makePrivateDirectories(_:)``.
+/// An existing file keeps its mode. A link where the file should be is an error, because it may lead to another
+/// program's file. If the file already has these contents, it is not touched. Missing directories are created, as
+/// ``makePrivateDirectories(_:)`` does.
 ///
 /// - Parameters:
-///   - followingLinks: whether a link is kept and the user's file to which it leads is replaced, as in GLib. Many users
-///     keep the files that they edit by hand in another place, and link to them.
+///   - followingLinks: whether a link at the path is kept and the user's file to which it leads is replaced, as in
+///     GLib. Many users keep the files that they edit by hand in another place, and link to them.
 ///   - mode: the mode of a new file, before the process's mask is applied.
-///   - isDurable: whether the contents are on the disk when this returns. If not, and the machine loses power within
-///     seconds, the file may be left full of zeros. Take that risk only for a file that can be made again.
+///   - isDurable: whether the contents are on disk when this returns. If not, and the machine loses power within
+///     seconds, the file may be left full of zeros. Take that risk only for a file that can be re-created.
 package func replaceFile(
     _ path: String,
     with bytes: [UInt8],
@@ -43,8 +43,8 @@ package func replaceFile(
     }
 }
 
-/// Writes a large file that can be made again, like `replaceFile` but without waiting for the disk. The new contents
-/// always count as changed.
+/// Writes a large file that can be re-created, as `replaceFile` does, but without waiting for the disk. The new
+/// contents always count as changed.
 ///
 /// - Parameters:
 ///   - size: the number of bytes that `write` writes.
@@ -101,7 +101,7 @@ private struct Replacement {
     let mode: mode_t
     let isDurable: Bool
 
-    /// Writes the contents under another name, and then gives the file its own.
+    /// Writes the contents to a file with a temporary name, and then renames the file.
     func write(_ write: (Int32) throws(FileError) -> Void) throws(FileWriteError) -> FileVersion {
         let directory = parentDirectory(of: target)
         do throws(DirectoryError) {
@@ -122,7 +122,7 @@ private struct Replacement {
             unlink(temporary)
             throw FileWriteError(target, "cannot be replaced: \(error)")
         }
-        // Read the version last, because the new name changes it. An open file always has a status.
+        // Read the version last, because renaming the file changes it. An open file always has a status.
         var status = stat()
         fstat(descriptor, &status)
         return FileVersion(status)
@@ -185,7 +185,7 @@ private func isUnchanged(_ path: String, _ bytes: [UInt8]) -> Bool {
     do throws(FileError) {
         return try contents(ofFile: path, limit: bytes.count, followingLinks: true) == bytes
     } catch {
-        // Either the file cannot be read, or it has grown. Writing it is the safe answer.
+        // Either the file cannot be read, or it has grown. It is safe to write it.
         return false
     }
 }

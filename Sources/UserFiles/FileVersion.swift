@@ -19,7 +19,7 @@ package struct FileVersion: Sendable, Hashable {
         changed = nanoseconds(status.st_ctim)
     }
 
-    /// Creates a version that was noted before.
+    /// Creates a version that was recorded earlier.
     package init(device: UInt64, inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
         self.device = device
         self.inode = inode
@@ -29,7 +29,7 @@ package struct FileVersion: Sendable, Hashable {
     }
 
     /// Returns whether both versions are of the same file with the same contents. The status may differ, for example
-    /// after renaming the file.
+    /// after the file has been renamed.
     package func hasContents(of other: FileVersion) -> Bool {
         device == other.device && inode == other.inode && size == other.size && modified == other.modified
     }

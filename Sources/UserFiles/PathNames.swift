@@ -1,4 +1,4 @@
-/// Returns the names on a path, in their order.
+/// Returns the names in a path, in order.
 ///
 /// Like the kernel, every function here looks at bytes. To Swift, a slash with a combining mark after it is not a
 /// slash, and strings with different bytes may be equal.
@@ -6,7 +6,7 @@ package func names(onPath path: String) -> [String] {
     path.utf8.split(separator: slash).map { String(Substring($0)) }
 }
 
-/// Whether a path begins at the root.
+/// Returns whether a path begins at the root.
 package func isAbsolute(_ path: some StringProtocol) -> Bool { path.utf8.first == slash }
 
 /// Returns the directory that contains a file: the path up to its last slash, or an empty string for a file in the

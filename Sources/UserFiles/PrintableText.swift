@@ -33,8 +33,8 @@ package func printableLine(_ text: String) -> String {
     return result
 }
 
-/// Returns whether a terminal or a reader could take a scalar for more than text: a control character, a control for
-/// bidirectional text, or a separator between lines or paragraphs.
+/// Returns whether a terminal or a reader could mistake a scalar for something other than plain text: a control
+/// character, a control for bidirectional text, or a separator between lines or paragraphs.
 package func isMisleading(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
@@ -49,7 +49,7 @@ package func quotedForShell(_ text: String) -> String {
     let plain = "/.,:+=@%".unicodeScalars
     if !text.isEmpty, text.unicodeScalars.allSatisfy({ isNameScalar($0) || plain.contains($0) }) { return text }
     guard !text.unicodeScalars.contains(where: isMisleading) else { return printable(text) }
-    // Among characters, a quotation mark followed by a combining mark would be a different character.
+    // Split by scalars, because a quotation mark and a combining mark after it form a single, different character.
     let parts = text.unicodeScalars.split(separator: "'", omittingEmptySubsequences: false).map(String.init)
     return "'" + parts.joined(separator: #"'\''"#) + "'"
 }

@@ -1,6 +1,6 @@
 package import Glibc
 
-/// Thrown if a directory cannot be made.
+/// Thrown if a directory cannot be created.
 package struct DirectoryError: Error, Hashable {
     /// The directory, which may be one above the requested one.
     package let path: String
@@ -13,23 +13,23 @@ package struct DirectoryError: Error, Hashable {
     }
 }
 
-/// Makes a directory, and every missing directory above it, with access for the user only.
+/// Creates a directory, and every missing directory above it, with access for the user only.
 ///
 /// The mode is 0700, as the XDG Base Directory Specification requires. See ``makeDirectories(_:mode:)``.
 package func makePrivateDirectories(_ path: String) throws(DirectoryError) {
     try makeDirectories(path, mode: 0o700)
 }
 
-/// Makes a directory, and every missing directory above it.
+/// Creates a directory, and every missing directory above it.
 ///
-/// Existing directories keep their mode. No directory is made in the root, because it would be the home directory of a
-/// user without one, such as `/nonexistent`.
+/// Existing directories keep their mode. No directory is created directly below the root, because it would be the home
+/// directory, such as `/nonexistent`, of a user who has none.
 ///
 /// - Parameters:
 ///   - path: an absolute path.
 ///   - mode: the mode of a new directory, before the process's mask is applied.
 package func makeDirectories(_ path: String, mode: mode_t) throws(DirectoryError) {
-    // Nearly always the directory exists, and one call is enough.
+    // The directory nearly always exists, so one call is enough.
     if mkdir(path, mode) == 0 || errno == EEXIST { return }
     var partial = ""
     for (position, component) in names(onPath: path).enumerated() {

@@ -2,8 +2,8 @@ package import Glibc
 
 /// An open directory that belongs to the user, and to which no other user may write.
 ///
-/// Names are looked up in the open directory, so no link can lead a caller to a file elsewhere, neither a link where
-/// the directory should be nor one inside it. The directories above may be links, as home directories often are.
+/// Names are looked up in the open directory, so no link can lead a caller to a file elsewhere, whether it is inside
+/// the directory or in its place. The directories above may be links, as home directories often are.
 package struct PrivateDirectory: ~Copyable {
     /// The descriptor, which is open as long as the value exists.
     package let descriptor: Int32
@@ -14,7 +14,7 @@ package struct PrivateDirectory: ~Copyable {
     ///   - path: an absolute path.
     ///   - depth: the number of directories at the end of the path that belong to this program. None of them may be a
     ///     link.
-    ///     - isMade: whether to make a missing directory, with access for the user only.
+    ///   - isMade: whether to create a missing directory, with access for the user only.
     /// - Throws: the reason, worded to follow the path.
     package init(_ path: String, depth: Int = 1, isMade: Bool = false) throws(FileError) {
         let components = UserFiles.names(onPath: path)
@@ -87,7 +87,7 @@ package struct PrivateDirectory: ~Copyable {
 
     /// Opens one of the user's regular files like open(2), without waiting. A new file is accessible only to the user.
     ///
-    /// A file with several names is an error, because the other name may be in another directory.
+    /// A file with several hard links is an error, because the other links may be in other directories.
     ///
     /// - Returns: the descriptor, which the caller closes, and the status of the open file.
     package func open(_ name: String, _ flags: Int32) throws(FileError) -> (descriptor: Int32, status: stat) {
@@ -105,7 +105,7 @@ package struct PrivateDirectory: ~Copyable {
             guard fstat(file, &status) == 0 else { throw FileError(code: errno) }
             guard status.st_mode & S_IFMT == S_IFREG else { throw FileError("is \(fileTypeName(status)), not a file") }
             guard status.st_uid == getuid() else { throw FileError("belongs to another user") }
-            guard status.st_nlink <= 1 else { throw FileError("has several names") }
+            guard status.st_nlink <= 1 else { throw FileError("has several hard links") }
         } catch {
             close(file)
             throw error
@@ -120,8 +120,8 @@ package struct PrivateDirectory: ~Copyable {
         return try UserFiles.contents(of: file, size: Int(status.st_size), limit: limit)
     }
 
-    /// Writes a file in one step, replacing any file or link with this name. The contents need not be on the disk when
-    /// this returns.
+    /// Writes a file in one step, replacing any file or link with this name. The contents need not be on disk when this
+    /// returns.
     package func replace(_ name: String, with bytes: [UInt8]) throws(FileError) {
         let temporary = ".\(name)"
         try remove(temporary)

@@ -8,7 +8,7 @@ package struct Problems {
     /// Number of problems that are reported one by one.
     package static let limit = 20
 
-    /// Starts without problems.
+    /// Creates an empty collection of a file's problems.
     package init(file: String) {
         self.file = file
     }
@@ -16,7 +16,7 @@ package struct Problems {
     /// Adds a problem or, once the limit is reached, only counts it.
     package mutating func add(_ severity: Diagnostic.Severity, _ key: String?, _ reason: String) {
         count += 1
-        // An error ends the reading of a file, so it comes last and must be reported.
+        // Reading stops at an error, so the error comes last and must be reported.
         guard found.count < Self.limit || severity == .error else { return }
         found.append(Diagnostic(severity: severity, file: file, key: key, reason: reason))
     }

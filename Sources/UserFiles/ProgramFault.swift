@@ -2,7 +2,8 @@ internal import Glibc
 
 /// Why a program cannot be started, and what to do about it.
 ///
-/// The kernel's own errors mislead: for a script without its interpreter, it says that the script does not exist.
+/// The kernel's own errors mislead: if a script's interpreter is missing, the kernel says that the script does not
+/// exist.
 package struct ProgramFault: Error, Hashable, CustomStringConvertible {
     /// The name or path of the program.
     package let program: String
@@ -64,7 +65,7 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
             self = Self.notExecutable(path)
             return
         }
-        // Nothing more can be said about a program that may be started but not read.
+        // Nothing more can be found out about a program that may be started but not read.
         guard let head = firstBytes(of: path, count: Self.headSize), let fault = Self.fault(of: head, path, searchPath),
             head.starts(with: "#!".utf8) || !RegisteredFormat.isRegistered(head, path, formats)
         else { return nil }
@@ -111,7 +112,7 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
         return ProgramFault(path, reason, command: command, isInterpreter: true)
     }
 
-    /// The first lines for scripts without `#!`, by the ends of their names.
+    /// The first line to suggest for a script without `#!`, by the suffix of the script's name.
     private static let usualInterpreters: [(suffix: String, line: String)] = [
         (".sh", "/bin/sh"), (".bash", "/usr/bin/env bash"), (".py", "/usr/bin/env python3"),
         (".rb", "/usr/bin/env ruby"), (".pl", "/usr/bin/env perl"), (".js", "/usr/bin/env node"),

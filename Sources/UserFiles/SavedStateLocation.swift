@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The file that keeps a handler's saved state from one of its processes to the next.
+/// The file that passes a handler's saved state from one of its processes to the next.
 ///
 /// The handler writes and reads it. The router removes it when the user ends the handler.
 package struct SavedStateLocation: Sendable, Hashable {

@@ -13,7 +13,7 @@ package enum ScriptInterpreter: Hashable {
         self.init(head)
     }
 
-    /// Reads a script's interpreter from its first bytes; nil if they do not begin a script.
+    /// Reads a script's interpreter from the script's first bytes; nil if they are not the beginning of a script.
     init?(_ head: [UInt8]) {
         guard let line = head.prefix(Self.lineSize).split(separator: UInt8(ascii: "\n")).first,
             line.starts(with: "#!".utf8)

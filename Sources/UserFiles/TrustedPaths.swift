@@ -10,7 +10,7 @@ internal import Glibc
 /// group. And the user's directory may be in one of root's sticky directories, such as `/tmp`, because no other user
 /// can move it. But a file that is directly in such a directory is refused.
 ///
-/// A value remembers the directories that it has checked, so use a new one for each occasion.
+/// A value remembers the directories that it has checked, so use a new one for each round of checks.
 package struct TrustedPaths: Sendable {
     /// Directories that have been checked, as the bytes of their paths.
     private var directories: Set<[UInt8]> = []
@@ -18,7 +18,7 @@ package struct TrustedPaths: Sendable {
     /// Maximum number of links on the way, as in the kernel.
     private static let linkLimit = 40
 
-    /// Creates a check that knows no directories.
+    /// Creates a check that has not checked any directories.
     package init() {}
 
     /// Checks a file or a directory.

@@ -70,7 +70,7 @@ import UserFiles
             let error = failure { () throws(FileError) in _ = try directory.open("link", flags) }
             #expect(error == FileError("is a link, not a file"))
             let other = failure { () throws(FileError) in _ = try directory.open("name", flags) }
-            #expect(other == FileError("has several names"))
+            #expect(other == FileError("has several hard links"))
         }
         try directory.replace("link", with: [])
         try directory.replace("name", with: [])
