@@ -4,10 +4,10 @@ package import UserFiles
 
 /// A policy's files: the administrator's, and the user's own.
 ///
-/// A file that another user owns or may change, that is too large, or that cannot be read becomes a diagnostic, and
-/// counts as rules that allow nothing to sandboxes, other hosts and unknown programs. All methods block.
+/// A file that another user owns or may change, that is too large, or that cannot be read is reported as a diagnostic,
+/// and counts as rules that allow nothing to sandboxes, other hosts and unknown programs. All methods block.
 package struct PolicyFiles: Sendable {
-    /// The directory with the administrator's files, which have the suffix `.conf` and are read in the order of their
+    /// The directory with the administrator's files, which have the suffix `.conf` and are read in order of their
     /// names.
     package let administratorsDirectory: String
     /// The directory with the user's file; nil if the environment gives none.
@@ -24,7 +24,7 @@ package struct PolicyFiles: Sendable {
     }
 
     /// The files for a user: `/etc/openurl/policy.d/*.conf`, and `$XDG_CONFIG_HOME/openurl/policy.conf` or the same
-    /// below `$HOME/.config`.
+    /// path below `$HOME/.config`.
     package init(environment: [String: String]) {
         let home = BaseDirectories(environment: environment).configurationHome
         self.init(usersDirectory: home.map { "\($0)/openurl" })
@@ -104,7 +104,8 @@ package struct PolicyFiles: Sendable {
 
     // MARK: Writing
 
-    /// Changes the user's file in one step. A file that would not be read is not changed; links are not followed.
+    /// Changes the user's file in one step. A file that ``read()`` would refuse is not changed, and links are not
+    /// followed.
     package func change(_ change: (inout PolicyText) -> Void) throws(FileWriteError) {
         guard let usersDirectory, let usersFile else {
             throw FileWriteError(Self.usersName, "has no directory; set HOME or XDG_CONFIG_HOME")

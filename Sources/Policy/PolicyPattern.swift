@@ -50,16 +50,16 @@ package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
         try self.init(source: source, scheme: String(scheme), host: host)
     }
 
-    /// Returns whether the pattern applies to a URL from some caller.
+    /// Returns whether the pattern's scheme and host match a URL.
     ///
-    /// - Parameter isDoubtAMatch: whether a pattern with a host counts for a URL whose host is in doubt.
+    /// - Parameter isDoubtAMatch: whether a pattern with a host matches a URL whose host is in doubt.
     func isFor(_ url: PolicyURL, isDoubtAMatch: Bool = false) -> Bool {
         guard scheme == nil || scheme == url.scheme else { return false }
         guard let host else { return true }
         return url.isHostInDoubt ? isDoubtAMatch : url.host.map(host.matches) ?? false
     }
 
-    /// Returns whether this pattern includes every URL and every caller to which another one applies.
+    /// Returns whether this pattern includes every URL and every caller that another pattern includes.
     func covers(_ other: PolicyPattern) -> Bool {
         source.covers(other.source) && (scheme == nil || scheme == other.scheme)
             && (host == nil || host == other.host || other.host.map { host?.covers($0) == true } ?? false)
@@ -81,9 +81,9 @@ package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
 
 /// The order of the rules that match a URL from a caller: the source decides, then the scheme, then the host.
 ///
-/// For the source, the most specific rules are those for one application, then those for a prefix of identifiers, where
-/// a longer prefix is more specific. Then come rules for a host, for a class of callers, and for every caller. A rule
-/// for one scheme is more specific than one for every scheme. A rule for one host is more specific than one for
+/// For the source, the most specific rules are those for one application, then those for a prefix of identifiers, of
+/// which a longer one is more specific. Then come rules for a host, for a class of callers, and for every caller. A
+/// rule for one scheme is more specific than one for every scheme. A rule for one host is more specific than one for
 /// `*.HOST`, and a longer pattern is more specific than a shorter one.
 ///
 /// The source comes first because people decide about a program: `allow * from com.acme.app` applies to every scheme,

@@ -24,11 +24,11 @@ package struct PolicyLine: Sendable, Hashable {
         self.isUsers = isUsers
     }
 
-    /// Returns the rules that replace a line or a file that cannot be read: the callers at which rules are mostly aimed
-    /// are allowed nothing.
+    /// Returns the rules that replace a line or a file that cannot be read. They allow nothing to the callers at which
+    /// most rules are aimed.
     ///
-    /// If a policy failed open, you could lift it with a comment that makes the file too large, or with an invisible
-    /// character. The user's own programs are still allowed, so the user can correct the file.
+    /// If a policy failed open, a comment that makes the file too large, or an invisible character, would be enough to
+    /// disable it. The user's own programs are still allowed, so the user can correct the file.
     ///
     /// - Parameter line: the number of the line; 0 for the whole file.
     static func refusals(of file: String, line: Int = 0, isUsers: Bool) -> [PolicyLine] {
@@ -89,8 +89,8 @@ package struct PolicyRules: Sendable, Hashable {
     /// Returns the rule that decides about a URL whose caller exited before it could be identified; nil if no rule
     /// matches.
     ///
-    /// It could have been any caller, and could get around a rule by exiting at once. So unless a rule is for the class
-    /// `unknown`, the strictest rule for the URL decides, no matter what its source is.
+    /// Such a caller could have been anyone, and could evade a rule by exiting at once. So unless a rule is for the
+    /// class `unknown`, the strictest rule for the URL decides, no matter what its source is.
     package func ruleForUnknownCaller(of url: PolicyURL) -> PolicyLine? {
         let matching = lines.filter { $0.isFor(url) }
         let own = matching.filter { $0.pattern.source == .callers(.unknown) }
@@ -103,8 +103,8 @@ package struct PolicyRules: Sendable, Hashable {
         callers.compactMap { rule(for: url, from: $0) }.max { $0.decision.strictness < $1.decision.strictness }
     }
 
-    /// Returns an administrator's rule that covers everything to which a pattern applies; nil if there is none. If
-    /// there is one, a user's rule with the pattern has no effect.
+    /// Returns an administrator's rule that covers everything to which the given pattern applies; nil if there is none.
+    /// If there is one, a user's rule with the given pattern has no effect.
     package func administratorsRule(covering pattern: PolicyPattern) -> PolicyLine? {
         lines.first { !$0.isUsers && $0.pattern.covers(pattern) }
     }
@@ -115,10 +115,10 @@ extension PolicyLine {
         pattern.source.matches(caller) && isFor(url)
     }
 
-    /// Whether the rule applies to a URL. If the URL's host is in doubt, every rule that does not allow counts.
+    /// Returns whether the rule applies to a URL. If the URL's host is in doubt, every rule that does not allow counts.
     fileprivate func isFor(_ url: PolicyURL) -> Bool { pattern.isFor(url, isDoubtAMatch: decision != .allow) }
 
-    /// Whether this is the rule that decides if both match.
+    /// Returns whether this rule is the one that decides if both match.
     fileprivate func precedes(_ other: PolicyLine) -> Bool {
         guard isUsers == other.isUsers else { return other.isUsers }
         guard isRefusal == other.isRefusal else { return isRefusal }

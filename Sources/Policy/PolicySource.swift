@@ -63,7 +63,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
         return String(text)
     }
 
-    /// Whether a string is a name that a rule can contain.
+    /// Returns whether a string is a name that a rule can contain.
     static func isName(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.utf8.count <= maximumLength
             && text.unicodeScalars.allSatisfy { isNameScalar($0) || $0 == "." || $0 == "+" || $0 == ":" }
@@ -115,7 +115,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Whether a string can be read as an identifier without a mark.
+/// Returns whether a string without a mark can be read as an identifier.
 private func isIdentifier(_ text: String) -> Bool {
     do throws(BundleIdentifier.ParseError) {
         _ = try BundleIdentifier(text)

@@ -5,8 +5,8 @@ package import UserFiles
 ///
 /// A line is `DECISION URLS from SOURCE`, with spaces or tabs between the words. `DECISION` is `allow`, `ask` or
 /// `deny`; case does not matter. `URLS` is `SCHEME`, `SCHEME://HOST`, or `*`. A `#` at the beginning of a line or after
-/// a space begins a comment. A line that cannot be read becomes a diagnostic instead of a rule. Unless it begins with
-/// `allow`, it may have been meant to refuse, so it refuses all sandboxes, other hosts and unknown programs.
+/// a space begins a comment. A line that cannot be read is not a rule but is reported as a diagnostic. Unless it begins
+/// with `allow`, it may have been meant as a refusal, so it refuses all sandboxes, other hosts and unknown programs.
 package struct PolicyText: Sendable, Hashable {
     /// Maximum size of a file in bytes.
     package static let maximumSize = 64 << 10
@@ -21,7 +21,7 @@ package struct PolicyText: Sendable, Hashable {
         case problem(String, mayRefuse: Bool)
     }
 
-    /// Splits a string into lines, without any byte order mark at the beginning.
+    /// Splits a string into lines, ignoring a byte order mark at the beginning.
     package init(_ text: String = "") {
         let scalars = text.unicodeScalars
         lines = scalars.dropFirst(scalars.first == "\u{FEFF}" ? 1 : 0)

@@ -78,7 +78,7 @@ package struct RememberedAnswers: Sendable, Hashable {
 
     /// Forgets the answers for which a condition holds.
     ///
-    /// - Returns: the number of these answers.
+    /// - Returns: the number of answers that were forgotten.
     package mutating func forget(where isForgotten: (RememberedAnswer) -> Bool) -> Int {
         let forgotten = answers.values.filter(isForgotten)
         for answer in forgotten { answers[answer.key] = nil }
@@ -100,7 +100,7 @@ package struct RememberedAnswers: Sendable, Hashable {
         }.joined()
     }
 
-    /// Reads the text of a file, without any lines that cannot be read.
+    /// Reads the text of a file, leaving out any lines that cannot be read.
     package init(text: String) {
         for line in text.split(separator: "\n") {
             if let answer = RememberedAnswer(line: line) { add(answer) }
