@@ -49,7 +49,7 @@ extension GenericURL.Bytes: RandomAccessCollection {
         return GenericURL.Bytes(of: string, bounds)
     }
 
-    /// Calls a closure with the bytes as a buffer. There always is one.
+    /// Calls a closure with the bytes as a buffer, which is always available.
     @inlinable
     public func withContiguousStorageIfAvailable<Result>(
         _ body: (UnsafeBufferPointer<UInt8>) throws -> Result

@@ -9,17 +9,17 @@ extension GenericURL {
     /// url.bytes.host.map(Substring.init)              // the same as url.host
     /// ```
     ///
-    /// In an optimised build, reading bytes without storing them takes only the arithmetic of their offsets. A
-    /// `Substring` also counts a reference to the stored string, which takes longer than the rest of the work.
+    /// In an optimised build, reading bytes without storing them requires only the arithmetic on their offsets. A
+    /// `Substring` also retains the stored string, which takes longer than the rest of the work.
     @inlinable @inline(__always)
     public var bytes: ByteView { ByteView(url: self) }
 
     /// The components of a URL as bytes.
     ///
-    /// A property is `nil`, or empty, exactly if the property of ``GenericURL`` with the same name is.
+    /// A property is `nil`, or empty, exactly when the property of ``GenericURL`` with the same name is.
     public struct ByteView: Sendable {
-        // Every getter is inlined, because the compiler removes the counting of references only if it sees the whole
-        // way from the URL to the byte. If the view stored the string and the layout instead of the URL, the counting
+        // Every getter is inlined, because the compiler removes the reference counting only if it sees every step from
+        // the URL to the byte. If the view stored the string and the layout instead of the URL, the reference counting
         // would remain.
         @usableFromInline let url: GenericURL
 

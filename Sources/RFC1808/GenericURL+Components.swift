@@ -16,7 +16,7 @@ extension GenericURL {
 
     /// The text between `//` and the next `/`, `?` or `#` (decision D1): user, password, host and port.
     ///
-    /// It is `nil` without `//`, and empty in `file:///etc`.
+    /// It is `nil` if there is no `//`, and empty in `file:///etc`.
     public var networkLocation: Substring? {
         bytes.networkLocation.map { Substring($0) }
     }
@@ -71,8 +71,8 @@ extension GenericURL {
     /// The text between the scheme's colon and the query or fragment, in a URL such as `mailto:a@b.c` or `tel:+49`
     /// (decision D7).
     ///
-    /// It is `nil` for every URL that can have a path, which is one without a scheme, or with a `/` after the scheme's
-    /// colon.
+    /// It is `nil` for every URL that can have a path, which means every URL without a scheme, or with a `/` after the
+    /// scheme's colon.
     public var opaquePart: Substring? {
         bytes.opaquePart.map { Substring($0) }
     }

@@ -6,7 +6,7 @@ extension GenericURL {
     /// port is not equivalent to an absent one. Because the zone of an IPv6 address is part of the host, its case is
     /// ignored too, although an operating system may distinguish interface names by case.
     ///
-    /// Two equivalent URLs need not be equal, and have no common hash value: a set or a dictionary keeps both.
+    /// Two equivalent URLs need not be equal, and need not have the same hash value: a set or a dictionary keeps both.
     public func isEquivalent(to other: GenericURL) -> Bool {
         let a = string.utf8.span
         let b = other.string.utf8.span

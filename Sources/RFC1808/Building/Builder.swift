@@ -96,11 +96,12 @@ extension GenericURL {
         /// If you make a builder from the result, it has the same parts, byte for byte, except where no URL can have
         /// exactly these parts:
         ///
-        /// - after a scheme without a host, a path and parameters, an absent ``opaquePart`` becomes an empty one;
-        /// - parameters after a scheme or a host without a path follow a `/`, which is one empty segment;
-        /// - a path of several segments that starts with an empty one follows `/.` without a host, or `.` if the path
-        ///   is relative, so the segments start with `"."`: `["", "evil"]` becomes `/.//evil`;
-        /// - ``isPathRelative`` becomes `false` without a path.
+        /// - if there is a scheme but no host, path or parameters, an absent ``opaquePart`` becomes an empty one;
+        /// - if there are parameters and a scheme or a host, but no path, the parameters follow a `/`, which is one
+        ///   empty segment;
+        /// - a path of several segments, the first of which is empty, gets the prefix `/.` if there is no host, or `.`
+        ///   if the path is relative, so the first segment becomes `"."`: `["", "evil"]` becomes `/.//evil`;
+        /// - ``isPathRelative`` becomes `false` if there is no path.
         ///
         /// A host with control characters is refused. In all other parts they are escaped. For such a part,
         /// ``GenericURL/decoded(_:)`` throws, and ``GenericURL/decodedBytes(_:)`` returns the control characters.
@@ -115,7 +116,7 @@ extension GenericURL {
             do {
                 return try GenericURL(text, maximumLength: maximumLength)
             } catch {
-                // Because all other parts are escaped, the parser can only refuse the scheme or the host.
+                // Because all other parts are escaped, the parser can refuse only the scheme or the host.
                 throw error.reason == .badScheme ? BuildError(.badScheme, .scheme) : BuildError(.badHost, .host)
             }
         }

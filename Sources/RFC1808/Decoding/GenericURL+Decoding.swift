@@ -25,8 +25,8 @@ extension GenericURL {
     /// web forms write a space as `+`, but URLs do not. An IPv6 host is returned without its brackets and with a plain
     /// `%` before its zone, as `getaddrinfo` accepts it.
     ///
-    /// If the text has several lines, such as the body of a mail, it contains control characters, so this throws.
-    /// Decode the bytes instead:
+    /// If the text has several lines, as the body of an email may, it contains control characters, and this method
+    /// throws an error. Decode the bytes instead:
     ///
     /// ```swift
     /// let url = try GenericURL("mailto:a@b.c?body=one%0D%0Atwo")

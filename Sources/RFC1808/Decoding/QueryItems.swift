@@ -2,8 +2,8 @@ extension GenericURL {
     /// The query's items, each found on demand.
     ///
     /// The query is split at each `&`, and each item at its first `=`. Only then are escapes decoded, on demand. If
-    /// there is no query, there are no items. An empty query has one item with an empty name, and the empty text within
-    /// `&&` is such an item too: no item is dropped.
+    /// there is no query, there are no items. An empty query has one item with an empty name, and so is the empty text
+    /// within `&&`: no item is dropped.
     ///
     /// ```swift
     /// let title = try url.queryItems.first(named: "title")?.value?.decoded()
@@ -23,8 +23,8 @@ extension GenericURL {
 
         /// Creates an item from plain text, which it escapes once.
         ///
-        /// Escapes stand for every byte that could end the name or the value, and for `+`, which other programs read as
-        /// a space.
+        /// It escapes every byte that could end the name or the value, and also `+`, which other programs read as a
+        /// space.
         public init(name: String, value: String? = nil) {
             self.name = EscapedText(escaping: name, .queryName)
             self.value = value.map { EscapedText(escaping: $0, .queryValue) }

@@ -1,7 +1,7 @@
 /// Decodes the escapes in one component.
 ///
-/// This happens once, after the URL was taken apart, so an escaped separator never separates anything. A `+` remains a
-/// plus sign.
+/// The escapes are decoded once, after the URL has been split into components, so an escaped separator never separates
+/// anything. A `+` remains a plus sign.
 extension Substring {
     /// The decoded bytes, which need not be UTF-8.
     ///
@@ -38,7 +38,7 @@ extension Substring {
 
     /// Returns the error for the byte at offset `target` of the decoded bytes.
     ///
-    /// Its own offset counts from the start of the string that this text is a part of.
+    /// The error's offset counts from the start of the string of which this text is a part.
     func decodingError(
         _ reason: GenericURL.PercentDecodingError.Reason,
         atDecodedOffset target: Int

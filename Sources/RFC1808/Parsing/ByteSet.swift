@@ -31,7 +31,7 @@ struct ByteSet: Sendable {
     /// Bytes that never need an escape (RFC 3986 section 2.3), including `~` (decision D6).
     static let unreserved = alphanumerics.with("-").with(".").with("_").with("~")
 
-    /// The bytes of `unreserved`, and the reserved ones that do not separate anything in a path.
+    /// The bytes of `unreserved`, and the reserved bytes that do not separate anything in a path.
     private static let plain =
         unreserved.with("!").with("$").with("&").with("'").with("(").with(")").with("*").with("+").with(",").with("=")
 
@@ -56,8 +56,8 @@ struct ByteSet: Sendable {
     /// Bytes of a query or a fragment.
     static let query = parameters.with("?")
 
-    /// Bytes of a query item's value: those of a query except the `&` between items, and the `+`, which other programs
-    /// read as a space.
+    /// Bytes of a query item's value: those of a query, except for the `&`, which separates items, and the `+`, which
+    /// other programs read as a space.
     static let queryValue = query.without("&").without("+")
 
     /// Bytes of a query item's name.

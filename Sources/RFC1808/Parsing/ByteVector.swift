@@ -3,9 +3,9 @@
 /// This is the only file in the module that reads memory without a bounds check and reinterprets bits, so `make fuzz`
 /// runs it under AddressSanitizer. A vector is loaded only where all 16 bytes lie in the span.
 ///
-/// Only an operator between two vectors compiles to one instruction. Between a vector and a scalar, or between two
-/// masks, it works lane by lane. So the code first spreads each constant over a vector, and treats the result of a
-/// comparison as integers, with 0xFF for true.
+/// Only an operator between two vectors compiles to one instruction. An operator between a vector and a scalar, or
+/// between two masks, works lane by lane. So the code first copies each constant into every lane of a vector, and
+/// treats the results of a comparison as integers, with 0xFF for true.
 private struct ByteVector {
     private let bytes: SIMD16<UInt8>
 

@@ -1,8 +1,8 @@
 extension Layout {
     /// Parses a URL in one pass from left to right, and stops at the first wrong byte.
     ///
-    /// RFC 1808 section 2.4 takes a URL apart starting from both ends. This single pass finds the same boundaries,
-    /// because the first `#`, `?` and `;` each end the component before them.
+    /// RFC 1808 section 2.4 parses a URL from both ends. This single pass finds the same boundaries, because the first
+    /// `#`, `?` and `;` each end the component before them.
     @usableFromInline
     init(parsing bytes: Span<UInt8>, maximumLength: Int) throws(GenericURL.ParseError) {
         guard !bytes.isEmpty else { throw GenericURL.ParseError(.emptyInput, at: 0, in: bytes) }

@@ -4,11 +4,11 @@
 /// present, because every separator takes at least one byte.
 @usableFromInline
 struct Layout: Sendable {
-    /// The offset of the colon after the scheme; 0 without a scheme, which is never empty.
+    /// The offset of the colon after the scheme, which is never empty; 0 if there is no scheme.
     @usableFromInline var schemeEnd = 0
-    /// The end of the user name. A password follows unless the `@` before the host is here.
+    /// The end of the user name. A password follows unless the `@` before the host is at this offset.
     @usableFromInline var userEnd = 0
-    /// The start of the host, even if the host is empty; 0 without a network location. A host never starts at 0,
+    /// The start of the host, even if the host is empty; 0 if there is no network location. A host never starts at 0,
     /// because `//` precedes every network location.
     @usableFromInline var hostStart = 0
     @usableFromInline var hostEnd = 0

@@ -2,16 +2,16 @@ extension GenericURL {
     /// Returns the URL that this reference means relative to `base` (RFC 1808 section 4, or RFC 3986 section 5.2).
     ///
     /// The base may be relative or opaque. If neither it nor the reference has a scheme or a network location, the
-    /// result has none. It is at most three bytes longer than both together, so it can be longer than the length limit
+    /// result has none. The result is at most three bytes longer than both together, so it can exceed the length limit
     /// of either. To limit the length, use ``resolving(reference:mode:maximumLength:)``.
     ///
-    /// If you parse the text of the result, you get the same components. Where simply joining the parts would produce a
-    /// URL with a different meaning, the path gets a prefix:
+    /// If you parse the result's text, you get the same components. If simply joining the parts would produce a URL
+    /// with a different meaning, the path gets a prefix:
     ///
     /// - `..//evil/x` against `todolist:/a/b` gives `todolist:/.//evil/x`, so `evil` does not become the host;
     /// - `;x` or `g` against `http://a` gets a `/` in front of it, so it does not become part of the host;
     /// - a relative result such as `b:c` gets `./` in front of it, so `b` does not become a scheme;
-    /// - a relative result whose path became empty gets `./` too.
+    /// - a relative result whose path has become empty also gets `./`.
     public func resolved(against base: GenericURL, mode: ResolutionMode = .rfc1808) -> GenericURL {
         if layout.schemeEnd > 0, mode == .rfc1808 || isOpaque { return self }
         return GenericURL(layout, string.utf8.span, against: base, mode)
@@ -19,9 +19,8 @@ extension GenericURL {
 
     /// Parses a reference, which may be empty, and resolves it against this URL.
     ///
-    /// An empty reference means this URL: with its fragment according to RFC 1808 (decision D4), and without its
-    /// fragment according to RFC
-    /// 3986. A URL that consists only of a fragment keeps the fragment, because no URL is empty.
+    /// An empty reference means this URL: according to RFC 1808, with its fragment (decision D4), and according to RFC 3986,
+    /// without it. A URL that consists only of a fragment keeps the fragment, because no URL is empty.
     ///
     /// - Parameters:
     ///   - reference: The text of the reference to parse.

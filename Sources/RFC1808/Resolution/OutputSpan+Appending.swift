@@ -54,7 +54,7 @@ extension OutputSpan<UInt8> {
 
     /// Appends segments without their dot segments. Each `..` removes the segment before it.
     ///
-    /// The segments already in the output start at `floor`, and each of them ends in a slash. A byte is only read again
+    /// The segments already in the output start at `floor`, and each of them ends in a slash. A byte is read again only
     /// if a `..` removes it, so this takes linear time.
     mutating func appendSegments(_ bytes: Span<UInt8>, floor: Int, keepingSurplus: Bool) {
         var copied = 0

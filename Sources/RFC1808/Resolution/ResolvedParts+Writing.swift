@@ -86,8 +86,8 @@ extension ResolvedParts {
             var wasMerged = false
             if case .removed = dotSegments { wasMerged = true }
             if isEmpty ? wasMerged : output.hasColonInFirstSegment(from: start) {
-                // If there is a colon, the parser would read the text before it as a scheme. And if the path is empty,
-                // it would later resolve to the whole path of a base instead of its directory.
+                // If there is a colon, the parser would read the text before it as a scheme. And an empty path would
+                // later resolve to the whole path of a base instead of the base's directory.
                 output.insert(".", "/", at: start)
             }
         }
