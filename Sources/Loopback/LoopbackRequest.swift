@@ -1,21 +1,21 @@
 internal import ByteCoding
 
-/// The head of an HTTP request. The server accepts only one request: a `GET` for one path, from this machine.
+/// The head of an HTTP request. The server accepts only a `GET` for one path, from this machine.
 struct LoopbackRequest {
     /// The verdict on the bytes so far.
     enum Verdict: Hashable {
         /// Part of the head is missing.
         case incomplete
-        /// The request is for the path; the text is the request's target, as written.
+        /// The request is for the path that is served. `target` is the request target as written.
         case callback(target: String)
-        /// The request is refused, with a status.
+        /// The request is refused with this response.
         case refused(LoopbackResponse)
     }
 
     /// The path that is served.
     let path: String
-    /// The values that `Host` may have. A web page that reaches the server through the page's own host name sends a
-    /// different one (DNS rebinding).
+    /// The allowed values of the `Host` header. A web page that reaches the server through the page's own host name
+    /// sends a different value (DNS rebinding).
     let hosts: Set<String>
 
     /// Maximum size of a head, in bytes.

@@ -4,16 +4,16 @@ public import RFC1808
 
 /// A server on this machine that waits for one request: the callback at the end of a sign-in (RFC 8252 section 7.3).
 ///
-/// It listens at 127.0.0.1 and, if the machine has it, at ::1, on the same port. It answers a `GET` for one path from
-/// one of this user's programs, and refuses everything else. A connection is limited to ``time`` and in size, and there
-/// are at most ``connections`` at once.
+/// It listens on 127.0.0.1 and, if the machine has IPv6, on the same port of ::1. It answers a `GET` for one path from
+/// one of this user's programs, and refuses everything else. The time (``time``) and the size of each request are
+/// limited, as is the number of connections at once (``connections``).
 ///
-/// The server has no thread. Watch ``descriptor``, and call ``process()`` when it is readable. Use the server on one
-/// thread. It ends when the last reference to it is gone.
+/// The server has no thread of its own. Watch ``descriptor``, and call ``process()`` when it is readable. Use the
+/// server on one thread. The server stops when the last reference to it is gone.
 public final class LoopbackServer {
     /// Readable when ``process()`` has something to do.
     public let descriptor: CInt
-    /// The address of the callback, for `redirect_uri`.
+    /// The address of the callback, for use as `redirect_uri`.
     public let redirect: GenericURL
 
     private let request: LoopbackRequest
@@ -29,16 +29,16 @@ public final class LoopbackServer {
 
     /// How long a request may take to arrive.
     public static let time = Duration.seconds(5)
-    /// Number of connections that are served at once. Further ones wait.
+    /// Maximum number of connections that are served at once. Any others wait.
     public static let connections = 16
 
-    /// Starts to listen.
+    /// Starts listening.
     ///
     /// - Parameters:
     ///   - redirect: the address of the callback, such as `http://127.0.0.1/callback`. If it has no port, the server
     ///     uses a free one.
-    ///   - isExpected: returns whether an address is the callback. If not, it may have a different `state`, for
-    ///     example. The host and the path have already been checked.
+    ///   - isExpected: returns whether an address is the expected callback. The host and the path have already been
+    ///     checked, but the `state`, for example, may be wrong.
     /// - Throws: ``LoopbackError`` if the address is not on this machine, or if the port is taken.
     public init(_ redirect: GenericURL, isExpected: @escaping (GenericURL) -> Bool) throws(LoopbackError) {
         let host = redirect.host.map { $0.lowercased() }
@@ -72,7 +72,7 @@ public final class LoopbackServer {
         for socket in Array(listeners.keys) + Array(open.keys) + [timer, descriptor] where socket >= 0 { close(socket) }
     }
 
-    /// Listens at one port, on both addresses.
+    /// Listens on one port at both addresses.
     private static func listen(
         _ wanted: UInt16
     ) throws(LoopbackError) -> (port: UInt16, listeners: [CInt: LoopbackSocket.Family]) {

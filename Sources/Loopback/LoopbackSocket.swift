@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// Calls for sockets at 127.0.0.1 and ::1. Every descriptor belongs to the caller.
+/// System calls for sockets on 127.0.0.1 and ::1. The caller owns every descriptor that they return.
 enum LoopbackSocket {
     /// The address families.
     enum Family: CaseIterable {
@@ -13,7 +13,7 @@ enum LoopbackSocket {
         fileprivate var table: String { self == .v4 ? "/proc/net/tcp" : "/proc/net/tcp6" }
     }
 
-    /// Opens a socket that listens at a port of the loopback address; 0 stands for any free port.
+    /// Opens a socket that listens on a port of the loopback address; 0 stands for any free port.
     ///
     /// - Returns: the socket, or the error.
     static func listen(_ family: Family, port: UInt16) -> Result<CInt, SocketError> {
@@ -63,7 +63,7 @@ enum LoopbackSocket {
 
     /// Returns whether the program at the other end of a connection belongs to this user.
     ///
-    /// The kernel's list of sockets gives each one's user. As long as the connection is open, its other end is in the
+    /// The kernel's list of sockets gives the user of each. As long as the connection is open, its other end is in the
     /// list.
     static func isPeerOwn(_ socket: CInt, _ family: Family) -> Bool {
         guard let here = end(of: socket, family, getsockname), let there = end(of: socket, family, getpeername) else {

@@ -1,12 +1,12 @@
 /// The lines of `/proc/net/tcp` and `/proc/net/tcp6` (proc(5)): each of the machine's TCP sockets, with its user.
 struct SocketTable {
-    /// One end of a connection in the kernel's form: the words of the address in hexadecimal digits, a colon and the
+    /// One end of a connection in the kernel's format: the words of the address in hexadecimal digits, a colon and the
     /// port.
     struct End: Hashable {
         let text: String
 
         /// - Parameters:
-        ///   - address: the address's bytes in network order: four or sixteen.
+        ///   - address: the four or sixteen bytes of the address, in network order.
         init(address: [UInt8], port: UInt16) {
             // The kernel writes each word of four bytes as a number in this machine's byte order.
             let words = stride(from: 0, to: address.count, by: 4).map { start in
