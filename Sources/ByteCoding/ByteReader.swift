@@ -1,7 +1,7 @@
 /// Reads values from the bytes that a ``ByteWriter`` wrote, in the order in which they were written.
 ///
-/// If the bytes come from anywhere else, you get an error or wrong values. But the reader does not crash, and no text
-/// or list is longer than the bytes. Compare a ``Checksum`` first to rule this out.
+/// If the bytes come from anywhere else, you get an error or wrong values, but the reader does not crash, and no string
+/// or list is longer than the bytes. To rule out wrong values, compare a ``Checksum`` first.
 ///
 /// Reading a cache of 100,000 manifests calls these functions millions of times. They are inlinable and public because
 /// the compiler specializes only such functions for other modules: with `package`, reading took 2.7 times as long.
@@ -16,7 +16,7 @@
     /// initializer is unsafe.
     @usableFromInline var rest: UnsafeRawBufferPointer.SubSequence
 
-    /// Starts to read bytes, which must stay in memory as long as the reader is used.
+    /// Creates a reader of bytes, which must stay in memory as long as the reader is used.
     @inlinable
     public init(_ bytes: UnsafeRawBufferPointer) {
         unsafe rest = unsafe bytes[...]
@@ -37,7 +37,7 @@
         return byte
     }
 
-    /// Reads a number without a sign.
+    /// Reads an unsigned number.
     @inlinable
     public mutating func unsigned() throws(Mismatch) -> UInt64 {
         var number: UInt64 = 0
@@ -49,7 +49,7 @@
         throw Mismatch()
     }
 
-    /// Reads a number with a sign.
+    /// Reads a signed number.
     @inlinable
     public mutating func signed() throws(Mismatch) -> Int64 {
         let number = try unsigned()
@@ -66,8 +66,8 @@
         }
     }
 
-    /// Reads a string. Bytes that are not UTF-8 are replaced: a check would look at each byte again, after the checksum
-    /// already has.
+    /// Reads a string. Invalid UTF-8 is replaced, because a check would have to look at each byte again after the
+    /// checksum.
     @inlinable
     public mutating func string() throws(Mismatch) -> String {
         let count = try self.count()

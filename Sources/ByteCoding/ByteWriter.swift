@@ -1,13 +1,13 @@
 /// A buffer for the bytes of the values that you append.
 ///
 /// A number uses seven bits of each byte, the lowest bits first; if the highest bit of a byte is set, another byte
-/// follows. Texts and lists begin with their count. No types are written, so the reader must ask for the same types in
-/// the same order.
+/// follows. Strings and lists begin with their length. No types are written, so the reader must ask for the same types
+/// in the same order.
 public struct ByteWriter {
-    /// The bytes of the values so far.
+    /// The bytes of the values that have been appended so far.
     public private(set) var bytes: [UInt8] = []
 
-    /// Starts without bytes.
+    /// Creates an empty buffer.
     public init() {}
 
     /// Appends one byte as it is.
@@ -35,7 +35,7 @@ public struct ByteWriter {
         bytes.append(flag ? 1 : 0)
     }
 
-    /// Appends a string after its count of bytes in UTF-8.
+    /// Appends a string in UTF-8, preceded by its length in bytes.
     public mutating func write(_ text: String) {
         var text = text
         text.withUTF8 {
@@ -44,7 +44,7 @@ public struct ByteWriter {
         }
     }
 
-    /// Appends a list after its count.
+    /// Appends a list, preceded by the number of its elements.
     ///
     /// - Parameter body: appends one element.
     @inlinable

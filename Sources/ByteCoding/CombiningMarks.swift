@@ -1,10 +1,10 @@
 extension String {
     /// The maximum number of consecutive combining marks in a string from another program or from a file.
     ///
-    /// Swift compares and hashes strings in their canonical form (UAX #15), for which it sorts each run of marks.
-    /// Because the time grows with the square of the run's length, a single comparison of a 1 MiB string can take a
-    /// minute. If no run is longer than this, a string takes at most a few times as long as any other. This is the
-    /// limit in UAX #15's Stream-Safe Text Format, and no language comes near it.
+    /// Swift compares and hashes strings in their canonical form (UAX #15), which requires each run of marks to be
+    /// sorted. Because the time grows with the square of the run's length, a single comparison of a 1 MiB string can
+    /// take a minute. If no run is longer than this, a string takes at most a few times as long as any other of the
+    /// same size. This is the limit in UAX #15's Stream-Safe Text Format, and no language comes near it.
     package static let maximumMarks = 30
 
     /// Whether more than ``maximumMarks`` combining marks follow each other.

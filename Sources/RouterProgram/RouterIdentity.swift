@@ -5,7 +5,7 @@ internal import Processes
 /// Compares the program that owns the router's name with the one that should own it.
 ///
 /// The command, the library and the doctor all use this, so they refuse the same programs. Three programs count as the
-/// router: the one in the bus's service file, the `openurld` next to the program that asks, and the one given by
+/// router: the one in the bus's service file, the `openurld` next to the calling program, and the one given by
 /// ``variable``.
 package struct RouterIdentity: Sendable {
     /// The environment variable with the path of a router other than the installed one. If its value is `any`, every
@@ -34,8 +34,8 @@ package struct RouterIdentity: Sendable {
         directories = [home].compactMap { $0 } + rest.split(separator: ":").map(String.init)
     }
 
-    /// Returns a sentence, for people to read, about another program that owns the name and must not get any calls. Nil
-    /// if there is none, or if its process is not in this namespace.
+    /// If a program other than the router owns the name, returns a message for the user that says so: that program must
+    /// not get any calls. Otherwise, or if the owner's process is not in this namespace, returns nil.
     package func refusal(of pid: UInt32) -> String? {
         guard let owner = ProcessProgram.shownPath(pid: pid) else {
             // A process that has exited or is not in this namespace cannot be compared, and a confined program cannot
@@ -44,7 +44,7 @@ package struct RouterIdentity: Sendable {
             return "\(RouterService.name) belongs to process \(pid), which hides its program; "
                 + "end that process, or set \(Self.variable) to 'any' if it is a router that you started"
         }
-        // After an update, the router keeps running.
+        // An update replaces the router's program while the router keeps running.
         let program = ProcessProgram.withoutMark(owner)
         let service = serviceWords()
         guard let expected = service?.first(where: Self.isRouter) ?? service?.first ?? programs.last,

@@ -2,7 +2,7 @@ internal import CSQLite
 
 /// A connection to one database file, for one thread at a time.
 ///
-/// It is closed once nothing refers to the database and its statements.
+/// It is closed once nothing refers to the database or its statements.
 public final class Database {
     let handle: OpaquePointer
 

@@ -33,7 +33,7 @@ public final class Statement {
 
     /// Sets a parameter to bytes.
     public func bind(_ parameter: Int, _ bytes: [UInt8]) throws(SQLiteError) {
-        // An empty array may have no address, for which SQLite would store NULL.
+        // An empty array may have no address, and SQLite would then store NULL.
         let code = bytes.withUnsafeBytes {
             $0.isEmpty
                 ? sqlite3_bind_zeroblob(handle, CInt(parameter), 0)
@@ -44,7 +44,8 @@ public final class Statement {
 
     /// Advances to the next row.
     ///
-    /// - Returns: Whether there is one. After the last row, you can run the statement again with the same parameters.
+    /// - Returns: Whether there is another row. After the last row, you can run the statement again with the same
+    ///   parameters.
     public func step() throws(SQLiteError) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
@@ -70,8 +71,8 @@ public final class Statement {
         return String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self)
     }
 
-    /// Calls `body` with the bytes in a column of the current row; with no bytes if the column is empty. The bytes are
-    /// valid only during the call.
+    /// Calls `body` with the bytes in a column of the current row, or with no bytes if the column is empty. The bytes
+    /// are valid only during the call.
     public func withBytes<Result>(_ column: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         let bytes = sqlite3_column_blob(handle, CInt(column))
         let count = Int(sqlite3_column_bytes(handle, CInt(column)))

@@ -2,8 +2,8 @@ extension String {
     /// Returns the word that this text was most likely meant to be; nil if none is close enough.
     ///
     /// The distance counts inserted, missing and changed bytes, and swaps of two neighbours. A string of three to five
-    /// bytes may have one mistake, a longer one two, and one of 20 bytes or more three. The case of ASCII letters does
-    /// not count, so the same word with different case is the nearest. For a string of fewer than three or more than 64
+    /// bytes may contain one error, a longer one two, and one of 20 bytes or more three. The case of ASCII letters does
+    /// not matter, so a word that differs only in case is the nearest. For a string of fewer than three or more than 64
     /// bytes, no word is close enough.
     ///
     /// - Parameter words: the words, without the text itself. If two are at the same distance, the first one is
@@ -22,10 +22,10 @@ extension String {
     }
 }
 
-/// Takes a message of the form "fact; advice", and inserts a question between the two about the word that was probably
+/// Takes a message of the form "fact; advice", and inserts between the two a question about the word that was probably
 /// meant.
 ///
-/// - Parameter near: the word; nil returns the message as it is.
+/// - Parameter near: the word; if it is nil, the message is returned unchanged.
 package func asking(whether near: String?, _ message: String) -> String {
     guard let near else { return message }
     let end = message.indices.first { message[$0...].hasPrefix("; ") }
@@ -37,7 +37,7 @@ private func lowercasedBytes(_ text: String) -> [UInt8] {
     text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
 }
 
-/// Counts the mistakes between two strings (optimal string alignment).
+/// Counts the errors that turn one string into another (optimal string alignment).
 private func mistakes(between left: [UInt8], and right: [UInt8]) -> Int {
     // Rows of the table for the bytes of `left`: the one before the last, the last, and the one being filled.
     var earlier: [Int] = []

@@ -4,7 +4,7 @@ public import RFC1808
 internal import Reactor
 public import URLHandler
 
-/// A driver that runs a delegate through its life in a unit test, without a bus, a router or another process.
+/// A driver that runs a delegate through its life cycle in a unit test, without a bus, a router or another process.
 ///
 /// ```swift
 /// @Test @MainActor func aDraftSurvives() async throws {
@@ -139,7 +139,7 @@ public struct EventResult: Sendable {
     public let outcome: Result<[String: Value], OpenURLError>
     /// The handler's state after the sequence.
     public let state: HandlerState
-    /// The delegate's methods that were called, in order, and their answers.
+    /// The delegate's methods that were called, in order, and their results.
     public let trace: [TracePhase]
     /// Everything that the delegate has reported about its work on the URL. A real sender gets at most ten reports a
     /// second.

@@ -4,8 +4,8 @@ internal import URLOpener
 /// The `openurl` command. It opens the URLs on a command line that consists only of URLs, and leaves any other command
 /// line to `openurl-command`.
 ///
-/// With an option parser, the program would be a third larger, and the dynamic linker has to adjust every page of data
-/// at each start.
+/// An option parser would make the program a third larger, and the dynamic linker has to relocate every page of data
+/// each time the program starts.
 @main enum Program {
     static func main() {
         let invocation = Invocation.ofProcess
