@@ -145,7 +145,7 @@ import Testing
             associations.diagnostics.map(tree.text) == [
                 "config/gnome-mimeapps.list: [Added Associations]: is ignored in this file, which can only name defaults",
                 "\(file): line 1: is a key before the first group",
-                "\(file): line 2: is the start of a group without its end",
+                "\(file): line 2: opens a group header but does not close it",
                 "\(file): line 4: is neither a comment nor a group nor a key with its value",
                 #"\#(file): \#(group) \#(type): contains an escape sequence other than \s, \n, \t, \r and \\"#,
                 "\(file): \(group) text/plain: contains '../x.desktop', which is not a desktop file ID",

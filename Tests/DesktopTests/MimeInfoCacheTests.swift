@@ -220,7 +220,7 @@ final class MimeInfoCacheTests {
         try tree.write(String(repeating: "a", count: 1000), to: file)
         let open = try MimeCacheFile(cache.path, limit: 1 << 20)
         try tree.write(String(repeating: "b", count: size), to: file)
-        let changed = FileError("was changed while it was read")
+        let changed = FileError("was changed while it was being read")
         let null = Glibc.open("/dev/null", O_WRONLY | O_CLOEXEC)
         defer { close(null) }
         #expect(throws: changed) { try open.contents() }

@@ -6,12 +6,12 @@ internal import UserFiles
 /// `KBuildServiceFactory::populateServiceTypes` and `KMimeAssociations`:
 ///
 /// - Each entry that claims the type is an offer with the preference 1, unless its menu keys exclude it from KDE.
-/// - The association files are read from the last to the first. The preferences in the first one read begin at 1000,
-///   and those in each of the others 50 higher than in the one before. The file's added associations become offers, and
-///   its defaults become offers 25 higher, each 1 lower than the one before in its line. The file's removed
-///   associations remove the offers that exist so far.
-/// - The offer with the greatest preference opens the type. Among equal ones, chance decides, because their order comes
-///   from a hash table.
+/// - The association files are read from the last to the first. The preferences of the first file begin at 1000, and
+///   those of each further file begin 50 higher. A file's added associations become offers, and its defaults become
+///   offers whose preferences begin 25 higher. Within a line, each preference is 1 lower than the one before. A file's
+///   removed associations remove offers that exist by then.
+/// - The offer with the greatest preference opens the type. Among equal offers, chance decides, because their order
+///   comes from a hash table.
 public struct KDEApplications: Sendable {
     private let entries: DesktopEntries
     /// The contents of the files that exist, in order of precedence.

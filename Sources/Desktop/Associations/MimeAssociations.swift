@@ -1,7 +1,7 @@
 public import UserFiles
 
-/// The applications that open MIME types, as chosen by the user and the system: the contents of all `mimeapps.list`
-/// files, in order of precedence.
+/// The applications that open MIME types, as the user and the system have chosen them: the contents of all
+/// `mimeapps.list` files, in order of precedence.
 ///
 /// The rules are those of MIME Applications Associations 1.0.1. On two points, this type follows GLib instead, because
 /// `gio open`, file managers and portals use GLib:

@@ -10,8 +10,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
     /// The file's path.
     public let path: String
 
-    /// Creates a value for the file that the directories select for writing; `nil` if there is no configuration
-    /// directory.
+    /// Creates a value for the file in the user's configuration directory; `nil` if there is no such directory.
     public init?(in directories: DesktopDirectories) {
         guard let path = directories.writtenAssociationFile else { return nil }
         self.path = path

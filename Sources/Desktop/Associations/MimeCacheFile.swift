@@ -6,8 +6,8 @@ internal import UserFiles
 ///
 /// `update-desktop-database` writes a heading and then one line for each type, sorted by the types' bytes. So a binary
 /// search can find a type's line while reading only a few kilobytes of a file that may have several megabytes and
-/// 100,000 types. The copy is made in pieces, and only one of them is in memory, because getting new memory for the
-/// whole file would take more time than copying it.
+/// 100,000 types. The copy is made in pieces, only one of which is in memory at a time, because allocating memory for
+/// the whole file would take longer than copying it.
 ///
 /// Any file can be opened, but if it is not in order, the search may miss a type's line.
 final class MimeCacheFile {
@@ -56,7 +56,7 @@ final class MimeCacheFile {
         guard FileVersion(status).hasContents(of: version) else { throw Self.changed }
     }
 
-    private static let changed = FileError("was changed while it was read")
+    private static let changed = FileError("was changed while it was being read")
 
     /// Returns whether the contents look the way `update-desktop-database` writes them, down to the last line.
     static func areOrdered(_ contents: [UInt8]) -> Bool {
@@ -154,8 +154,7 @@ final class MimeCacheFile {
         var pieces = Pieces(output: output)
         var position = 0
         for edit in edits {
-            // Lines found in a file that stays the same are in order. If these are not, the file has changed during the
-            // search.
+            // Lines found in an unchanged file are in order. If these are not, the file has changed during the search.
             guard position <= edit.range.lowerBound else { throw Self.changed }
             try pieces.append(position..<edit.range.lowerBound, of: self)
             try pieces.append(edit.line)

@@ -2,20 +2,20 @@ public import UserFiles
 
 /// The `mimeinfo.cache` file in a directory of entries, in which GLib looks up types instead of reading the entries.
 ///
-/// For GLib, an entry claims nothing until the cache lists it. A change looks only at the lines concerned, so it takes
-/// milliseconds in a cache with 100,000 types, and replaces the file in one step. If the cache is missing, or does not
-/// look the way `update-desktop-database` writes it, a change creates it again from all the entries in the directory,
-/// as `update-desktop-database` does.
+/// For GLib, an entry claims nothing until the cache lists it. A change reads only the lines concerned, so it takes
+/// milliseconds in a cache with 100,000 types, and it replaces the file in one step. If the cache is missing, or does
+/// not look the way `update-desktop-database` writes it, a change creates it again from all the entries in the
+/// directory, as `update-desktop-database` does.
 public struct MimeInfoCache: Sendable {
     /// The directory with the entries and the cache.
     public let directory: String
     /// The cache's path.
     public var path: String { "\(directory)/mimeinfo.cache" }
 
-    /// Maximum size of a cache that is changed, in bytes.
+    /// Maximum size of a cache that can be changed, in bytes.
     public static let limit = 64 << 20
 
-    /// The version of the file whose lines are known to be in order, so that a binary search can find a line.
+    /// The version of the file whose lines are known to be in order and can therefore be found by a binary search.
     private var ordered: FileVersion?
 
     /// Creates a value for the cache of a directory of entries.
@@ -55,8 +55,8 @@ public struct MimeInfoCache: Sendable {
 
     /// Returns whether the cache lists exactly the types that some entries claim, and only files that exist.
     ///
-    /// After a power failure or the end of a process, the cache may be out of date, contain zeros, or be missing. In
-    /// these cases, the result is `false`.
+    /// After a power failure, or after a process has ended unexpectedly, the cache may be out of date, contain zeros,
+    /// or be missing. In these cases, the result is `false`.
     ///
     /// - Parameters:
     ///   - entries: The entries to compare with the cache.

@@ -42,7 +42,7 @@ public struct DesktopDirectories: Sendable, Hashable {
         serviceDirectories = (homes + base.dataDirectories).map { "\($0)/\(Self.serviceSubdirectory)" }
     }
 
-    /// Creates the directories for only one data directory, such as `/usr/share`, which takes the place of the user's.
+    /// Creates directories with a single data directory, such as `/usr/share`, which takes the place of the user's.
     public init(dataDirectory: String) {
         configurationHome = nil
         configurationDirectories = []
@@ -114,7 +114,7 @@ public struct AssociationFile: Sendable, Hashable {
 /// Returns the suffixes with which to look up localised keys, the best first (Desktop Entry Specification, "Localized
 /// values for keys").
 ///
-/// The locale of messages comes from `LC_ALL`, `LC_MESSAGES` or `LANG`. The list in `LANGUAGE`, an addition of gettext,
+/// The locale of messages comes from `LC_ALL`, `LC_MESSAGES` or `LANG`. The list in `LANGUAGE`, a gettext extension,
 /// takes precedence unless the locale turns translation off.
 private func localeSuffixes(_ environment: [String: String]) -> [String] {
     let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty }

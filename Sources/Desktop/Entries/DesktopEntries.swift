@@ -120,7 +120,7 @@ public struct DesktopEntries: Sendable, Hashable {
 
     /// Returns whether an earlier directory has a file with the same ID.
     ///
-    /// Such a file hides the ID's claims and associations in this directory.
+    /// Such a file hides the claims and associations that the ID has in this directory.
     func isShadowed(_ id: DesktopFileID, in precedence: Int) -> Bool {
         firstDirectory[id].map { $0 < precedence } ?? false
     }

@@ -3,7 +3,7 @@ public import UserFiles
 
 /// A desktop entry that can be written to a file.
 public struct DesktopEntryFile: Sendable, Hashable {
-    /// The form in which a program takes URLs.
+    /// The way in which a program takes URLs.
     public enum URLCode: String, Sendable, Hashable {
         /// One URL, so that each URL starts its own process.
         case one = "%u"
@@ -30,7 +30,7 @@ public struct DesktopEntryFile: Sendable, Hashable {
     public var categories: [String] = []
     /// Whether the program runs in a terminal, written as `Terminal`.
     public var runsInTerminal = false
-    /// Whether the desktop asks for a token with which the program gets the focus, written as `StartupNotify`.
+    /// Whether the desktop passes the program a token that entitles it to the focus, written as `StartupNotify`.
     public var hasStartupNotification = false
     /// This system's handler for which the entry is written, written as `X-OpenURL-Handler`.
     public var handler: String?
@@ -44,8 +44,8 @@ public struct DesktopEntryFile: Sendable, Hashable {
     ///   - command: The program and its arguments before the URLs. The program is an absolute path or a name to look up
     ///     in `PATH`. None of these strings is changed by field codes or a shell.
     ///   - urls: The form in which the program takes URLs; `nil` if it takes none.
-    /// - Throws: An error if the command could not be read back unchanged: if there is no program, or if the program is
-    ///   a relative path or contains `=`.
+    /// - Throws: An error if the command could not be read back unchanged, because there is no program, or because the
+    ///   program is a relative path or contains `=`.
     public init(
         name: String,
         command: [String],
@@ -126,7 +126,7 @@ public struct DBusServiceFile: Sendable, Hashable {
     public let name: String
     /// The unit that systemd starts instead of the command.
     public let systemdUnit: String?
-    /// This system's handler for which the file is written. It is written as `X-OpenURL-Handler`, which marks the file.
+    /// This system's handler for which the file is written, written as `X-OpenURL-Handler`. This key marks the file.
     public var handler: String?
 
     private let command: String
@@ -230,8 +230,8 @@ private func isLostToPower(_ path: String) -> Bool {
     }
 }
 
-/// Returns an argument as `Exec` requires it, in double quotes if it is empty or contains a reserved character ("The
-/// Exec key").
+/// Returns an argument in the form that `Exec` requires: in double quotes if it is empty or contains a reserved
+/// character ("The Exec key").
 private func quotedArgument(_ argument: String) -> String {
     let reserved = " \t\n\"'\\><~|&;$*?#()`".unicodeScalars
     if !argument.isEmpty, !argument.unicodeScalars.contains(where: reserved.contains) { return argument }

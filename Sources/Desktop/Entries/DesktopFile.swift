@@ -10,7 +10,7 @@ public struct DesktopFile: Sendable, Hashable {
     public enum Content: Sendable, Hashable {
         /// An application. Its programs may or may not be installed.
         case application(DesktopEntry)
-        /// An entry whose `Hidden` key is true. It has the same effect as if no directory had an entry with this ID.
+        /// An entry whose `Hidden` key is true. Its effect is the same as if no directory had an entry with this ID.
         case hidden
         /// An entry that cannot open anything, such as `Type=Link`.
         case other
@@ -98,7 +98,7 @@ private struct DesktopFileReader {
     private let file: KeyFile
     private(set) var problems: Problems
 
-    /// An error that ends the reading of an entry. The problem is already in `problems`.
+    /// An error that makes an entry unusable. The problem is already in `problems`.
     private struct Unusable: Error {}
 
     fileprivate static let groupName = "Desktop Entry"
@@ -128,7 +128,7 @@ private struct DesktopFileReader {
             }
             for problem in file.repeated { problems.add(.warning, problem.key, problem.reason) }
 
-            // No other key counts, because the specification calls a hidden entry "equivalent to the .desktop file not
+            // No other key matters, because the specification calls a hidden entry "equivalent to the .desktop file not
             // existing at all".
             if try boolean("Hidden") { return .hidden }
             guard let type = try string("Type") else { return invalid("Type", "is missing") }

@@ -25,7 +25,8 @@ public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvert
         self.rawValue = rawValue
     }
 
-    /// Creates the ID of the entry with this name, such as a handler's identifier; `nil` as for ``init(rawValue:)``.
+    /// Creates the ID of the entry with this name, such as a handler's identifier; `nil` in the same cases as
+    /// ``init(rawValue:)``.
     package init?(name: String) {
         self.init(rawValue: Self.text(ofName: name))
     }
@@ -33,7 +34,7 @@ public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvert
     /// Returns the ID, as text, of the entry with this name. If the name is invalid, no entry has this ID.
     package static func text(ofName name: String) -> String { name + suffix }
 
-    /// Returns the name in an ID's text; `nil` if the text cannot be an ID, such as a handler's identifier.
+    /// Returns the name in an ID's text; `nil` if the text cannot be an ID, as is the case for a handler's identifier.
     package static func name(in text: String) -> String? {
         text.hasSuffix(suffix) ? String(text.dropLast(suffix.count)) : nil
     }

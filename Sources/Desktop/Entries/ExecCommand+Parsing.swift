@@ -26,13 +26,13 @@ extension ExecCommand {
         public var description: String {
             switch self {
             case .empty: "is empty"
-            case .unterminatedQuote(let quote): "has a \(quote) without its counterpart"
+            case .unterminatedQuote(let quote): "has an unmatched \(quote)"
             case .trailingBackslash: "ends with a lone '\\'"
             case .trailingPercent: "ends with a lone '%'"
             case .unknownFieldCode(let code): "contains '%' before \(printable(code)), which is not a field code"
             case .quotedFieldCode(let code): "contains %\(code) within quotes"
             case .secondURLCode(let code): "contains %\(code) after another of %f, %u, %F and %U"
-            case .embeddedFieldCode(let code): "contains %\(code) as a part of an argument"
+            case .embeddedFieldCode(let code): "contains %\(code) as only part of an argument"
             case .program(let reason): "has a program that \(reason)"
             }
         }
@@ -74,7 +74,7 @@ private struct ExecParser {
     private var previous: Unicode.Scalar?
     private var pieces: [ExecCommand.Piece] = []
     private var text = ""
-    /// Whether an argument has begun. It may be an empty one in quotes.
+    /// Whether an argument has begun. It may be empty, if it is in quotes.
     private var isArgument = false
     /// A field code that is a whole argument and stands for several arguments.
     private var list: (code: Character, argument: ExecCommand.Argument)?

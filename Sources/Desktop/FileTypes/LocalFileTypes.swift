@@ -56,7 +56,7 @@ public struct LocalFileTypes: Sendable {
 
     /// Returns the first bytes of a regular file; fewer if it is shorter, and none if it cannot be read.
     private static func beginning(of path: [CChar], atMost count: Int) -> [UInt8] {
-        // Without O_NONBLOCK, the call would block if a FIFO has taken the file's place.
+        // Without O_NONBLOCK, the call would block if a FIFO had taken the file's place.
         let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { return [0] }
         defer { close(descriptor) }

@@ -121,7 +121,7 @@ struct SharedMimeCache: Sendable {
         return nil
     }
 
-    /// Number of rules to try for one file. The whole database has a few thousand.
+    /// Maximum number of rules to try for one file. The whole database has a few thousand.
     private static let magicSteps = 1 << 20
     /// Maximum depth of rules within rules.
     private static let magicDepth = 32

@@ -20,8 +20,8 @@ struct KeyFileLine {
 
 /// The lines of a key file, in order (Desktop Entry Specification, "Basic format of the file").
 ///
-/// Lines end with LF. A CR before it is not part of the line, and white space at the start of a line is ignored. GLib
-/// accepts both, although the specification does not mention them.
+/// Lines end with LF. A CR before the LF is not part of the line, and white space at the start of a line is ignored.
+/// GLib accepts both, although the specification does not mention them.
 struct KeyFileLines: Sequence, IteratorProtocol {
     let bytes: UnsafeBufferPointer<UInt8>
     private(set) var position: Int
@@ -51,11 +51,11 @@ struct KeyFileLines: Sequence, IteratorProtocol {
         if bytes[first] == UInt8(ascii: "[") {
             let end = trimmedEnd(text) - 1
             guard first < end, bytes[end] == UInt8(ascii: "]") else {
-                return .malformed("is the start of a group without its end")
+                return .malformed("opens a group header but does not close it")
             }
             let name = first + 1..<end
             guard !name.isEmpty, name.allSatisfy({ bytes[$0] >= 0x20 && bytes[$0] < 0x7F && !isBracket(bytes[$0]) })
-            else { return .malformed("names a group with characters that are not allowed") }
+            else { return .malformed("has an invalid group name") }
             return .group(name: name)
         }
         guard let base = bytes.baseAddress,

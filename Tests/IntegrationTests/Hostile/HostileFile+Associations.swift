@@ -20,7 +20,7 @@ extension HostileFile {
         =x
         """,
         """
-        line 10: is the start of a group without its end
+        line 10: opens a group header but does not close it
         line 12: has no key before '='
         [Default Applications] x-scheme-handler/good: contains '../../etc/passwd', which is not a desktop file ID
         [Default Applications] x-scheme-handler/good: contains '/etc/passwd', which is not a desktop file ID

@@ -73,8 +73,8 @@ extension HostileFile {
         let isGone = "which is not a program here, so the entry is ignored"
         return [
             bad("quote", "echo \"%u", "contains %u within quotes"),
-            bad("open", "echo \"x", "has a \" without its counterpart"),
-            bad("single", "echo 'x", "has a ' without its counterpart"),
+            bad("open", "echo \"x", "has an unmatched \""),
+            bad("single", "echo 'x", "has an unmatched '"),
             bad("inner", "sh -c \"echo %u\"", "contains %u within quotes"),
             bad("apostrophe", "sh -c 'echo %u'", "contains %u within quotes"),
             bad("code", "echo %y", "contains '%' before 'y', which is not a field code"),
@@ -83,8 +83,8 @@ extension HostileFile {
             bad("urls", "echo %u %U", "contains %U after another of %f, %u, %F and %U"),
             bad("twice", "echo %u %u", "contains %u after another of %f, %u, %F and %U"),
             bad("files", "echo %F %u", "contains %u after another of %f, %u, %F and %U"),
-            bad("embedded", "echo x%U", "contains %U as a part of an argument"),
-            bad("icon", "echo --icon=%i", "contains %i as a part of an argument"),
+            bad("embedded", "echo x%U", "contains %U as only part of an argument"),
+            bad("icon", "echo --icon=%i", "contains %i as only part of an argument"),
             bad("trailing", "echo %", "ends with a lone '%'"), bad("backslash", "echo \\\\", "ends with a lone '\\'"),
             bad("lone", "echo \\", "ends with a lone '\\'"),
             bad("escape", "true \\x %u", "contains an escape sequence other than \\s, \\n, \\t, \\r and \\\\"),
@@ -142,12 +142,12 @@ extension HostileFile {
             bad(
                 "opengroup",
                 "[Desktop Entry\nType=Application\nExec=\(touch)\n",
-                "line 1: is the start of a group without its end"
+                "line 1: opens a group header but does not close it"
             ),
             bad(
                 "controlgroup",
                 "[Desktop\u{7} Entry]\nExec=\(touch)\n",
-                "line 1: names a group with characters that are not allowed"
+                "line 1: has an invalid group name"
             ),
             bad("line", contents("entry-line", touch, "this is no line"), "line 6: \(noLine)"),
             bad("keyless", contents("entry-keyless", touch, "=x"), "line 6: has no key before '='"),
@@ -214,8 +214,8 @@ extension HostileFile {
         let whole = Array(contents("entry-half", "true %u").utf8)
         let noLine = "is neither a comment nor a group nor a key with its value"
         let cuts: [(Int, String?)] = [
-            (1, "line 1: is the start of a group without its end"),
-            (14, "line 1: is the start of a group without its end"),
+            (1, "line 1: opens a group header but does not close it"),
+            (14, "line 1: opens a group header but does not close it"),
             (15, "Type: is missing"), (18, "line 2: \(noLine)"), (20, "line 2: \(noLine)"), (21, nil), (25, nil),
             (31, nil),
             (32, "Exec: is missing, and DBusActivatable is not true"), (35, "line 3: \(noLine)"),
