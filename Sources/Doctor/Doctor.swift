@@ -5,7 +5,7 @@ internal import UserFiles
 /// Finds out why a URL does not arrive.
 ///
 /// The doctor reads the files that decide about URLs, as the user's programs find them, and asks the bus and the
-/// router. It is not part of the `openurl` command, which would take longer to start with it: instead, the command
+/// router. It is not part of the `openurl` command, which would then take longer to start. Instead, the command
 /// continues as the router's program, as it does for `openurl publish`. The doctor itself needs neither a bus nor a
 /// router.
 public struct Doctor: Sendable, Hashable {
@@ -44,7 +44,7 @@ public struct Doctor: Sendable, Hashable {
         }
     }
 
-    /// Makes the checks, and performs the repairs if the user has asked for them.
+    /// Runs the checks, and performs the repairs if the user has asked for them.
     ///
     /// - Parameters:
     ///   - environment: the variables of this process.
@@ -79,7 +79,7 @@ public struct Doctor: Sendable, Hashable {
 
     /// Performs the repairs, and reports what was done.
     ///
-    /// - Returns: whether a repair was tried.
+    /// - Returns: whether a repair was attempted.
     private func repair(_ examination: Examination) -> Bool {
         var done: Set<Repair> = []
         for repair in examination.findings.compactMap(\.repair) where done.insert(repair).inserted {

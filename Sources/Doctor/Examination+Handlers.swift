@@ -40,7 +40,7 @@ extension Examination {
                 )
             }
         }
-        // Only these were examined.
+        // Only these handlers have been examined.
         let count = files.registry.handlers.count { !$0.isFixed && isConcerned($0) }
         if topic != nil, count == 0 { return }
         let registered =
@@ -50,7 +50,7 @@ extension Examination {
         addSoundness(of: .handlers, "handlers", "handlers", registered)
     }
 
-    /// Returns the existing name that was probably meant by a name that nothing has.
+    /// Returns the existing name that the user probably meant by a name that nothing has.
     private func nearestName(to identifier: String) -> String? {
         identifier.nearest(in: files.registry.handlers.map(\.id.rawValue) + files.all.map(\.location.id.rawValue))
     }
@@ -83,7 +83,7 @@ extension Examination {
 
     // MARK: Manifests
 
-    /// Reports keys that are ignored in manifests, such as misspelt ones.
+    /// Reports the keys in manifests that are ignored, such as misspelt ones.
     ///
     /// - Returns: the files and keys in the reports.
     private func checkKeys(of handlers: [Handler]) -> Set<[String?]> {
@@ -172,8 +172,8 @@ extension Examination {
     private func fix(ofManifest path: String, _ line: Int?) -> String {
         do throws(FileError) {
             let type = try status(of: path, followingLinks: true).st_mode & S_IFMT
-            // There may be good reasons for a device to be writable by others, but it does not belong here, and
-            // neither does a link to one.
+            // There may be good reasons for a device to be writable by others, but neither a device nor a link to one
+            // belongs here.
             if type != S_IFREG, type != S_IFDIR { return "rm \(quotedForShell(path))" }
             var trust = TrustedPaths()
             try trust.check(path)

@@ -81,7 +81,7 @@ extension Examination {
         }
     }
 
-    /// Reports a problem if one of the schemes of the handler or application that the user asks about goes elsewhere.
+    /// If the user asks about a handler or an application, reports a problem if one of its schemes goes elsewhere.
     private func checkChoice(of scheme: Scheme, for identifier: String) {
         let handler = files.registry.handler(named: identifier)
         guard let entry = DesktopFileID(name: identifier) else { return }
@@ -90,14 +90,14 @@ extension Examination {
         let fix = "openurl default \(scheme) \(quotedForShell(claimant))"
         let chosen = files.associations.defaults(for: type).first { files.entries.entries[$0] != nil }
         if let chosen, case let winner = target(of: chosen.rawValue), winner != claimant {
-            // Without a default, the check of the claimants reports who comes first.
+            // If there is no default, the check of the claimants reports which one comes first.
             let file = MimeAssociations.file(choosing: chosen, for: type, in: files.desktop)
             let reason = "does not get \(scheme):, because \(file ?? "mimeapps.list") chooses \(winner)"
             add(.openers, .warn, "other-choice", claimant, reason, file: file, fix: fix)
         }
     }
 
-    /// Reports a problem if the desktop does not open a scheme with its handler or application, because a file says so.
+    /// Reports a problem if a file keeps the desktop from opening a scheme with the scheme's handler or application.
     private func checkRemoval(of scheme: Scheme, from claimant: String) {
         let type = scheme.mimeType
         guard let entry = DesktopFileID(name: DesktopFileID.name(in: claimant) ?? claimant),
@@ -137,7 +137,7 @@ extension Examination {
                     return expected
                 }
                 if let handler = explanation.handler, temporary.contains(where: { $0.id == handler }) {
-                    // The desktop does not know about it, so there is nothing to compare.
+                    // The desktop does not know about this handler, so there is nothing to compare.
                     add(.openers, .ok, "openurl", "openurl", "\(handler), which is registered only temporarily")
                     return nil
                 }
@@ -212,7 +212,7 @@ extension Examination {
         }
     }
 
-    /// Finds the default in the output of `gio mime`: it is after the last colon on the first line.
+    /// Finds the default in the output of `gio mime`, where it follows the last colon on the first line.
     private static func gioDefault(_ output: String) -> String? {
         guard let line = output.split(separator: "\n").first, line.hasPrefix("Default"),
             let colon = line.lastIndex(of: ":")
@@ -315,9 +315,10 @@ extension Examination {
     }
 
     /// The schemes that the portal opens with the default application, if there is one, no matter what the user has
-    /// chosen in it (`should_use_default_app` in xdg-desktop-portal).
+    /// chosen in the portal's dialog (`should_use_default_app` in xdg-desktop-portal).
     private static let schemesOfDefaults: Set = ["http", "https", "ftp", "mailto", "webcal", "calendar"]
-    /// The number of times in a row after which the portal no longer asks, unless the store has a different number.
+    /// How many times in a row the user has to make the same choice before the portal stops asking, unless the store
+    /// has a different number.
     private static let usualThreshold: Int32 = 3
 
     /// Returns the choices that the portal makes without asking, with their callers.
@@ -346,7 +347,8 @@ extension Examination {
     /// Returns the application that the portal starts without asking; nil if it asks.
     ///
     /// - Parameters:
-    ///   - values: the choice, the number of times in a row, and the number after which the portal no longer asks.
+    ///   - values: the choice, how many times in a row it was made, and the number of times after which the portal
+    ///     stops asking.
     ///   - isOnlyOne: whether there is only one application to choose.
     private static func decidedChoice(_ values: [String], isOnlyOne: Bool) -> DesktopFileID? {
         guard values.count > 1, let id = DesktopFileID(rawValue: DesktopFileID.text(ofName: values[0])) else {
@@ -355,7 +357,7 @@ extension Examination {
         let written = values.count > 2 ? Int32(values[2]) : nil
         let threshold = written ?? usualThreshold
         let times = Int32(values[1]) ?? 0
-        // With the largest number, the user has chosen to be asked each time.
+        // The largest number means that the user has chosen to be asked each time.
         return threshold != .max && (isOnlyOne || times >= threshold) ? id : nil
     }
 

@@ -187,7 +187,7 @@ final class Probe {
         return wait(since: start)
     }
 
-    /// Sends the URL with a program. If the program exits and the URL has not arrived, the wait ends.
+    /// Sends the URL with a program. If the program exits before the URL has arrived, the wait ends.
     func send(with arguments: [String], _ environment: [String: String]) -> ProbeOutcome {
         let start = ContinuousClock.now
         guard let tool = RunningTool(arguments, environment: environment) else { return .lost("it cannot be started") }

@@ -9,9 +9,9 @@ internal import UserFiles
 extension Examination {
     /// The maximum number of URLs in the queue that are reported one by one.
     private static let letterLimit = 5
-    /// The maximum age of failures in the log that count, in seconds.
+    /// The maximum age, in seconds, of the failures in the log that count.
     private static let logTime = 86_400
-    /// The number of latest requests that are searched for failures.
+    /// The maximum number of recent requests that are searched for failures.
     private static let entryLimit = 4 * MonitorInterface.pageSize
 
     func checkRouterState(_ bus: SessionBus) {
@@ -77,7 +77,7 @@ extension Examination {
     // MARK: The log
 
     /// Reports the handlers and schemes whose latest request in the last day failed, unless the handler has changed
-    /// since. The queue's attempts do not count, because the check of the queue reports them.
+    /// since. Attempts from the queue do not count, because the check of the queue reports them.
     private func checkLog(_ bus: SessionBus) {
         var entries: [MonitorEntry] = []
         do throws(CallError) {

@@ -38,7 +38,7 @@ extension Examination {
 
     private var serviceFile: String { "dbus-1/services/\(RouterService.name).service" }
 
-    /// Reports an installation whose files are not found by the bus or the desktop.
+    /// Reports an installation whose files the bus or the desktop does not find.
     private func checkPrefix(_ bus: SessionBus) {
         guard let installation = files.installation else { return }
         let service = "\(installation.share)/\(serviceFile)"
@@ -97,7 +97,7 @@ extension Examination {
         var reason = "is not running, and cannot be started: \(failure)"
         var fix: String? = quotedForShell(files.installation?.router ?? "openurld")
         if "\(failure)".contains("masked") {
-            // systemd's error mentions the unit.
+            // systemd reports that the unit is masked.
             fix = "systemctl --user unmask openurld.service"
         } else if let service, let program = service.command.first, isAbsolute(program), !isRegularFile(program) {
             reason = "is not running, because its service file starts \(program), which does not exist"

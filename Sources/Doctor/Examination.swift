@@ -37,7 +37,7 @@ final class Examination {
     /// The schemes to check.
     var schemes: [Scheme] { topic?.schemes ?? files.handlerSchemes }
 
-    /// Makes all checks.
+    /// Runs all checks.
     ///
     /// - Parameter probes: whether to send a URL in each way.
     func perform(probing probes: Bool) {

@@ -8,7 +8,7 @@ struct Finding: Sendable, Hashable, Encodable {
         case warn
         /// A URL does not arrive.
         case fail
-        /// The check could not be made.
+        /// The check could not be carried out.
         case skip
     }
 

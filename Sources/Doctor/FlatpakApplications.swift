@@ -4,7 +4,8 @@ internal import UserFiles
 
 /// The applications that Flatpak has installed.
 ///
-/// If an application is removed, an entry that the user has copied stays, and its program, `flatpak`, still exists.
+/// If an application is removed, an entry that the user has copied stays behind, and its program, `flatpak`, still
+/// exists.
 struct FlatpakApplications {
     let environment: [String: String]
     /// The directory with the administrator's installations (flatpak-installation(5)).

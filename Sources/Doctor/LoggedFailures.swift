@@ -10,8 +10,8 @@ struct LoggedFailures {
     /// - Parameters:
     ///   - log: the requests, the newest first.
     ///   - isFault: returns whether a request failed for a reason that may still be there.
-    ///   - changed: returns when a handler's manifest or program was last changed, in microseconds since 1970; nil if this is
-    ///     not known. An earlier failure of the handler may have been fixed by this.
+    ///   - changed: returns when a handler's manifest or program was last changed, in microseconds since 1970; nil if
+    ///     this is not known. That change may have fixed an earlier failure of the handler.
     init(_ log: [MonitorEntry], isFault: (MonitorEntry) -> Bool, changed: (_ handler: String) -> UInt64?) {
         var seen: Set<String> = []
         entries = log.filter { entry in

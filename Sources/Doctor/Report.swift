@@ -10,7 +10,7 @@ struct Report {
     /// Whether there is a failure, which means that a URL does not arrive.
     var hasFailed: Bool { findings.contains { $0.level == .fail } }
 
-    /// Returns a JSON array of objects.
+    /// Returns the findings as a JSON array of objects.
     func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -77,7 +77,7 @@ struct Report {
         }
     }
 
-    /// How many problems there are, and the next step.
+    /// The number of problems, and the next step.
     private var summary: String {
         let failures = findings.count { $0.level == .fail }
         let warnings = findings.count { $0.level == .warn }
