@@ -184,11 +184,11 @@ struct HandlerManifestTests {
             ),
             (
                 "CFBundleDocumentTypes", [["CFBundleTypeRole": "Owner"]], "CFBundleDocumentTypes[0].CFBundleTypeRole",
-                "is 'Owner'; it has to be Editor, Viewer, Shell, QLGenerator, None"
+                "is 'Owner'; it has to be one of Editor, Viewer, Shell, QLGenerator, None"
             ),
             (
                 "CFBundleDocumentTypes", [["LSHandlerRank": "First"]], "CFBundleDocumentTypes[0].LSHandlerRank",
-                "is 'First'; it has to be Owner, Default, Alternate, None"
+                "is 'First'; it has to be one of Owner, Default, Alternate, None"
             ),
             (
                 "CFBundleDocumentTypes",

@@ -77,7 +77,7 @@ struct LoadingTests {
         try root.write(try half.encoded(), to: "user/com.acme.half.plist")
         #expect(
             problems() == [
-                "user/com.acme.bad.plist: is neither an XML nor a binary property list; 'openurl new' writes a manifest to begin with",
+                "user/com.acme.bad.plist: is neither an XML nor a binary property list; 'openurl new' writes a manifest that you can start from",
                 "user/com.acme.half.plist: CFBundleURLTypes[0].CFBundleURLSchemes[1]: "
                     + "contains '/'; a scheme is made of letters, digits, '+', '-' and '.'",
                 "user/com.acme.half.plist: OUFixed: is an integer, not a boolean",

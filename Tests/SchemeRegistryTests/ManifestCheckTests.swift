@@ -184,7 +184,7 @@ import UserFiles
         let found = ManifestCheck.findings(in: Array("hello".utf8), of: "m.plist")
         #expect(
             found.map(\.description) == [
-                "m.plist: is neither an XML nor a binary property list; 'openurl new' writes a manifest to begin with"
+                "m.plist: is neither an XML nor a binary property list; 'openurl new' writes a manifest that you can start from"
             ]
         )
     }
@@ -223,7 +223,7 @@ import UserFiles
     @Test(arguments: [("", "but empty"), ("{\"a\": 1}", "but JSON")])
     func otherFormatIsNamed(text: String, kind: String) {
         let found = ManifestCheck.findings(in: Array(text.utf8), of: "m.plist").map(\.reason)
-        let advice = "'openurl new' writes a manifest to begin with"
+        let advice = "'openurl new' writes a manifest that you can start from"
         #expect(found == ["is neither an XML nor a binary property list, \(kind); \(advice)"])
     }
 

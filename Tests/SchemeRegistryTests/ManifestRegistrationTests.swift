@@ -124,7 +124,7 @@ struct ManifestRegistrationTests {
     }
 
     @Test(arguments: [
-        ("Todo.app/README", "a bundle has its manifest here"),
+        ("Todo.app/README", "this is where a bundle's manifest belongs"),
         ("Todo.app/Contents/Info.plist", "move the files of the folder Contents here"),
     ])
     func bundleWithoutAManifestSaysWhereItBelongs(file: String, advice: String) throws {
@@ -446,7 +446,7 @@ struct ManifestRegistrationTests {
         try root.write(Array(text.utf8), to: "opt/bad.plist")
         let error = #expect(throws: RegistrationError.self) { try register("opt/bad.plist") }
         let reason = "is not a property list: Close tag does not match open tag string"
-        let advice = "correct the XML, or begin with the manifest that 'openurl new' writes"
+        let advice = "correct the XML, or start from the manifest that 'openurl new' writes"
         #expect(error?.description == "\(root.path)/opt/bad.plist:4: \(reason); \(advice)")
     }
 

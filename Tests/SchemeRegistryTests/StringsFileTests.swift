@@ -95,7 +95,7 @@ struct StringsFileTests {
             ("\n\n/* a\n", "line 4: expected the end of a comment"), ("/*/", "line 1: expected the end of a comment"),
             ("/", "line 1: expected '='"), ("\"a\" = {b = c;};", "line 1: expected a string"),
             ("\"\\U12\" = b;", "line 1: expected four digits"), ("\"\\U12", "line 1: expected four digits"),
-            ("\"\\UD83D\" = b;", "line 1: expected half of a surrogate pair is missing"),
+            ("\"\\UD83D\" = b;", "line 1: expected a character, not half of a surrogate pair"),
             ("\"a\" = \"b\";\n\0", "line 2: expected a string"),
             (#""a" = "x\U0000";"#, "line 1: expected a character other than U+0000"),
             (#""x\u0000" = a;"#, "line 1: expected a character other than U+0000"),

@@ -28,7 +28,7 @@ public enum Claimant: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Position of the data directory from which it comes; the lower number wins.
+    /// The position of the data directory from which the claimant comes; the lower number wins.
     var precedence: Int {
         switch self {
         case .handler(let handler): handler.precedence

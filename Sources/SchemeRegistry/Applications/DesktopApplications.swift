@@ -80,7 +80,7 @@ public struct DesktopApplications: Sendable {
     /// Returns whether the desktop has an application or a choice for a scheme.
     func concern(_ scheme: Scheme) -> Bool { byScheme[scheme] != nil || choices.contains(scheme) }
 
-    /// Returns the desktop's own order of the applications and handlers' entries for a MIME type.
+    /// Returns the applications and the handlers' entries for a MIME type, in the desktop's own order.
     ///
     /// It is GLib's order: first the defaults, then, for each directory, the associations that its file adds and the
     /// entries that claim the type, in the order of their names.
@@ -152,7 +152,7 @@ extension DesktopEntries {
         return Claim(precedence: entry.precedence, id: id)
     }
 
-    /// Returns whether an entry is a handler's. If it does not exist, it may be about to be written.
+    /// Returns whether an entry is or may become a handler's. An entry that does not exist may be about to be written.
     fileprivate func mayBelongToHandler(_ id: DesktopFileID) -> Bool { entries[id]?.isOwn ?? !hasFile(of: id) }
 }
 
@@ -169,7 +169,7 @@ extension Scheme {
     /// The MIME type that stands for the scheme on the desktop.
     public var mimeType: String { schemeHandlerType(rawValue) }
 
-    /// Creates a scheme from a string in a desktop file, which may be invalid; `nil` if it is.
+    /// Creates a scheme from a string in a desktop file; `nil` if the string is not a scheme.
     init?(ofDesktop text: String) {
         do throws(ParseError) {
             try self.init(text)

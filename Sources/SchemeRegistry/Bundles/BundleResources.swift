@@ -10,7 +10,7 @@ public struct BundleResources: Sendable, Hashable {
     public private(set) var name: String?
     /// The name of an icon in the desktop's theme, or the path of an image.
     public private(set) var icon: String?
-    /// Problems in the files of localised strings.
+    /// Problems with the files of localised strings.
     public private(set) var diagnostics: [Diagnostic] = []
 
     private let directory: String
@@ -25,7 +25,7 @@ public struct BundleResources: Sendable, Hashable {
     /// Reads a handler's resources. Blocks while it reads.
     ///
     /// - Parameter languages: the user's languages, such as `de_DE` and `de`, the preferred one first. If the bundle
-    ///   has none of them, it is read in its development language (`en` or `Base`).
+    ///   has none of these languages, it is read in its development language (`en` or `Base`).
     public init(of handler: Handler, languages: [String]) {
         directory = handler.path
         imageName = handler.manifest.launchImageFile
@@ -59,7 +59,8 @@ public struct BundleResources: Sendable, Hashable {
     /// Returns the path of the image to show while the handler is launched for a URL with a scheme (guide, "Providing
     /// Launch Images for Custom URL Schemes").
     ///
-    /// It tries `<base>-<scheme>.png`, `<base>-<scheme>@2x.png`, `<base>.png` and `<base>@2x.png`, in this order.
+    /// The image is the first that exists of `<base>-<scheme>.png`, `<base>-<scheme>@2x.png`, `<base>.png` and
+    /// `<base>@2x.png`.
     public func launchImage(for scheme: Scheme? = nil) -> String? {
         let bases = [scheme.map { "\(imageName)-\($0)" }, imageName].compactMap { $0 }
         let names = bases.flatMap { ["\($0).png", "\($0)@2x.png"] }

@@ -146,7 +146,7 @@ private struct Scanner {
                 value = value << 4 | UInt32(digit)
                 advance()
             }
-            guard let scalar = Unicode.Scalar(value) else { throw error("half of a surrogate pair is missing") }
+            guard let scalar = Unicode.Scalar(value) else { throw error("a character, not half of a surrogate pair") }
             return scalar
         default: return scalar
         }

@@ -1,7 +1,7 @@
 internal import ByteCoding
 internal import Desktop
 
-/// A manifest's kinds of file, as bytes. See ``ManifestReading``.
+/// A manifest's document types, as bytes. See ``ManifestReading``.
 extension DocumentType {
     func write(to writer: inout ByteWriter) {
         writer.write(name) { $0.write($1) }

@@ -11,11 +11,11 @@ public struct ManifestCacheError: Error, Sendable, Hashable, CustomStringConvert
     public var description: String { "the cache \(printable(path)) is not used: \(reason)" }
 }
 
-/// A file that keeps the contents of manifests, so that only those that have changed are read at the start.
+/// A file that keeps the contents of manifests, so that at startup only the manifests that have changed are read.
 ///
-/// It only saves time: the manifests are what counts. A row is used only for the version of the file from which it was
-/// made, and only if its checksum is right. A damaged cache is replaced, but any other file that cannot be used is left
-/// as it is.
+/// The cache only saves time: the manifests are authoritative. A row is used only for the version of the file from
+/// which it was made, and only if its checksum is correct. A damaged cache is replaced, but any other file that cannot
+/// be used is left as it is.
 public struct ManifestCache: Sendable {
     let path: String
     private let writer: String
@@ -34,7 +34,7 @@ public struct ManifestCache: Sendable {
         self.writer = writer
     }
 
-    /// Creates this program's cache: `$XDG_CACHE_HOME/openurl/registry.sqlite`, or the same below `$HOME/.cache`.
+    /// Creates this program's cache: `$XDG_CACHE_HOME/openurl/registry.sqlite`, or the same path below `$HOME/.cache`.
     ///
     /// - Returns: nil if the environment gives neither directory, or if the program's own executable cannot be found.
     public init?(environment: [String: String]) {
@@ -68,8 +68,8 @@ public struct ManifestCache: Sendable {
     func write(_ manifests: [String: CachedManifest], forgetting paths: [String]) throws(ManifestCacheError) {
         if try !isThere() { try makeDirectory() }
         try use(.created) { database, state throws(SQLiteError) in
-            // If the machine crashes, the cache may be damaged, in which case it is replaced. Waiting for the disk
-            // would cost more.
+            // A crash of the machine may damage the cache, which is then replaced. Waiting for the disk would cost
+            // more.
             try database.execute("PRAGMA synchronous = OFF")
             try database.transaction { () throws(SQLiteError) in
                 if state == .empty { try makeTables(in: database) }
@@ -108,7 +108,7 @@ public struct ManifestCache: Sendable {
             if state == .empty || state == .current { try body(database, state) }
         } catch {
             guard error.isDamage || error.isInvalidStatement else { throw failure(error.message) }
-            // Remove the journal too: without its database, it would damage the next one of that name.
+            // Remove the journal too: left without its database, it would damage the next database of that name.
             for file in ["\(path)-journal", path] where unsafe unlink(file) != 0 && errno != ENOENT {
                 throw failure("\(error); it cannot be removed: \(FileError(code: errno))")
             }

@@ -3,8 +3,8 @@ internal import Desktop
 
 /// A manifest as bytes, with all keys in a fixed order.
 ///
-/// Whatever wrote it has checked the values, and the checksum shows that these are the bytes that were written. So the
-/// schemes, of which there may be very many, are not checked again.
+/// The writer has checked the values, and the checksum shows that these are the bytes that it wrote. So the schemes, of
+/// which there may be very many, are not checked again.
 extension ManifestReading {
     func write(to writer: inout ByteWriter) {
         switch self {

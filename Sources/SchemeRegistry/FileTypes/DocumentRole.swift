@@ -19,7 +19,7 @@ public enum DocumentRole: String, Sendable, Hashable, CaseIterable {
 
         /// The error, worded to follow the key's name.
         public var description: String {
-            "is '\(printable(text))'; it has to be \(DocumentRole.allCases.map(\.rawValue).joined(separator: ", "))"
+            "is '\(printable(text))'; it has to be one of \(DocumentRole.allCases.map(\.rawValue).joined(separator: ", "))"
         }
     }
 

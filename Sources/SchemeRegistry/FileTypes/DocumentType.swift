@@ -11,7 +11,7 @@ public struct DocumentType: Sendable, Hashable {
     public var rank: HandlerRank = .default
     /// `LSItemContentTypes`: uniform type identifiers.
     public var contentTypes: [TypeIdentifier] = []
-    /// `CFBundleTypeExtensions`: the ends of file names.
+    /// `CFBundleTypeExtensions`: file name extensions.
     public var filenameExtensions: [FilenameExtension] = []
     /// `CFBundleTypeMIMETypes`: MIME types.
     public var mimeTypes: [MimeType] = []

@@ -4,7 +4,7 @@ public import Desktop
 public enum FileKey: Sendable, Hashable, CustomStringConvertible {
     /// The file's MIME type.
     case type(MimeType)
-    /// The end of the file's name.
+    /// An extension of the file's name.
     case filenameExtension(FilenameExtension)
 
     /// The MIME type, or a pattern of names such as `*.todo`.

@@ -6,16 +6,16 @@ public struct FileKind: Sendable, Hashable {
     public let type: MimeType
     /// The properties, the narrowest first.
     ///
-    /// If the file's name leads to its type, the type comes before the name's extensions. Otherwise the extensions come
-    /// first, because a handler that claims them is better evidence than a guess from the contents. Wider types come
-    /// last.
+    /// If the file's name determines its type, the type comes before the name's extensions. Otherwise the extensions
+    /// come first, because a handler that claims them is better evidence than a guess from the contents. Wider types
+    /// come last.
     let keys: [FileKey]
 
     /// Creates the properties of a file.
     ///
     /// - Parameters:
     ///   - guess: the file's types.
-    ///     - name: the file's name without its directory; empty if only the type is known.
+    ///   - name: the file's name without its directory; empty if only the type is known.
     public init(_ guess: FileTypeGuess, name: String) {
         type = guess.type
         let types = guess.types.map(FileKey.type)

@@ -17,7 +17,7 @@ public enum HandlerRank: String, Sendable, Hashable, CaseIterable, Comparable {
 
         /// The error, worded to follow the key's name.
         public var description: String {
-            "is '\(printable(text))'; it has to be \(HandlerRank.allCases.map(\.rawValue).joined(separator: ", "))"
+            "is '\(printable(text))'; it has to be one of \(HandlerRank.allCases.map(\.rawValue).joined(separator: ", "))"
         }
     }
 

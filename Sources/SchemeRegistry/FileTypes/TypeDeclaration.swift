@@ -8,7 +8,7 @@ public struct TypeDeclaration: Sendable, Hashable {
     public var conformsTo: [TypeIdentifier] = []
     /// `public.mime-type` in `UTTypeTagSpecification`: the files' MIME types.
     public var mimeTypes: [MimeType] = []
-    /// `public.filename-extension` in `UTTypeTagSpecification`: the ends of the files' names.
+    /// `public.filename-extension` in `UTTypeTagSpecification`: the extensions of the files' names.
     public var filenameExtensions: [FilenameExtension] = []
 
     /// Creates a declaration that says nothing about the type.

@@ -1,6 +1,6 @@
 internal import Desktop
 
-/// The meaning of type identifiers: the public ones, and those that a manifest declares.
+/// The meanings of type identifiers, both public ones and those that a manifest declares.
 struct TypeTable {
     private var declarations: [TypeIdentifier: TypeDeclaration] = [:]
     /// For each type, the types that conform to it directly.

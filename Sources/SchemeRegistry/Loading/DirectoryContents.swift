@@ -87,7 +87,7 @@ struct DirectoryContents: Sendable, Hashable {
         }
     }
 
-    /// The same contents, with the problem that the directory's file system is not responding.
+    /// Returns the same contents, together with the problem that the directory's file system is not responding.
     func silent(at place: DirectoryPlace) -> DirectoryContents {
         var contents = self
         contents.problems = [Self.silence(of: place.path)]
@@ -180,7 +180,7 @@ struct DirectoryContents: Sendable, Hashable {
             )
             entry.handler = handler
             entry.diagnostics = warnings
-            // Check a relative program path each time, because links on the way may lead elsewhere by now. If the
+            // Check a relative program path each time, because links along the path may lead elsewhere by now. If the
             // caller passed the manifest, it may be from a version of the file other than the one just checked.
             if manifest == nil, let version = ownFile?.version, version.isSettled(at: now),
                 handler.manifest.executable?.isRelative != true

@@ -2,7 +2,8 @@
 final class DirectoryReader: Sendable {
     private let reader = PatientReader()
 
-    /// Reads the current contents of a directory. Entries that are not responding stay as they were, with a diagnostic.
+    /// Reads the current contents of a directory. Entries whose file systems are not responding stay as they were, with
+    /// a diagnostic.
     func contents(
         of place: DirectoryPlace,
         before: DirectoryContents,

@@ -32,7 +32,7 @@ struct ManifestFiles: Sendable {
 
     private var cached: [String: CachedManifest] = [:]
     private var used: Set<String> = []
-    /// The paths whose reading in memory differs from the one in the cache's file.
+    /// The paths whose contents in memory differ from those in the cache's file.
     private var unsaved: Set<String> = []
     /// Number of files that have been read.
     private(set) var readCount = 0
@@ -55,7 +55,7 @@ struct ManifestFiles: Sendable {
         if let cached = cached[path], cached.version == version { return cached.reading }
         readCount += 1
         let reading = ManifestReading(bytes: try contents(ofFile: path, limit: Self.sizeLimit))
-        // Keep a reading only if the file did not change in the meantime, and if every later change results in a
+        // Keep the contents only if the file did not change in the meantime, and if every later change results in a
         // different version.
         let isOneVersion = FileVersion(try status(of: path, followingLinks: false)) == version
         let isCertain = isOneVersion && version.isSettled(at: now)
@@ -78,12 +78,12 @@ struct ManifestFiles: Sendable {
         used = []
     }
 
-    /// Loads the readings from a cache.
+    /// Loads the contents of manifests from a cache.
     mutating func restore(from cache: ManifestCache) throws(ManifestCacheError) {
         cached = try cache.read()
     }
 
-    /// Writes all readings that are not in the cache yet.
+    /// Writes all contents that are not in the cache yet.
     mutating func save(to cache: ManifestCache) throws(ManifestCacheError) {
         guard !unsaved.isEmpty else { return }
         let paths = unsaved

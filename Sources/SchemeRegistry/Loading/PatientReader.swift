@@ -4,7 +4,7 @@ internal import SystemPackage
 /// Reads files on separate threads, so that the caller does not hang if a path leads to a file system that is not
 /// responding.
 final class PatientReader: Sendable {
-    /// One thread that reads.
+    /// One thread's attempt to read.
     private struct Attempt {
         /// The path that the thread has reached.
         var path: String
@@ -14,9 +14,9 @@ final class PatientReader: Sendable {
     /// Attempts that made no progress, by path. While a thread is still waiting for a path, that path is not tried
     /// again.
     private let stuck = Lock<[String: Lock<Attempt>]>([:])
-    /// How long a file system has to answer for one path.
+    /// How long a file system may take to respond for one path.
     private let patience: Duration
-    /// Number of silent paths for which one reading waits.
+    /// Number of silent paths that one read waits for.
     private static let attempts = 4
     /// Maximum number of threads that wait for silent paths.
     private static let limit = 64
@@ -25,12 +25,12 @@ final class PatientReader: Sendable {
         self.patience = patience
     }
 
-    /// Runs a reading. If a path is not responding, runs it again without that path.
+    /// Runs a read operation. If a path does not respond, runs it again without that path.
     ///
     /// - Parameters:
     ///   - start: the first path to be read.
-    ///   - work: the reading. It gets the silent paths, which it must leave out, and a closure to call with each path
-    ///     before reading it.
+    ///   - work: the read operation. It gets the silent paths, which it must leave out, and a closure to call with each
+    ///     path before reading it.
     /// - Returns: nil if the first path is not responding, if too many paths are not responding, or if no thread can be
     ///   started.
     func read<Result: Sendable>(

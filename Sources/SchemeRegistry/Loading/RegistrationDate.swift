@@ -15,7 +15,7 @@ public struct RegistrationDate: Sendable, Hashable, Comparable {
         nanoseconds = UserFiles.nanoseconds(status.st_mtim)
     }
 
-    /// The date in the kernel's form.
+    /// The date in the form that system calls use.
     var time: timespec {
         let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         return timespec(tv_sec: Int(seconds), tv_nsec: Int(rest))

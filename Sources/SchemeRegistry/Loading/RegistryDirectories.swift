@@ -16,7 +16,8 @@ public struct RegistryDirectories: Sendable, Hashable {
     public let user: String?
     /// The system's directories.
     public let system: [String]
-    /// Whether the directories belong to a package that is being built, so that their files may belong to any user.
+    /// Whether the directories belong to a package that is being built. In that case, their files may belong to any
+    /// user.
     public var isStaged = false
 
     /// The path of the handlers' directory below a data directory.

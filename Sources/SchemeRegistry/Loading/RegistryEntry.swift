@@ -40,8 +40,8 @@ struct RegistryEntry {
         return status.st_mode & S_IFMT == S_IFREG ? (FileVersion(status), directory.path(of: path)) : nil
     }
 
-    /// Reads the handler that the entry declares, with warnings about everything that the manifest asks for without
-    /// getting it.
+    /// Reads the handler that the entry declares, with warnings about everything that the manifest asks for but does
+    /// not get.
     ///
     /// - Parameters:
     ///   - name: the entry's name in a registry directory. For a bare manifest, it must be the handler's id with
@@ -189,7 +189,7 @@ struct RegistryEntry {
             throw FileError(
                 isInContents
                     ? "does not exist; move the files of the folder Contents here"
-                    : "does not exist; a bundle has its manifest here"
+                    : "does not exist; this is where a bundle's manifest belongs"
             )
         }
     }
@@ -235,7 +235,7 @@ struct RegistryEntry {
         InvalidEntry(diagnostics: [diagnostic(.error, key: key, reason)])
     }
 
-    /// Creates a diagnostic about the manifest file. In a bundle, this is not the entry itself.
+    /// Creates a diagnostic about the manifest file, which in a bundle is not the entry itself.
     private func diagnostic(_ severity: Diagnostic.Severity, key: String?, _ reason: String) -> Diagnostic {
         Diagnostic(severity: severity, file: manifestFile, key: key, reason: reason)
     }

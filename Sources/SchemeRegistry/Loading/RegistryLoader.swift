@@ -17,8 +17,8 @@ public struct RegistryLoader: Sendable {
     private let reader = DirectoryReader()
     /// Each directory's contents.
     private var found: [DirectoryContents]
-    /// The contents of all directories together. The handlers are in the registry's order, so a registration only has
-    /// to insert one.
+    /// The contents of all directories together. The handlers are in the registry's order, so a registration has to
+    /// insert only one.
     private var loaded: (handlers: [Handler], diagnostics: [Diagnostic]) = ([], [])
     private var changedHandlers: [Handler] = []
 
@@ -34,18 +34,18 @@ public struct RegistryLoader: Sendable {
     /// The schemes of the handlers that the last change to the registry added, removed or changed.
     public var changedSchemes: Set<Scheme> { Set(changedHandlers.flatMap(\.schemes)) }
 
-    /// Loads the readings that an earlier process has cached, so that only later changes are read. Blocks while it
+    /// Loads the contents that an earlier process has cached, so that only later changes are read. Blocks while it
     /// reads the cache.
     public mutating func restore(from cache: ManifestCache) throws(ManifestCacheError) {
         try files.restore(from: cache)
     }
 
-    /// Writes new readings, if there are any, to a cache for a later process. Blocks while it writes.
+    /// Writes any new contents to a cache for a later process. Blocks while it writes.
     public mutating func save(to cache: ManifestCache) throws(ManifestCacheError) {
         try files.save(to: cache)
     }
 
-    /// Bus names that no handler can have, as of the last reading.
+    /// Bus names that no handler can have, as they were last read.
     var services: DBusServiceNames { files.services }
 
     /// Reads the bus names that no handler can have, as `DBusServiceNames.update` does. The next update applies them to
@@ -54,8 +54,9 @@ public struct RegistryLoader: Sendable {
         if files.services.update(isQuick: isQuick) { found = found.map { _ in DirectoryContents() } }
     }
 
-    /// Reads the bus names that no handler can have, before the first update. A service file of the user's that is
-    /// named after a registered handler is assumed to be the handler's and is not read, because there may be very many.
+    /// Reads the bus names that no handler can have, before the first update. A service file in the user's own
+    /// directory that is named after a registered handler is assumed to be the handler's and is not read, because there
+    /// may be very many such files.
     mutating func readServicesAtStart() {
         let user = directories.user
         _ = files.services.update(assuming: { name in
@@ -71,8 +72,8 @@ public struct RegistryLoader: Sendable {
 
     /// Checks all directories for changes, in one pass. Blocks while it reads files.
     ///
-    /// A manifest that cannot be registered becomes a diagnostic and does not affect other handlers. A directory counts
-    /// as empty if it does not exist, and becomes a diagnostic if it cannot be read.
+    /// A manifest that cannot be registered is reported as a diagnostic and does not affect other handlers. A directory
+    /// that does not exist counts as empty, and one that cannot be read is reported as a diagnostic.
     ///
     /// - Returns: whether the registry has changed.
     public mutating func update() -> Bool {
@@ -158,7 +159,7 @@ public struct RegistryLoader: Sendable {
 }
 
 extension Registry {
-    /// Creates a registry with the handlers of all directories, like one ``RegistryLoader/update()``.
+    /// Creates a registry with the handlers of all directories, as one call of ``RegistryLoader/update()`` does.
     public init(loading directories: RegistryDirectories) {
         var loader = RegistryLoader(directories)
         _ = loader.update()

@@ -5,7 +5,7 @@ struct Claim {
     let host: HostPattern?
     /// The rank of a handler that claims the file; `nil` for an application, and for a claim on a URL.
     var rank: HandlerRank?
-    /// The position, among the file's properties, of the one by which it is claimed; -1 for a claim on the URL.
+    /// The position, among the file's properties, of the claimed one; -1 for a claim on the URL.
     var property = -1
     var isUserDefault = false
     /// Whether the claimant is running and has claimed the scheme for as long as it runs.
@@ -26,7 +26,7 @@ struct Claim {
         if first.host != second.host { return .host }
         if first.rank != second.rank { return .rank }
         if first.position != second.position { return .association }
-        // If nothing else differs between a registry's handlers, their ids do.
+        // If nothing else distinguishes two handlers in a registry, their ids do.
         return Handler.decidingRule(left, right) ?? .identifier
     }
 }

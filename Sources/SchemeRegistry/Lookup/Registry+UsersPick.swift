@@ -4,9 +4,9 @@ internal import Desktop
 extension Registry {
     /// Returns the handler that the user picked on the desktop; `nil` if the desktop only followed its own order.
     ///
-    /// The desktop passes every URL with a scheme through the entry that comes first in its order, whatever the host
-    /// is, and that entry leaves the choice to the registry. If the URL comes through another entry, the user has
-    /// picked that entry, as long as its handler claims the URL.
+    /// The desktop passes every URL with a scheme, no matter what the host is, through the entry that comes first in
+    /// its order, and that entry leaves the choice to the registry. If the URL comes through another entry, the user
+    /// has picked that entry, as long as its handler claims the URL.
     ///
     /// - Parameters:
     ///   - entry: the name of the desktop entry through which the desktop passes the URL.
@@ -24,8 +24,8 @@ extension Registry {
     /// Returns the handler that the user picked on the desktop for a file; `nil` if the desktop only followed its own
     /// order.
     ///
-    /// Choosers offer every application for a file, so a pick counts even if the handler does not claim this file. But
-    /// it has to claim some files.
+    /// Choosers offer every application for a file, so a pick counts even if the handler does not claim this file, as
+    /// long as it claims some files.
     ///
     /// - Parameter entry: the name of the desktop entry through which the desktop passes the file.
     public func handlerPicked(by entry: String, for file: FileKind) -> Handler? {

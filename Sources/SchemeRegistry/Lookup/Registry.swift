@@ -34,7 +34,7 @@ public struct Registry: Sendable {
         _ = update(handlers: loaded, diagnostics: diagnostics)
     }
 
-    /// Replaces the handlers. The more of them have changed, the longer it takes.
+    /// Replaces the handlers. The more of them have changed, the longer this takes.
     ///
     /// - Returns: the handlers that were removed or added. A changed handler is in both groups.
     mutating func update(handlers loaded: [Handler], diagnostics: [Diagnostic]) -> [Handler] {
@@ -52,7 +52,7 @@ public struct Registry: Sendable {
         var gone: Set<BundleIdentifier> = []
         for var handler in sorted {
             while let first = known.first, Handler.precedes(first, handler) { gone.insert(known.removeFirst().id) }
-            // If a handler with all its claims is unchanged, check it against the fixed schemes only if these have
+            // If a handler and all its claims are unchanged, check it against the fixed schemes only if these have
             // changed.
             if known.first == handler, handler.isFixed || keepsFixed {
                 known.removeFirst()
@@ -76,7 +76,7 @@ public struct Registry: Sendable {
     }
 
     /// Adds a handler if it affects no other handler and no fixed scheme. This takes time proportional to the number of
-    /// its schemes and of the handlers after it.
+    /// its schemes plus the number of the handlers after it.
     ///
     /// - Returns: whether the handler was added; otherwise ``update(handlers:diagnostics:)`` adds it.
     mutating func insert(_ handler: Handler) -> Bool {
@@ -106,7 +106,7 @@ public struct Registry: Sendable {
 
     /// Returns the handler that is running and has claimed a scheme for as long as it runs.
     public func runningClaimant(of scheme: Scheme) -> Handler? {
-        // There is almost never one.
+        // There is almost never such a handler.
         claimed.isEmpty ? nil : claimed[scheme].flatMap { index[$0] }
     }
 
@@ -205,8 +205,8 @@ public struct Registry: Sendable {
         return warnings
     }
 
-    /// Returns what gets a scheme's URLs without a host. For a handler without a program, this is the application
-    /// behind it.
+    /// Returns the id of the claimant that gets a scheme's URLs without a host. For a handler without a program, this
+    /// is the application behind it.
     private func destination(of scheme: Scheme) -> String? {
         let first = claimants(of: scheme).first
         guard let handler = handler(for: scheme, host: nil), handler.id.rawValue == first, handler.program == nil else {
@@ -261,7 +261,7 @@ extension Handler {
 
     /// Returns the diagnostic about another handler that is not registered because this one has the same id.
     fileprivate func diagnosticOfDuplicate(_ other: Handler) -> [Diagnostic] {
-        // This is no problem. It is how a user replaces a handler: the one from an earlier directory replaces those
+        // This is not a problem, but how a user replaces a handler: the one from an earlier directory replaces those
         // from later directories.
         guard other.precedence <= precedence else { return [] }
         let reason =

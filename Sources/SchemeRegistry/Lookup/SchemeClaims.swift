@@ -3,8 +3,8 @@ typealias Slot = Int32
 
 /// All claims on one scheme, as lists of handlers in the registry's order.
 ///
-/// Nearly every scheme has one handler that accepts any host. For these, the case `one` needs no memory beyond the
-/// index's own.
+/// Nearly every scheme has one handler that accepts any host. For such a scheme, the case `one` needs no memory beyond
+/// the index's own.
 enum SchemeClaims: Sendable {
     case one(Slot)
     indirect case several(anyHost: [Slot], byHost: [HostPattern: [Slot]])
@@ -91,7 +91,7 @@ enum SchemeClaims: Sendable {
 
     /// Returns the handlers that share at least one URL with another handler.
     func rivals(_ ranks: [Int]) -> [Slot] {
-        // A handler that accepts any host shares URLs with every other.
+        // A handler that accepts any host shares URLs with every other handler.
         if !anyHost.isEmpty {
             let slots = slots(ranks)
             return slots.count > 1 ? slots : []

@@ -20,8 +20,8 @@ public struct TemporaryHandler: Sendable, Hashable {
     ///   - handler: the handler's description.
     ///   - program: the program that runs.
     ///   - claimed: the schemes that the handler claims while it runs, never empty.
-    ///   - other: the handler with the same id but without the claim; nil if there is none. The process gets its URLs
-    ///     too, because it has the name.
+    ///   - other: the handler with the same id but without the claim; nil if there is none. The process gets that
+    ///     handler's URLs too, because it owns the bus name.
     public init(
         running handler: Handler,
         _ program: Handler.Program,

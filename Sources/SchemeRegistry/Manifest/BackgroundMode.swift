@@ -22,8 +22,8 @@ public enum BackgroundMode: String, Sendable, Hashable, CaseIterable {
     /// Whether a handler with this mode is not suspended.
     ///
     /// According to the guide, an app keeps running while it plays sound or manages the sockets of its calls. The other
-    /// modes do not prevent suspension: they wake an app when something new arrives. That does not happen here, so they
-    /// have no effect.
+    /// modes do not prevent suspension: they wake an app when something new arrives. This system wakes no handlers in
+    /// that way, so these modes have no effect.
     public var preventsSuspension: Bool {
         switch self {
         case .audio, .voip: true

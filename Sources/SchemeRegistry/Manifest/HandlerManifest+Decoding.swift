@@ -106,7 +106,7 @@ extension HandlerManifest {
             guard case .dictionary(let keys) = try PropertyListValue(bytes: bytes) else { return [] }
             return ManifestReader(keys).dictionaries("CFBundleURLTypes", URLType.decode).flatMap(\.schemes)
         } catch {
-            // The file's diagnostics say so.
+            // The file's diagnostics report the error.
             return []
         }
     }

@@ -9,7 +9,7 @@ public enum ManifestCheck {
 
     /// Returns the findings about a manifest's contents, in the order of their lines.
     ///
-    /// An error means that the handler cannot be registered. A warning says one of these: an ignored key resembles a
+    /// An error means that the handler cannot be registered. A warning means one of these: an ignored key resembles a
     /// known key, is in the wrong dictionary or begins with `OU`; a key or a background mode from the app programming
     /// guide has no effect here; a word needs a shell; a command has no place for the URL; the handler claims nothing.
     /// Other keys may be Apple's.
@@ -49,10 +49,10 @@ public enum ManifestCheck {
         return findings.sorted { ($0.line ?? 0, $0.key ?? "") < ($1.line ?? 0, $1.key ?? "") }.prefix(limit).map(\.self)
     }
 
-    /// Adds lines to diagnostics about manifests. This reads the manifests as they are now, and may wait for a file
-    /// system.
+    /// Adds line numbers to diagnostics about manifests. This reads the manifests as they are now, and may wait for a
+    /// file system.
     ///
-    /// The registry does not store lines. If a manifest cannot be read, its diagnostics stay as they are.
+    /// The registry does not store line numbers. If a manifest cannot be read, its diagnostics stay as they are.
     public static func locating(_ diagnostics: [Diagnostic]) -> [Diagnostic] {
         var files: [String: [UInt8]] = [:]
         return diagnostics.map { diagnostic in
@@ -106,7 +106,7 @@ public enum ManifestCheck {
         }
     }
 
-    /// Returns advice for when there is no program with the name that a manifest gives.
+    /// Returns advice for the case that there is no program with the name that a manifest gives.
     private static func advice(on handler: Handler) -> String {
         let text = handler.manifest.executable?.description ?? ""
         if ShellSyntax(in: text) != nil { return "no shell reads this text, so write the whole path" }

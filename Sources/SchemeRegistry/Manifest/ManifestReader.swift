@@ -32,8 +32,7 @@ final class ManifestReader {
         keys[key].flatMap { value($0, of: key, read) }
     }
 
-    /// Returns the valid elements of an array, and records a problem for each of the others; `nil` if the key is
-    /// missing.
+    /// Returns the valid elements of an array, and records a problem for each invalid one; `nil` if the key is missing.
     func list<Element>(
         _ key: String,
         isRequired: Bool = false,
@@ -169,7 +168,7 @@ extension PropertyListValue {
         return value
     }
 
-    /// Returns the value as a duration between a millisecond and a day, because no watchdog waits longer than that.
+    /// Returns the value as a duration between a millisecond and a day, because no watchdog waits longer than a day.
     func seconds() throws -> Duration {
         let seconds: Double
         switch self {

@@ -11,7 +11,7 @@ struct ProgramText {
         var letters: Set<Character> = []
         /// Long options that precede the text.
         var options: Set<String> = []
-        /// The options that take some other value, by their letters, including long options.
+        /// The options that take any other value: the letters of short options, and the long options.
         var valued: Set<Character> = []
         var valuedOptions: Set<String> = []
         /// Whether the text is the first argument that is not an option. In that case, an option with one of the
@@ -112,7 +112,7 @@ struct ProgramText {
 
     /// Reads a word of single-letter options.
     ///
-    /// - Returns: whether one of them precedes the text, and whether the next word is the last one's value.
+    /// - Returns: whether one of them precedes the text, and whether the next word is the value of the last option.
     private func cluster(_ letters: Substring, _ interpreter: Interpreter) -> (takesText: Bool, takesNext: Bool) {
         var takesText = false
         for (position, letter) in letters.enumerated() {

@@ -41,8 +41,8 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
         }
     }
 
-    /// Names that the bus would not give to a handler. Also, the handler's D-Bus service file would replace the
-    /// router's.
+    /// Names that the bus would not give to a handler. Besides, the D-Bus service file of a handler with the router's
+    /// name would replace the router's own.
     private static let reserved: Set<String> = ["org.freedesktop.DBus", routerName]
 
     /// The beginnings of names that only a handler in the system's directories may have: the names of this system's own

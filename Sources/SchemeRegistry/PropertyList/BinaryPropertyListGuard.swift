@@ -116,7 +116,7 @@ struct BinaryPropertyListGuard {
 
     /// Reads a number of elements: the low half of the marker or, if that is 15, the integer object that follows.
     ///
-    /// It is at most the file's size, so multiplying it cannot overflow.
+    /// The number is at most the file's size, so multiplying it cannot overflow.
     private func count(_ low: Int, at next: inout Int) throws(PropertyListError) -> Int {
         guard low == 0x0F else { return low }
         guard next < offsetTable, bytes[next] >> 4 == 0x1, bytes[next] & 0x0F <= 3 else {

@@ -23,7 +23,7 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .unknownFormat(let kind):
             "is neither an XML nor a binary property list\(kind.map { ", but \($0)" } ?? ""); "
-                + "'openurl new' writes a manifest to begin with"
+                + "'openurl new' writes a manifest that you can start from"
         case .notUTF8: "is not UTF-8"
         case .containsNUL: "contains a NUL byte"
         case .tooManyContainers:
@@ -31,12 +31,12 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
         case .tooLarge:
             "contains more than \(PropertyListLimits.values) values or \(PropertyListLimits.payload) bytes of them"
         case .tooManyMarks:
-            "contains more than \(PropertyListLimits.marks) combining marks and references to characters"
+            "contains more than \(PropertyListLimits.marks) combining marks and character references"
         case .corrupt(let what): "is a damaged binary property list: \(what)"
         case .malformed(let reason):
             "is not a property list: \(printable(reason)); "
                 + (Self.advice.first(where: { reason.contains($0.part) })?.advice
-                    ?? "correct the XML, or begin with the manifest that 'openurl new' writes")
+                    ?? "correct the XML, or start from the manifest that 'openurl new' writes")
         }
     }
 
@@ -59,8 +59,8 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Returns the line of an XML property list where reading failed with this error, counted from 1; nil for an error
-    /// in the list as a whole, and for a binary list.
+    /// Returns the line of an XML property list on which decoding failed with this error, counted from 1; nil for an
+    /// error in the list as a whole, and for a binary list.
     ///
     /// The decoder reads from the front and does not report a line, so the error's line is where the shortest beginning
     /// with the same error ends. Finding it takes about 20 attempts to decode the list.

@@ -1,7 +1,7 @@
 /// The lines of keys and array elements in an XML property list.
 ///
-/// The scan only looks at tags, so use it only for a list that the decoder has accepted: the ``PropertyListLimits``
-/// then limit its containers.
+/// The scan looks only at tags, so use it only for a list that the decoder has accepted: in that case, the
+/// ``PropertyListLimits`` bound the number of its containers.
 struct PropertyListLines {
     private enum Container {
         case dictionary(path: String, key: String)

@@ -50,8 +50,8 @@ indirect enum PropertyListValue: Sendable, Hashable {
 
 extension PropertyListValue: Decodable {
     init(from decoder: any Decoder) throws {
-        // The only way to find out a value's type is to try one. A failed attempt costs about a microsecond, and most
-        // values in a manifest are strings, so try strings first. Booleans come before numbers, because an integer
+        // The only way to find out a value's type is to try each type. A failed attempt costs about a microsecond, and
+        // most values in a manifest are strings, so try strings first. Booleans come before numbers, because an integer
         // never decodes as a boolean, and integers before real numbers, because a whole real number decodes as an
         // integer.
         let container = try decoder.singleValueContainer()

@@ -3,9 +3,9 @@ internal import UserFiles
 
 /// Checks that an XML property list cannot harm the decoder.
 ///
-/// It counts all opening tags, even in comments. If it interpreted XML, it could disagree with the decoder about where
-/// a comment ends, but a plain count cannot. Entities are never expanded, because the decoder rejects a document type
-/// with its own declarations.
+/// It counts all opening tags, even those in comments. If it interpreted XML, it could disagree with the decoder about
+/// where a comment ends, but a plain count cannot. Entities are never expanded, because the decoder rejects a document
+/// type with its own declarations.
 func checkXMLPropertyList(_ bytes: [UInt8]) throws(PropertyListError) {
     let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(3) : bytes[...]

@@ -7,13 +7,13 @@ public import UserFiles
 /// directories, so that the desktop reaches the system's handlers before any router has run. If a handler's files are
 /// complete there, a router does not publish it again.
 ///
-/// Each handler has an entry `<id>.desktop`, which opens URLs with the `openurl` command, and a service file, so that
-/// calling its bus name makes the router start or wake it. This is how programs that do not know this system reach the
-/// handlers.
+/// Each handler has an entry `<id>.desktop`, which opens URLs with the `openurl` command, and a service file, so that a
+/// call to the handler's bus name makes the router start or wake the handler. This is how programs that do not know
+/// this system reach the handlers.
 ///
 /// Only files that bear this system's mark are replaced or removed. If another program has an entry or a service with
-/// the same name, that one stays in use. Publishing blocks while it reads and writes files, but does not wait for the
-/// disk: if a power failure damages files, the next start writes them again.
+/// the same name, the other program's file stays in use. Publishing blocks while it reads and writes files, but does
+/// not wait for the disk: if a power failure damages files, the router writes them again when it next starts.
 public struct DesktopPublication: Sendable {
     let applicationDirectory: String
     private let serviceDirectory: String
@@ -63,7 +63,7 @@ public struct DesktopPublication: Sendable {
     ///
     /// - Parameters:
     ///   - directory: the path of the data directory, such as `/usr/share`.
-    ///     - root: the directory that takes the place of `/` while a package is built, or an empty string. A package
+    ///   - root: the directory that takes the place of `/` while a package is built, or an empty string. A package
     ///       must not contain the cache of MIME types, so none is created there.
     ///   - command: the absolute path of the command, without the root.
     public init(inDataDirectory directory: String, of root: String = "", command: String) {
@@ -230,7 +230,7 @@ public struct DesktopPublication: Sendable {
     /// Writes a handler's entry, unless the desktop uses another program's entry instead.
     ///
     /// - Parameters:
-    ///     - types: the MIME types that a previous entry claimed, in case it no longer exists.
+    ///   - types: the MIME types that a previous entry claimed, in case it no longer exists.
     ///   - existing: the entry that the desktop used for the handler at the last update.
     private mutating func publishEntry(
         of handler: Handler,

@@ -53,8 +53,8 @@ struct LinkDirectory {
 
     /// Creates a link or replaces its target in one step, and then removes other links.
     ///
-    /// If the directory does not exist, this method creates it with access for the user only. All changes are on the
-    /// disk when the method returns.
+    /// If the directory does not exist, this method creates it with access for the user only. All changes are on disk
+    /// when the method returns.
     ///
     /// - Parameter date: the date of the registration that the link replaces; `nil` for the current time.
     func link(

@@ -2,7 +2,8 @@ public import Desktop
 public import UserFiles
 
 extension RegistryDirectories {
-    /// Returns the problems that registering a file and launching its handler would find. Changes nothing.
+    /// Returns the problems that would come to light if a file were registered and its handler launched. Changes
+    /// nothing.
     ///
     /// This blocks while it reads files.
     ///
@@ -34,7 +35,7 @@ extension RegistryDirectories {
                 handler = try inspect(path, in: registry, services: services).handler
             }
         } catch .invalid(let diagnostics) {
-            // Reading it also explains why the file is not a manifest at all.
+            // Reading the file also explains why it is not a manifest at all.
             return (contents.adding(diagnostics), nil)
         }
         var findings = contents + ManifestCheck.findings(onProgramOf: handler, searchPath: searchPath)

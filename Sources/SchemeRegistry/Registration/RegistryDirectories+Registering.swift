@@ -5,12 +5,13 @@ extension RegistryDirectories {
     /// Registers a bundle or a bare manifest for the user. The registration is a link in the user's directory, named
     /// after the handler's id.
     ///
-    /// First it checks that no other user can change the manifest or the program. The link is put in place in one step,
-    /// so a crash leaves either the old state or the new one. The function blocks while it reads and writes files.
+    /// First, this function checks that no other user can change the manifest or the program. The link is put in place
+    /// in one step, so a crash leaves either the old state or the new one. This function blocks while it reads and
+    /// writes files.
     ///
-    /// If another handler has the id, this fails without `isReplacing`, unless that handler's file no longer exists. The
-    /// new link takes the date of an earlier link, so that a replacement keeps its place among the claimants of a scheme.
-    /// Only links are replaced.
+    /// If another handler has the id, this fails unless `isReplacing` is true or that handler's file no longer exists.
+    /// The new link takes the date of an earlier link, so that a replacement keeps its place among the claimants of a
+    /// scheme. Only links are replaced.
     ///
     /// - Parameters:
     ///   - path: the absolute path of a `Name.app` or a `Name.plist`. The link leads to this exact path, even if it
@@ -58,8 +59,8 @@ extension RegistryDirectories {
         var change = Registration.Change.unchanged
         if links != [name: path] {
             let replaced = links.min { $0.key < $1.key }?.value ?? previous?.path
-            // A registration that leads nowhere protects nothing: it often belongs to the same handler, from before the
-            // handler was moved.
+            // A registration that leads nowhere protects nothing: it is often left over from the same handler, which
+            // has since been moved.
             if let replaced, !isReplacing, previous?.path != found.handler.path, exists(replaced) {
                 throw .registered(id, by: previous?.path ?? replaced, instead: path)
             }
@@ -98,7 +99,7 @@ extension RegistryDirectories {
         return (path, form, handler)
     }
 
-    /// Checks that there is a file or a directory at a path. Any other fault is found by whatever reads the file.
+    /// Checks that there is a file or a directory at a path. Any other fault is found when the file is read.
     func checkPresence(of path: String) throws(RegistrationError) {
         do throws(FileError) {
             _ = try status(of: path, followingLinks: false)

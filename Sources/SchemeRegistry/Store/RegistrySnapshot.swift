@@ -1,12 +1,12 @@
 /// The registry as it was read at one time.
 ///
-/// It is a class so that each request can keep the registry with which it was decided.
+/// It is a class so that each request can keep the registry that decided it.
 package final class RegistrySnapshot: Sendable {
     /// The snapshot's number. A later registry has a higher one; an unchanged registry keeps its number.
     package let number: Int
     /// The registry.
     package let registry: Registry
-    /// Schemes whose URLs go to a different handler than in the snapshot before.
+    /// Schemes whose URLs go to a different handler than in the previous snapshot.
     package let changed: [String]
 
     /// Creates a snapshot of a registry, with the schemes that changed with it.

@@ -8,11 +8,11 @@ package import UserFiles
 /// The owner of the registry's files, which reads and writes them, follows their changes, and publishes the handlers to
 /// the desktop.
 ///
-/// Because reading and writing files blocks, it has its own thread, separate from the router's.
+/// Because reading and writing files blocks, the store has its own thread, separate from the router's.
 public actor RegistryStore {
-    /// How long to wait without a change before reading a burst of changes.
+    /// How long no change must occur before a burst of changes is read.
     private static let quiet = Duration.milliseconds(100)
-    /// How long after its first change a burst is read even if it has not ended.
+    /// How long after its first change a burst is read, even if it has not ended.
     private static let limit = Duration.milliseconds(500)
 
     private let directories: RegistryDirectories
@@ -234,8 +234,7 @@ public actor RegistryStore {
         return (handler, hasService)
     }
 
-    /// Describes the handler with an identifier whose process is running: as the files declare it, or only by its
-    /// program.
+    /// Describes the running handler with the given identifier: as the files declare it, or only by its program.
     ///
     /// - Throws: ``RegistrationError`` if the identifier is a fixed handler's, or another program's bus name.
     package func describe(
@@ -254,8 +253,8 @@ public actor RegistryStore {
         return Handler(id, running: program)
     }
 
-    /// Returns the problems that registering a path, or the entry that declares an id, and launching the handler would
-    /// find.
+    /// Returns the problems that would come to light if a path, or the entry that declares an id, were registered and
+    /// its handler launched.
     ///
     /// - Parameter searchPath: the value of `PATH` for a launch.
     /// - Returns: the findings, and the handler if it can be registered; nil if no directory declares the id.
@@ -286,7 +285,7 @@ public actor RegistryStore {
 
     /// Registers a bundle or a manifest, and reads the changes.
     ///
-    /// If a scheme already has a claimant, it stays with that one.
+    /// A scheme that already has a claimant stays with that claimant.
     ///
     /// - Parameters:
     ///   - expected: the handler that ``inspect(_:)`` has returned for the path, and that the caller has checked.
@@ -403,8 +402,8 @@ public actor RegistryStore {
         }
     }
 
-    /// Watches other files too, from ``follow(_:)`` on. They share the store's inotify instance, because a user has
-    /// only a few of them. The closure is also called after changes to the store's own files.
+    /// Watches other files too, from ``follow(_:)`` on. They share the store's inotify instance, because each user may
+    /// have only a few instances. The closure is also called after changes to the store's own files.
     package func watch(_ paths: Set<String>, _ onChange: @escaping @Sendable () async -> Void) {
         others = (paths, onChange)
     }

@@ -22,7 +22,7 @@ extension HostileFile {
         }
         let leadsOut = "is a link that leads out of the handler's directory; give an absolute path"
         let isBundle = "is a link that leads out of the bundle"
-        let lost = "does not exist; a bundle has its manifest here"
+        let lost = "does not exist; this is where a bundle's manifest belongs"
         return placeholders(info, directory: "is a directory, not a file", lost: lost, limit: 1 << 20).map { file in
             var file = file
             if file.name == info("device") || file.name == info("random") { file.problem = isBundle }
