@@ -38,7 +38,7 @@ public struct ApplicationLoader: Sendable {
     ///
     /// - Parameters:
     ///   - handlers: the handlers whose own desktop entries are left for the next update, because there may be very
-    ///       many of these entries, and the applications do not depend on them.
+    ///     many of these entries, and the applications do not depend on them.
     ///   - silent: the entries and programs whose file systems are not responding. Such an entry stays as it was, and
     ///     such a program counts as not installed.
     ///   - progress: called with each path before the file system is asked for it.

@@ -2,7 +2,7 @@ internal import UserFiles
 
 /// The directories that declare handlers, in order of precedence: first the user's, then the system's.
 public struct RegistryDirectories: Sendable, Hashable {
-    /// Whether a directory belongs to the user or the system.
+    /// The kind of place that declares a handler.
     public enum Scope: Sendable, Hashable {
         /// The user's own directory, which holds the registrations. `OUFixed` has no effect there.
         case user

@@ -8,7 +8,7 @@ public struct RegistryLoader: Sendable {
     public private(set) var registry = Registry(handlers: [])
     /// Every path on which the registry depends: the directories, and the files to which their entries lead.
     ///
-    /// You need to call ``update()`` only after a change at one of these paths, or to a directory or link on the way to
+    /// You need to call ``update()`` only after a change at one of these paths, or to a directory or link that leads to
     /// one.
     public var paths: Set<String> { Set(directories.all.map(\.path) + found.flatMap(\.dependencies)) }
 

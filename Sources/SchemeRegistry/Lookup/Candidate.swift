@@ -53,11 +53,11 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
         /// The application gets the URL, because it is the desktop's choice. The id is that of a system scheme's
         /// handler, which leaves its URLs to the desktop.
         case passed(by: String)
-        /// The candidate gets the URL, because the sender asks for it. The id is that of the claimant that would
-        /// otherwise get it; `nil` if that is this candidate.
+        /// The candidate gets the URL, because the sender asks for this candidate. The id is that of the claimant that
+        /// would otherwise get the URL; `nil` if that is this candidate.
         case requested(insteadOf: String?)
-        /// Another claimant gets the URL, because the sender asks for it. Otherwise this candidate would get it if
-        /// `isUsualWinner` is true.
+        /// Another claimant gets the URL, because the sender asks for that claimant. If `isUsualWinner` is true, this
+        /// candidate would otherwise get the URL.
         case notRequested(by: String, isUsualWinner: Bool)
         /// Another candidate gets the URL. This rule is the first one that distinguishes the two.
         case lost(to: String, by: WinningRule)

@@ -46,7 +46,7 @@ public struct Handler: Sendable, Hashable {
     public var precedence: Int { declaration.precedence }
     /// The date of the registration.
     public var registrationDate: RegistrationDate { declaration.registrationDate }
-    /// Everything that the handler claims, without other handlers' fixed schemes.
+    /// Everything that the handler claims, except for other handlers' fixed schemes.
     public var claims: [URLType] { declaration.claims }
     private let declaration: Declaration
 
@@ -114,7 +114,7 @@ public struct Handler: Sendable, Hashable {
     /// Path of the property list that declares the handler, with all links resolved.
     public var manifestPath: String { isBundle ? "\(path)/\(HandlerForm.bundleManifest)" : path }
 
-    // Each URL needs these values. If another module reads ``manifest``, it gets a copy of all of them.
+    // Each URL needs these values. If another module reads ``manifest``, it gets a copy of the whole manifest.
 
     /// Time limit for the answer to one URL; see ``HandlerManifest/openTimeout``.
     public var openTimeout: Duration? { declaration.manifest.openTimeout }

@@ -171,7 +171,7 @@ public struct Registry: Sendable {
         }
     }
 
-    /// Warns about the hosts whose URLs a handler has taken from other claimants since an earlier registry.
+    /// Returns warnings about the hosts whose URLs a handler has taken from other claimants since an earlier registry.
     ///
     /// According to the rules, a claim on certain hosts beats a claim on all hosts, unless the user has chosen a
     /// default.

@@ -76,7 +76,8 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
     public var description: String { rawValue }
 }
 
-/// A pattern for URLs' senders: one bundle identifier, all identifiers below a prefix (`com.acme.*`), or all (`*`).
+/// A pattern for the senders of URLs: one bundle identifier, all identifiers below a prefix (`com.acme.*`), or all
+/// (`*`).
 ///
 /// For example, `com.acme.*` matches `com.acme.todolist` and `com.acme.todolist.helper`, but not `com.acme`.
 public struct SourcePattern: Sendable, Hashable, CustomStringConvertible {

@@ -3,8 +3,8 @@ internal import FoundationEssentials
 
 /// A property list as a tree, before its keys are interpreted.
 ///
-/// A manifest is first decoded into this tree and then validated by hand. So every error can be reported with the path
-/// of its key, and decoding continues after the first one.
+/// A manifest is first decoded into this tree, and then its keys are validated one by one. So every error can be
+/// reported with the path of its key, and decoding continues after the first error.
 indirect enum PropertyListValue: Sendable, Hashable {
     case string(String)
     case boolean(Bool)

@@ -64,7 +64,7 @@ public struct DesktopPublication: Sendable {
     /// - Parameters:
     ///   - directory: the path of the data directory, such as `/usr/share`.
     ///   - root: the directory that takes the place of `/` while a package is built, or an empty string. A package
-    ///       must not contain the cache of MIME types, so none is created there.
+    ///     must not contain the cache of MIME types, so none is created there.
     ///   - command: the absolute path of the command, without the root.
     public init(inDataDirectory directory: String, of root: String = "", command: String) {
         applicationDirectory = "\(root)\(directory)/applications"
@@ -273,7 +273,7 @@ public struct DesktopPublication: Sendable {
 
     private mutating func publishService(of handler: Handler) {
         let name = handler.id.rawValue
-        // Commands never take the bus name.
+        // Handlers with a command never take the bus name.
         guard handler.kind == .native else { return withdrawService(of: handler.id) }
         guard var service = DBusServiceFile(name: name, command: [command, "activate", "--background", name]) else {
             return
