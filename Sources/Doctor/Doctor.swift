@@ -25,7 +25,7 @@ public struct Doctor: Sendable, Hashable {
         public let hasFailed: Bool
     }
 
-    /// Reads the arguments after `--doctor`; nil if they are wrong.
+    /// Reads the arguments after `--doctor`; nil if they are invalid.
     public init?(_ arguments: some Sequence<String>) {
         var arguments = Array(arguments)[...]
         while let argument = arguments.popFirst() {

@@ -71,7 +71,7 @@ extension Examination {
     /// Whether a handler takes no URLs from the desktop.
     func isLocal(_ identifier: String) -> Bool { files.registry.handler(named: identifier)?.reach == .local }
 
-    /// Returns whether a program is xdg-utils' script. There are others with the same name.
+    /// Returns whether a program is xdg-utils' script. Other programs have the same name.
     private static func isOfXDGUtils(_ path: String) -> Bool {
         do throws(FileError) {
             let text = try contents(ofFile: path, limit: 1 << 20, followingLinks: true)

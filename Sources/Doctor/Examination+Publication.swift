@@ -13,7 +13,7 @@ extension Examination {
     /// Reports a handler's files that are missing or lead nowhere.
     func checkPublication(of handler: Handler) {
         if let id = handler.desktopFileID { checkEntry(id, of: handler) }
-        // Commands never take the bus name.
+        // Handlers with a command never take the bus name.
         if handler.kind == .native { checkService(of: handler) }
     }
 

@@ -243,7 +243,7 @@ extension Examination {
         ["openurl/handlers", "applications", "dbus-1/services"].contains { access("\(directory)/\($0)", F_OK) == 0 }
     }
 
-    /// Returns the variables in systemd's manager; nil without a manager.
+    /// Returns the variables in systemd's manager; nil if there is no manager.
     private func managerVariables(_ bus: SessionBus) -> [String: String]? {
         guard bus.owner(of: SystemdManager.name) != nil else { return nil }
         do throws(CallError) {

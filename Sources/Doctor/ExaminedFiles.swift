@@ -62,7 +62,7 @@ struct ExaminedFiles {
             return errno == ENOENT && directory.count > 1 ? obstacle(toWritingIn: parentDirectory(of: directory)) : nil
         }
         if system.f_flag & readOnly != 0 { return "the file system of \(directory) is read-only" }
-        if system.f_bavail == 0, system.f_blocks > 0 { return "the disk of \(directory) is full" }
+        if system.f_bavail == 0, system.f_blocks > 0 { return "the disk with \(directory) is full" }
         return access(directory, W_OK) == 0 ? nil : "you may not write to \(directory)"
     }
 

@@ -61,7 +61,7 @@ final class RunningTool {
 
     /// Ends the program if it is still running, and returns its exit status; nil if a signal ended it.
     ///
-    /// - Parameter children: whether the programs that it has started end too.
+    /// - Parameter children: whether to end the programs that it has started, too.
     func end(with children: Bool = false) -> Int32? {
         isWaitedFor = true
         if !isAtEnd { kill(children ? -pid : pid, SIGKILL) }

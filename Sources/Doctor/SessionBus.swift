@@ -7,7 +7,7 @@ struct SessionBus {
     let connection: BlockingConnection
     /// The names for which the bus can start a program.
     let activatableNames: Set<String>
-    /// Why the router could not be started, if that failed.
+    /// Why the router could not be started; nil if there was no failure.
     private(set) var startFailure: CallError?
 
     /// The time limit for a call that does not start a program.
@@ -31,7 +31,7 @@ struct SessionBus {
         }
     }
 
-    /// Returns the unique name of a name's owner; nil without an owner.
+    /// Returns the unique name of the owner of a name; nil if it has no owner.
     func owner(of name: BusName) -> String? {
         do throws(CallError) {
             return try call(BusDriver.getNameOwner, on: BusDriver.object, name.rawValue)
@@ -40,7 +40,7 @@ struct SessionBus {
         }
     }
 
-    /// Returns the process that has a name; nil without an owner.
+    /// Returns the process that owns a name; nil if there is none.
     func pid(of name: String) -> UInt32? {
         do throws(CallError) {
             return try call(BusDriver.processID, on: BusDriver.object, name)

@@ -9,7 +9,7 @@ internal import UserFiles
 /// - The association files are read from the last to the first. The preferences of the first file begin at 1000, and
 ///   those of each further file begin 50 higher. A file's added associations become offers, and its defaults become
 ///   offers whose preferences begin 25 higher. Within a line, each preference is 1 lower than the one before. A file's
-///   removed associations remove offers that exist by then.
+///   removed associations withdraw the earlier offers of those applications.
 /// - The offer with the greatest preference opens the type. Among equal offers, chance decides, because their order
 ///   comes from a hash table.
 public struct KDEApplications: Sendable {

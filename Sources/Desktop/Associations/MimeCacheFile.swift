@@ -5,9 +5,9 @@ internal import UserFiles
 /// An open `mimeinfo.cache` file, which can be copied with some lines changed.
 ///
 /// `update-desktop-database` writes a heading and then one line for each type, sorted by the types' bytes. So a binary
-/// search can find a type's line while reading only a few kilobytes of a file that may have several megabytes and
-/// 100,000 types. The copy is made in pieces, only one of which is in memory at a time, because allocating memory for
-/// the whole file would take longer than copying it.
+/// search can find a type's line while reading only a few kilobytes of a file that may be several megabytes long and
+/// contain 100,000 types. The copy is made in pieces, only one of which is in memory at a time, because allocating
+/// memory for the whole file would take longer than copying it.
 ///
 /// Any file can be opened, but if it is not in order, the search may miss a type's line.
 final class MimeCacheFile {

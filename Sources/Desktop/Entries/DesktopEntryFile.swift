@@ -92,7 +92,7 @@ public struct DesktopEntryFile: Sendable, Hashable {
     /// - Parameters:
     ///   - id: The ID, which is also the file's name.
     ///   - directory: The path of the directory.
-    ///   - isDurable: Whether to wait until the file is on the disk.
+    ///   - isDurable: Whether to wait until the file is on disk.
     public func write(as id: DesktopFileID, in directory: String, isDurable: Bool = true) throws(FileWriteError) {
         try replaceFile("\(directory)/\(id)", with: Array(text.utf8), isDurable: isDurable)
     }
@@ -157,7 +157,7 @@ public struct DBusServiceFile: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - directory: The path of the directory.
-    ///   - isDurable: Whether to wait until the file is on the disk.
+    ///   - isDurable: Whether to wait until the file is on disk.
     public func write(in directory: String, isDurable: Bool = true) throws(FileWriteError) {
         try replaceFile("\(directory)/\(name).service", with: Array(text.utf8), isDurable: isDurable)
     }

@@ -41,8 +41,8 @@ public struct SharedMimeDatabase: Sendable {
     /// Number of bytes that must be text in a text file, as in GLib.
     private static let textExtent = 4096
 
-    /// The priority from which a file's contents count more than its name (Shared MIME-info Specification, "Recommended
-    /// checking order").
+    /// The lowest priority at which a file's contents count more than its name (Shared MIME-info Specification,
+    /// "Recommended checking order").
     private static let decisivePriority = 80
 
     /// Returns the type of a regular file.
