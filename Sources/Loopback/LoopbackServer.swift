@@ -63,7 +63,7 @@ public final class LoopbackServer {
             self.redirect = redirect
         }
         for socket in [timer] + listeners.keys { watch(socket) }
-        guard descriptor >= 0, timer >= 0 else { throw LoopbackError("no descriptor is left") }
+        guard descriptor >= 0, timer >= 0 else { throw LoopbackError("no file descriptor is left") }
     }
 
     private static let hosts = ["127.0.0.1", "[::1]", "localhost"]
@@ -80,7 +80,7 @@ public final class LoopbackServer {
         for _ in 0..<16 {
             switch LoopbackSocket.listen(.v4, port: wanted) {
             case .failure(let error):
-                throw LoopbackError("port \(wanted) of 127.0.0.1 cannot be used: \(error)")
+                throw LoopbackError("port \(wanted) on 127.0.0.1 cannot be used: \(error)")
             case .success(let first):
                 guard let port = LoopbackSocket.port(of: first, .v4) else {
                     close(first)
@@ -91,7 +91,7 @@ public final class LoopbackServer {
                 case .failure(let error) where error.number == EADDRINUSE && wanted == 0: close(first)
                 case .failure(let error) where error.number == EADDRINUSE:
                     close(first)
-                    throw LoopbackError("port \(port) of ::1 cannot be used: \(error)")
+                    throw LoopbackError("port \(port) on ::1 cannot be used: \(error)")
                 // A machine without IPv6 has no ::1.
                 case .failure: return (port, [first: .v4])
                 }

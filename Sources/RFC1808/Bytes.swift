@@ -24,11 +24,11 @@ extension GenericURL {
 }
 
 extension GenericURL.Bytes: RandomAccessCollection {
-    /// The offset of the first byte in the URL.
+    /// The offset of the component's first byte in the URL.
     @inlinable @inline(__always)
     public var startIndex: Int { range.lowerBound }
 
-    /// The offset after the last byte in the URL.
+    /// The offset in the URL that follows the component's last byte.
     @inlinable @inline(__always)
     public var endIndex: Int { range.upperBound }
 

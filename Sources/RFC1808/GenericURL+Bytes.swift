@@ -9,7 +9,7 @@ extension GenericURL {
     /// url.bytes.host.map(Substring.init)              // the same as url.host
     /// ```
     ///
-    /// In an optimised build, reading bytes without storing them requires only the arithmetic on their offsets. A
+    /// In an optimised build, reading bytes without storing them requires only arithmetic on their offsets. A
     /// `Substring` also retains the stored string, which takes longer than the rest of the work.
     @inlinable @inline(__always)
     public var bytes: ByteView { ByteView(url: self) }

@@ -10,7 +10,7 @@
 ///
 /// Parsing never repairs and never decodes a string. Either it fails with a ``ParseError``, or ``description`` returns
 /// the same bytes. The components are raw views of the one stored string, so reading them allocates no memory, except
-/// for a ``scheme`` of more than 15 bytes. If you look at many URLs, read ``bytes``, which takes less time. Escapes are
+/// for a ``scheme`` of more than 15 bytes. If you examine many URLs, read ``bytes``, which is faster. Escapes are
 /// decoded only on demand, by ``decoded(_:)``, ``pathSegments`` and ``queryItems``. A `+` is always a plus sign.
 ///
 /// If a component is absent, it is `nil`; if it is present but empty, it is `""`. For example, `foo:/a?` has an empty

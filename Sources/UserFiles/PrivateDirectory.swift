@@ -46,7 +46,7 @@ package struct PrivateDirectory: ~Copyable {
 
     /// Opens one of this program's directories.
     ///
-    /// - Parameter place: the path of a directory on the way; empty for the last one.
+    /// - Parameter place: the path of a directory along the way; empty for the last directory.
     private static func open(
         _ name: String,
         in parent: Int32,

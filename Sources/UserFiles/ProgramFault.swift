@@ -82,7 +82,7 @@ package struct ProgramFault: Error, Hashable, CustomStringConvertible {
         var system = statvfs()
         if statvfs(path, &system) == 0, system.f_flag & noExecution != 0 {
             let reason = "is on a file system from which no program may be started (noexec)"
-            return ProgramFault(path, reason, "move it to another one")
+            return ProgramFault(path, reason, "move it to another file system")
         }
         return ProgramFault(path, "is not executable", command: "chmod +x \(quotedForShell(path))")
     }

@@ -3,8 +3,8 @@ internal import Glibc
 /// A check that only the user and the administrator can change a file that determines which program is started.
 ///
 /// The rule is the same as for sshd's `StrictModes`: the file, and each directory above it up to the root, belongs to
-/// the user or to root, and no other user may write to it. Links on the way are followed, and have to belong to the
-/// user or to root too.
+/// the user or to root, and no other user may write to it. Links along the path are followed, and they too have to
+/// belong to the user or to root.
 ///
 /// There are two additions. A group may write if its number is the owner's, because it is then the owner's private
 /// group. And the user's directory may be in one of root's sticky directories, such as `/tmp`, because no other user
@@ -15,7 +15,7 @@ package struct TrustedPaths: Sendable {
     /// Directories that have been checked, as the bytes of their paths.
     private var directories: Set<[UInt8]> = []
 
-    /// Maximum number of links on the way, as in the kernel.
+    /// Maximum number of links along a path, as in the kernel.
     private static let linkLimit = 40
 
     /// Creates a check that has not checked any directories.
@@ -76,7 +76,7 @@ package struct TrustedPaths: Sendable {
         directories.insert(Array((found.st_mode & S_IFMT == S_IFDIR ? path : parentDirectory(of: path)).utf8))
     }
 
-    /// Checks one file or directory on the way to a path.
+    /// Checks one of the files and directories along a path.
     private static func check(_ found: stat, at place: String, as path: String) throws(FileError) {
         let subject = place == path ? "" : "is in \(quotedForShell(place)), which "
         guard found.st_uid == 0 || found.st_uid == geteuid() else {
