@@ -81,7 +81,8 @@ extension Examination {
         }
     }
 
-    /// If the user asks about a handler or an application, reports a problem if one of its schemes goes elsewhere.
+    /// Reports a problem if the handler or application that the user asks about does not get the URLs of one of its
+    /// schemes.
     private func checkChoice(of scheme: Scheme, for identifier: String) {
         let handler = files.registry.handler(named: identifier)
         guard let entry = DesktopFileID(name: identifier) else { return }

@@ -84,7 +84,8 @@ struct ExaminedFiles {
             }
     }
 
-    /// Returns when a handler's manifest or program was last changed, in microseconds since 1970; nil if it has neither.
+    /// Returns when a handler's manifest or program was last changed, in microseconds since 1970; nil if the handler
+    /// has neither.
     func lastChange(ofHandler id: String) -> UInt64? {
         guard let handler = registry.handler(named: id) else { return nil }
         var paths = [handler.path]

@@ -6,7 +6,7 @@ public import RFC1808
 ///
 /// It listens on 127.0.0.1 and, if the machine has IPv6, on the same port of ::1. It answers a `GET` for one path from
 /// one of this user's programs, and refuses everything else. The time (``time``) and the size of each request are
-/// limited, as is the number of connections at once (``connections``).
+/// limited, as is the number of simultaneous connections (``connections``).
 ///
 /// The server has no thread of its own. Watch ``descriptor``, and call ``process()`` when it is readable. Use the
 /// server on one thread. The server stops when the last reference to it is gone.

@@ -2,8 +2,8 @@ internal import UserFiles
 
 /// The desktop's directories and files, in order of precedence.
 ///
-/// They are those of the XDG Base Directory Specification. According to it, an empty variable counts as unset, and a
-/// relative path is ignored. If a directory is listed twice, only its first position counts.
+/// They are those of the XDG Base Directory Specification. According to that specification, an empty variable counts as
+/// unset, and a relative path is ignored. If a directory is listed twice, only its first position counts.
 public struct DesktopDirectories: Sendable, Hashable {
     /// `$XDG_CONFIG_HOME` or `$HOME/.config`; `nil` if the environment gives neither.
     public let configurationHome: String?

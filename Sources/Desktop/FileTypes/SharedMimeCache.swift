@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The contents of a `mime.cache` file: the types in one directory of the shared MIME database.
 ///
-/// `update-mime-database` writes it, and the Shared MIME-info Specification documents the format ("The mime.cache
+/// `update-mime-database` writes the file, and the Shared MIME-info Specification documents the format ("The mime.cache
 /// files"). Numbers are 32 bits long, most significant byte first, and the lists and strings are referred to by their
 /// offsets. Reading at an offset outside the file gives 0, which stands for an empty list or an empty string, so a
 /// damaged file merely knows fewer types.
@@ -108,7 +108,7 @@ struct SharedMimeCache: Sendable {
     /// Number of bytes at the beginning of a file that determine its type.
     var magicExtent: Int { number(at: number(at: List.magic.rawValue) + 4) }
 
-    /// Returns a file's type judging by its first bytes, with the rule's priority.
+    /// Returns a file's type, as judged by the file's first bytes, and the priority of the rule.
     func type(ofContents data: [UInt8]) -> (type: MimeType, priority: Int)? {
         let list = number(at: List.magic.rawValue)
         let matches = records(at: number(at: list + 8), count: number(at: list), size: 16)

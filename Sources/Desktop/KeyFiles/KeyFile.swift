@@ -73,7 +73,8 @@ struct KeyFile {
     }
 }
 
-/// A value in its written form, which converts to the types of the Desktop Entry Specification, "Possible value types".
+/// A value in its written form, which can be converted to the types in the Desktop Entry Specification, "Possible value
+/// types".
 struct KeyFileValue {
     let bytes: ArraySlice<UInt8>
 

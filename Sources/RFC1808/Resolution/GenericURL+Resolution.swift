@@ -19,8 +19,8 @@ extension GenericURL {
 
     /// Parses a reference, which may be empty, and resolves it against this URL.
     ///
-    /// An empty reference means this URL: according to RFC 1808, with its fragment (decision D4), and according to RFC 3986,
-    /// without it. A URL that consists only of a fragment keeps the fragment, because no URL is empty.
+    /// An empty reference means this URL, with its fragment in the RFC 1808 algorithm (decision D4), and without it in
+    /// the RFC 3986 algorithm. A URL that consists only of a fragment keeps the fragment, because no URL is empty.
     ///
     /// - Parameters:
     ///   - reference: The text of the reference to parse.

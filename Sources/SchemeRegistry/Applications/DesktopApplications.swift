@@ -82,7 +82,7 @@ public struct DesktopApplications: Sendable {
 
     /// Returns the applications and the handlers' entries for a MIME type, in the desktop's own order.
     ///
-    /// It is GLib's order: first the defaults, then, for each directory, the associations that its file adds and the
+    /// This is GLib's order: first the defaults, then, for each directory, the associations that its file adds and the
     /// entries that claim the type, in the order of their names.
     ///
     /// - Parameters:

@@ -40,7 +40,7 @@ struct DirectoryContents: Sendable, Hashable {
         return manifests
     }
 
-    /// Files outside the directory on which its contents depend.
+    /// The files on which the directory's contents depend and that are not in the directory itself.
     var dependencies: [String] { entries.compactMap(\.dependency) }
 
     /// Creates the contents of an empty directory.

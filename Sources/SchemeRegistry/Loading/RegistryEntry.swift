@@ -27,8 +27,8 @@ struct RegistryEntry {
     /// The property list's path, through the entry and without resolving links.
     var manifestFile: String { form == .bundle ? "\(path)/\(HandlerForm.bundleManifest)" : path }
 
-    /// Whether the property list is a file other than the entry. In that case, a change to it does not change the
-    /// entry's directory.
+    /// Whether the property list is a file other than the entry. In that case, a change to the property list does not
+    /// change the entry's directory.
     var leadsElsewhere: Bool {
         guard form == .manifest, case .success(let status) = status else { return form == .bundle }
         return status.st_mode & S_IFMT == S_IFLNK
@@ -249,7 +249,7 @@ extension DBusServiceNames.Service {
     }
 }
 
-/// A directory whose links have been resolved, so that this need not be repeated for each entry.
+/// A directory whose links have been resolved, so that they need not be resolved again for each entry.
 struct ResolvedDirectory {
     private let path: String
     private let resolved: String

@@ -135,8 +135,8 @@ public struct Registry: Sendable {
 
     /// Returns the handlers that claim a scheme.
     ///
-    /// First come the handlers for all hosts, beginning with the winner for a URL without a host, then those for certain
-    /// hosts only.
+    /// The handlers for all hosts come first, beginning with the winner for a URL without a host, then those for
+    /// certain hosts only.
     public func handlers(claiming scheme: Scheme) -> [Handler] {
         index.handlers(claiming: scheme)
     }
