@@ -20,7 +20,7 @@ extension Examination {
     private func checkEntry(_ id: DesktopFileID, of handler: Handler) {
         let name = handler.id.rawValue
         guard let file = files.all.first(where: { $0.location.id == id }) else {
-            let reason = "has no desktop entry, so no program of the desktop finds it"
+            let reason = "has no desktop entry, so no desktop program can find it"
             return addUnwritten("unpublished", name, reason, in: files.desktop.userApplicationDirectory)
         }
         let path = file.location.file

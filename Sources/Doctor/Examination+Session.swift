@@ -71,7 +71,7 @@ extension Examination {
         )
     }
 
-    /// Finds the router, which has been started if that was possible.
+    /// Finds the router. By now, the bus has tried to start it.
     ///
     /// - Returns: whether a router is running.
     private func findRouter(_ bus: SessionBus) -> Bool {

@@ -1,6 +1,6 @@
 /// Turns a burst of events into one action.
 ///
-/// The action runs once no event has arrived for some time or, if the burst continues, once a time limit has passed. If
+/// The action runs when no event has arrived for some time or, if the burst continues, when a time limit has passed. If
 /// it is slow, it runs less often: after each run, it rests nine times as long as the run took, but at most
 /// ``longestRest``.
 ///

@@ -245,7 +245,7 @@ public actor URLRouter {
         )
     }
 
-    /// The router's own socket beside the bus; nil in tests without a bus.
+    /// The router's own socket, alongside the bus; nil in tests without a bus.
     var lane: Lane? { parts.lane }
 
     /// Starts a task in the router's isolation, and runs it up to its first suspension, on behalf of ``RouterTasks``.
@@ -259,7 +259,7 @@ public actor URLRouter {
     /// The current registry.
     var registry: Registry { handlers.registry }
 
-    /// Switches to another registry of handlers from files, and announces the change.
+    /// Switches to another registry of the handlers that were read from files, and announces the change.
     ///
     /// - Parameter isPublishing: whether the bus can start the handlers.
     func use(_ snapshot: RegistrySnapshot, isPublishing: Bool) async {
@@ -305,8 +305,8 @@ public actor URLRouter {
         callers.release()
     }
 
-    /// Starts to deliver the queue's URLs, including those that an earlier router has left. Call this once the name is
-    /// owned.
+    /// Starts to deliver the queue's URLs, including those that an earlier router left behind. Call this once the name
+    /// is owned.
     public func startDeliveries() async {
         await deliveries?.run()
     }

@@ -127,7 +127,7 @@ import Testing
         }
         defer { router.stop() }
         let none = try await router.failure("none:1")
-        #expect(none.code == .launchFailed && none.message.contains("which is not an application of this desktop"))
+        #expect(none.code == .launchFailed && none.message.contains("which is not an application on this desktop"))
         let command = try await router.failure("command:1")
         #expect(command.code == .launchFailed && command.message.contains("has no DBusActivatable=true"))
         let doctor = try await router.openurl("doctor", "com.example.none").output

@@ -72,7 +72,7 @@ extension HandlerStatus: Record {
             { $0.runsEarlierProgram },
             { $0.runsEarlierProgram = $1 },
             omitting: false,
-            "True if the process still runs an earlier program; a restart starts the new one."
+            "True if the process is still running an earlier version of the program; a restart starts the new one."
         ),
         Field(
             "background-tasks",

@@ -101,7 +101,7 @@ extension OpenContext: Record {
             "hops",
             { $0.hops },
             { $0.hops = $1 },
-            "The number of handlers that opened each other, one after the other, up to this URL; 0 for other senders."
+            "The length of the chain of handlers that led to this URL, each opened by the one before it; 0 for other senders."
         ),
         Field(
             "accepted",

@@ -87,7 +87,7 @@ extension OpenResult: Record {
             { $0.runsEarlierProgram },
             { $0.runsEarlierProgram = $1 },
             omitting: false,
-            "True if the handler's process is in use and still runs an earlier program; a restart starts the new one."
+            "True if the handler's process is in use and is still running an earlier version of the program; a restart starts the new one."
         ),
         Field("id", { $0.id }, { $0.id = $1 }, "The number of a URL that was queued."),
         Field(

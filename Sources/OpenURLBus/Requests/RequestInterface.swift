@@ -4,7 +4,7 @@ public import DBus
 ///
 /// If a caller passes ``OpenOptions/handleToken``, it has a handle at ``path(of:_:)`` from the moment when the router
 /// gets the call until the answer. Only the connection that made the request may use it; every other caller gets the
-/// error ``OpenURLError/Code/notAllowed``, no matter whether there is a handle. Disconnecting does not cancel the
+/// error ``OpenURLError/Code/notAllowed``, whether or not there is a handle. Disconnecting does not cancel the
 /// request.
 ///
 /// If another of the caller's unanswered requests has the token, the error is `org.freedesktop.DBus.Error.InvalidArgs`.
@@ -21,7 +21,7 @@ public enum RequestInterface {
     /// `org.freedesktop.DBus.Error.UnknownObject`.
     public static let cancel = Method<Empty, Empty>(name, "Cancel")
     /// Reports how much of the work the handler has done: a fraction from 0 to 1, and some text for people to read. The
-    /// signal goes only to the caller, at most ten times a second, and always with the last report, which comes before
+    /// signal goes only to the caller, at most ten times a second. The last report is always sent, and arrives before
     /// the answer.
     public static let progress = Signal<Arguments<Double, String>>(
         name,

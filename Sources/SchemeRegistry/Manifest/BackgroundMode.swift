@@ -19,7 +19,7 @@ public enum BackgroundMode: String, Sendable, Hashable, CaseIterable {
     /// Downloads content when a notification arrives.
     case remoteNotification = "remote-notification"
 
-    /// Whether a handler with this mode is not suspended.
+    /// Whether this mode keeps a handler from being suspended.
     ///
     /// According to the guide, an app keeps running while it plays sound or manages the sockets of its calls. The other
     /// modes do not prevent suspension: they wake an app when something new arrives. This system wakes no handlers in

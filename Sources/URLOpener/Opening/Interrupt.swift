@@ -13,8 +13,8 @@ package final class Interrupt {
 
     /// Takes over Ctrl-C.
     ///
-    /// - Returns: nil if no descriptor is left, or if the signal was ignored when the program started, as it is by a
-    ///   shell for a program in the background.
+    /// - Returns: nil if no descriptor is left, or if the signal was already ignored when the program started. A shell
+    ///   does that to programs that it runs in the background.
     package init?() {
         var before = sigaction()
         sigaction(SIGINT, nil, &before)

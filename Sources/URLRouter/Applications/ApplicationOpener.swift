@@ -54,7 +54,7 @@ final class ApplicationOpener {
         guard request.application?.isDBusActivatable != true else { return }
         let fact =
             request.application == nil
-            ? "is not an application of this desktop" : "has no DBusActivatable=true, so the bus cannot start it"
+            ? "is not an application on this desktop" : "has no DBusActivatable=true, so the bus cannot start it"
         throw OpenURLError(.launchFailed, "\(request.id) names \(id) as OUDesktopEntry, which \(fact)")
     }
 }

@@ -177,7 +177,7 @@ struct DialogProgram: Sendable {
         lines.contains { $0.lowercased().contains("display") } ? nil : .no
     }
 
-    /// Returns the text without characters that Pango, Qt or a notification take for markup.
+    /// Returns the text with the characters escaped that Pango, Qt or a notification would take for markup.
     static func markup(_ text: String) -> String {
         text.reduce(into: "") { result, character in
             switch character {

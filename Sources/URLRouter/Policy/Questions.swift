@@ -91,7 +91,7 @@ final class Questions {
     /// Returns a waiting question that the same answer settles, or else a new one.
     private func question(_ dialog: PolicyDialog) throws(OpenURLError) -> Waiting {
         let all = (current.map { [$0] } ?? []) + waiting
-        // URLs that wait for one answer count towards their callers, as all requests do.
+        // URLs waiting for one answer count against their callers' limits, as all requests do.
         if let same = all.first(where: { !$0.isWithdrawn && $0.dialog.isSame(as: dialog) }) { return same }
         let count = all.count { $0.dialog.account == dialog.account }
         guard count < limits.questionsPerAccount, all.count < limits.questions else {
@@ -128,8 +128,8 @@ final class Questions {
         for place in places { place.end(outcome) }
     }
 
-    /// Makes a request stop waiting for the reply. If no other request is waiting for it, the question is not asked,
-    /// and its dialog is closed.
+    /// Makes a request stop waiting for the reply. If no other request is waiting for it, the question is withdrawn: it
+    /// is not asked or, if it already has been, its dialog is closed.
     func giveUp(_ place: Place) {
         place.isWithdrawn = true
         for question in [current].compactMap(\.self) + waiting { question.places.removeAll { $0 === place } }

@@ -7,6 +7,7 @@ is stopped, and makes the file.
 
 import fcntl, os, signal, subprocess, sys
 import dbus.service
+from gi.repository import GLib
 from script_handler import HANDLER, ID, ScriptHandler, bus, run
 
 CHILD = os.path.join(os.path.dirname(os.path.realpath(__file__)), "clear_flags.py")
@@ -16,8 +17,8 @@ class Handler(ScriptHandler):
     def EnterBackground(self):
         pass
 
-    @dbus.service.method(HANDLER, in_signature="h", out_signature="b")
-    def Suspend(self, lifeline):
+    @dbus.service.method(HANDLER, in_signature="h", out_signature="b", async_callbacks=("reply", "fail"))
+    def Suspend(self, lifeline, reply, fail):
         signal.signal(signal.SIGCONT, lambda *ignored: bus.request_name(ID, 4))
         kept = self.kept = lifeline.take()
         match sys.argv[2]:
@@ -36,6 +37,7 @@ class Handler(ScriptHandler):
             case "child":
                 subprocess.Popen(["/usr/bin/python3", CHILD, str(kept), sys.argv[3]], pass_fds=[kept])
         bus.release_name(ID)
-        return True
+        # Until this method returns, dbus-python's message holds the descriptor too.
+        GLib.idle_add(reply, True)
 
 run(Handler)
