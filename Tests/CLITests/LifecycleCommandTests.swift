@@ -37,8 +37,8 @@ import Testing
             #expect(run == CommandRun(status: 0, output: "", errors: ""))
             #expect(
                 await router.lifecycleCalls == [
-                    "terminate com.acme.one", "\(method) com.acme.one",
-                    "terminate com.acme.two", "\(method) com.acme.two",
+                    "terminate com.acme.one", "reset com.acme.one", "\(method) com.acme.one",
+                    "terminate com.acme.two", "reset com.acme.two", "\(method) com.acme.two",
                 ]
             )
         }

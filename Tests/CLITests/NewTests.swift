@@ -76,7 +76,7 @@ import Testing
     func onlyTheProgramIsNamedAfterTheIdentifier(_ name: String) async throws {
         try await inDirectory { directory in
             for (language, files) in [
-                ("python", [name.replacing("-", with: "_"), "handler.py", "test_handler.py"]),
+                ("python", ["handler.py", "test_handler.py"]),
                 ("c", ["handler.c", "test_handler.c"]),
                 ("swift", ["Sources/Handler/main.swift", "Tests/HandlerTests/DelegateTests.swift"]),
             ] {

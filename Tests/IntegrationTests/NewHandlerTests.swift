@@ -42,7 +42,7 @@ import Testing
             directory
         )
         #expect(made.status == 0, "\(made)")
-        let test = try await router.run("sh", "-c", "cd \"$1\" && python3 -m unittest", "sh", directory)
+        let test = try await router.run("sh", "-c", "cd \"$1\" && /usr/bin/python3 -m unittest", "sh", directory)
         #expect(test.status == 0 && test.errors.contains("Ran 2 tests"), "\(test)")
         let lines = made.output.split(separator: "\n").map { $0.replacing("'\(directory)/", with: "\(directory)/") }
         try await use(lines.map { $0.hasSuffix(".plist'") ? $0.dropLast() : $0[...] }, router)

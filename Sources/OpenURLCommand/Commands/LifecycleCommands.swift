@@ -89,7 +89,8 @@ struct Restart: LifecycleCommand {
         abstract: "End a handler and start it again.",
         discussion: """
             Use this after a build of the handler's program. \
-            Does what 'terminate' and 'activate' do, so the handler loses its saved state. A handler that is not running is just started.
+            Does what 'terminate' and 'activate --reset' do, so the handler loses its saved state, and its crashes are forgotten. \
+            A handler that is not running is just started.
             """,
         examples: [
             "openurl restart com.acme.todolist",
@@ -103,7 +104,8 @@ struct Restart: LifecycleCommand {
     @OptionGroup var handlers: HandlerArguments
 
     var methods: [Method<String, Empty>] {
-        [LifecycleInterface.terminate, background ? LifecycleInterface.wake : LifecycleInterface.activate]
+        let start = background ? LifecycleInterface.wake : LifecycleInterface.activate
+        return [LifecycleInterface.terminate, LifecycleInterface.reset, start]
     }
 }
 

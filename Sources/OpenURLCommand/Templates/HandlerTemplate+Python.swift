@@ -1,13 +1,23 @@
 extension HandlerTemplate {
-    /// A program, a module that does the handler's work, and a test for the module.
+    /// A program, and a test that imports it.
     var pythonFiles: [File] {
         [
             File(
                 path: "handler.py",
                 text: """
+                    #!/usr/bin/python3
                     \"""Answers \(scheme):?name=World with a greeting.\"""
 
+                    import sys
                     from urllib.parse import parse_qs, urlsplit
+
+                    import dbus
+                    import dbus.mainloop.glib
+                    import dbus.service
+                    from gi.repository import GLib
+
+                    # The manifest names the same identifier.
+                    ID = "\(id)"
 
 
                     class Declined(Exception):
@@ -22,46 +32,33 @@ extension HandlerTemplate {
                         print("greeting", name)
                         return {"greeting": f"Hello, {name}!"}
 
-                    """
-            ),
-            File(
-                path: name,
-                text: """
-                    #!/usr/bin/python3
-                    \"""Gives handler.py the URLs that the router delivers.\"""
-
-                    import sys
-
-                    import dbus
-                    import dbus.mainloop.glib
-                    import dbus.service
-                    from gi.repository import GLib
-
-                    import handler
-
-                    # The manifest names the same identifier.
-                    ID = "\(id)"
-
 
                     class Handler(dbus.service.Object):
                         @dbus.service.method("org.openurl.Handler1", in_signature="sa{sv}", out_signature="ba{sv}a(stb)")
                         def Open(self, url, context):
                             try:
-                                return True, handler.open_url(str(url), context), []
-                            except handler.Declined as error:
+                                return True, open_url(str(url), context), []
+                            except Declined as error:
                                 raise dbus.DBusException(str(error), name="org.openurl.Error.Declined") from None
 
 
-                    # Standard output is not a terminal, so Python would keep the lines until the process exits.
-                    sys.stdout.reconfigure(line_buffering=True)
-                    dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
-                    bus = dbus.SessionBus()
-                    # First the object, then the name, which brings the first URL.
-                    service = Handler(bus, "/" + ID.replace(".", "/").replace("-", "_"))
-                    name = dbus.service.BusName(ID, bus, do_not_queue=True)
-                    loop = GLib.MainLoop()
-                    bus.call_on_disconnection(lambda connection: loop.quit())
-                    loop.run()
+                    def main():
+                        # Standard output is not a terminal, so Python would keep the lines until the process exits.
+                        sys.stdout.reconfigure(line_buffering=True)
+                        dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+                        bus = dbus.SessionBus()
+                        loop = GLib.MainLoop()
+                        # When the bus ends, the handler exits with status 0.
+                        bus.set_exit_on_disconnect(False)
+                        bus.call_on_disconnection(lambda connection: loop.quit())
+                        # First the object, then the name, which brings the first URL.
+                        service = Handler(bus, "/" + ID.replace(".", "/").replace("-", "_"))
+                        name = dbus.service.BusName(ID, bus, do_not_queue=True)
+                        loop.run()
+
+
+                    if __name__ == "__main__":
+                        main()
 
                     """,
                 isExecutable: true

@@ -4,9 +4,9 @@ internal import UserFiles
 
 /// A handler that `openurl new` writes: it greets the name in a URL.
 ///
-/// Its program is named after the identifier. Its modules and sources have the same names in every handler, because
-/// names taken from the identifier could clash with a keyword, with one of the language's modules, or with one of the
-/// Makefile's targets.
+/// Its program is named after the identifier, except in Python, where the test imports the program. Modules and sources
+/// have the same names in every handler, because names taken from the identifier could clash with a keyword, with one of
+/// the language's modules, or with one of the Makefile's targets.
 struct HandlerTemplate {
     enum Language: String, CaseIterable {
         case swift, python, c
@@ -79,7 +79,7 @@ struct HandlerTemplate {
         let (build, test): ([String], String) =
             switch language {
             case .swift: (["swift build"], "swift test")
-            case .python: ([], "python3 -m unittest")
+            case .python: ([], "/usr/bin/python3 -m unittest")
             case .c: (["make"], "make test")
             }
         return ["cd \(place)"] + build + [
@@ -93,7 +93,7 @@ struct HandlerTemplate {
     private var executable: String {
         switch language {
         case .swift: ".build/debug/\(name)"
-        case .python: "./\(name)"
+        case .python: "./handler.py"
         case .c: "build/\(name)"
         }
     }
