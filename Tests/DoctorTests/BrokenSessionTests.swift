@@ -270,7 +270,7 @@ import UserFiles
         Fault(
             "the handler has no entry and the home cannot be written",
             ["fail unpublished \(id)"],
-            "finds it; it cannot be written, because the file system is read-only",
+            "can find it; it cannot be written, because the file system is read-only",
             fix: nil
         ) {
             $0.obstacle = "the file system is read-only"
