@@ -83,6 +83,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private static let fewInputs = 2
     /// Closures that run when no job is left.
     private var endings: [() -> Void] = []
+    /// Whether jobs of the main actor may come between the loop's. It is set once, and read without the lock in each round.
     private let sharesMainThread = Atomic<Bool>(false)
 
     /// Creates a loop. Its thread starts with the first job.

@@ -24,17 +24,17 @@ import Testing
         let contract = RouterInterface.openURL
         #expect(OpenCall.method.interface == contract.interface)
         #expect(OpenCall.method.name == contract.name)
-        #expect(OpenCall.unread.interface == contract.interface)
-        #expect(OpenCall.unread.name == contract.name)
+        #expect(OpenCall.noted.interface == contract.interface)
+        #expect(OpenCall.noted.name == contract.name)
         #expect(OpenCall.call.interface == RouterInterface.call.interface)
         #expect(OpenCall.call.name == RouterInterface.call.name)
         #expect(OpenCall.signature == Arguments<String, OpenOptions>.signature)
-        #expect(UnreadResult.signature == OpenResult.signature)
+        #expect(ResultNote.signature == OpenResult.signature)
     }
 
     @Test func unreadResultOnlyTellsOfAnEarlierProgram() throws {
         var result = OpenResult(handler: "com.acme.todolist", way: .active, reply: ["a": "b"], trace: [])
-        var unread: UnreadResult = try MessageArchive.body(from: MessageArchive.bytes(of: result, limit: 1 << 20))
+        var unread: ResultNote = try MessageArchive.body(from: MessageArchive.bytes(of: result, limit: 1 << 20))
         #expect(unread.earlierProgram == nil)
         result.runsEarlierProgram = true
         unread = try MessageArchive.body(from: MessageArchive.bytes(of: result, limit: 1 << 20))

@@ -44,45 +44,35 @@ extension Connection {
         let prefersLoop = withUnsafeCurrentTask { $0?.unownedTaskExecutor == loop.asUnownedTaskExecutor() }
         let result: Result<Output, CallError> =
             if prefersLoop {
-                await cancellableAnswer(to: message, destination, number, timeout)
+                await answer(to: message, destination, number, timeout)
             } else {
                 await withTaskExecutorPreference(loop) {
-                    await cancellableAnswer(to: message, destination, number, timeout)
+                    await answer(to: message, destination, number, timeout)
                 }
             }
         return try result.get()
     }
 
     /// Sends a call, and waits until its answer arrives or the task is cancelled.
-    private func cancellableAnswer<Output: MessageBody>(
-        to message: UnsentMessage,
-        _ destination: BusName?,
-        _ number: UInt64,
-        _ timeout: Duration?
-    ) async -> Result<Output, CallError> {
-        await withTaskCancellationHandler {
-            await answer(to: message, destination, number, timeout)
-        } onCancel: {
-            loop.execute { self.assumeIsolated { $0.fail(number, .cancelled) } }
-        }
-    }
-
-    /// Sends a call and waits for its answer.
     private func answer<Output: MessageBody>(
         to message: UnsentMessage,
         _ destination: BusName?,
         _ number: UInt64,
         _ timeout: Duration?
     ) async -> Result<Output, CallError> {
-        await withCheckedContinuation { continuation in
-            // This closure runs as one step on the loop's thread, so neither an answer nor a cancellation can arrive
-            // before the entry in `pendingCalls` exists.
-            guard !Task.isCancelled, let message = message.take() else {
-                return continuation.resume(returning: .failure(.cancelled))
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                // This closure runs as one step on the loop's thread, so neither an answer nor a cancellation can arrive
+                // before the entry in `pendingCalls` exists.
+                guard !Task.isCancelled, let message = message.take() else {
+                    return continuation.resume(returning: .failure(.cancelled))
+                }
+                begin(message, destination, number, timeout) { [limits] reply in
+                    continuation.resume(returning: reply.flatMap { $0.result(limit: limits.messageBytes) })
+                }
             }
-            begin(message, destination, number, timeout) { [limits] reply in
-                continuation.resume(returning: reply.flatMap { $0.result(limit: limits.messageBytes) })
-            }
+        } onCancel: {
+            loop.execute { self.assumeIsolated { $0.fail(number, .cancelled) } }
         }
     }
 

@@ -6,7 +6,7 @@ public import UserFiles
 /// They depend only on the file's bytes. So a cache can store the values by path, size and modification time, and
 /// combine them with `DesktopEntries`.
 public struct DesktopFile: Sendable, Hashable {
-    /// What a file declares.
+    /// The declarations in a file.
     public enum Content: Sendable, Hashable {
         /// An application. Its programs may or may not be installed.
         case application(DesktopEntry)
@@ -37,7 +37,7 @@ public struct DesktopFile: Sendable, Hashable {
 
     /// The file's location.
     public let location: Location
-    /// What the file declares.
+    /// The declarations in the file.
     public let content: Content
     /// Problems with the file.
     public let diagnostics: [Diagnostic]

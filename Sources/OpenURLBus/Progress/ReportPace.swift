@@ -5,7 +5,7 @@ package struct ReportPace: Sendable {
     /// Minimum time between two reports, except before the last one.
     package static let interval = Duration.milliseconds(100)
 
-    /// What to do with a report.
+    /// The action to take for a report.
     package enum Decision: Hashable {
         /// Pass it on now.
         case pass

@@ -19,7 +19,7 @@ public struct Registration: Sendable, Hashable {
     /// The schemes that other handlers claim as well. The registry's rules decide which handler wins; the order of
     /// registration is only one of them.
     public let conflicts: [Conflict]
-    /// What the manifest asks for but does not get, such as a fixed scheme.
+    /// Requests of the manifest that were not granted, such as one for a fixed scheme.
     public var warnings: [Diagnostic]
 }
 

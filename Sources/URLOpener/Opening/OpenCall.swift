@@ -12,8 +12,8 @@ struct OpenCall: MessageBody {
     static let method = Method<OpenCall, OpenResult>(RouterInterface.name, "OpenURL")
     /// Opens a URL, and waits for the handler's answer.
     static let call = Method<OpenCall, OpenResult>(RouterInterface.name, "Call")
-    /// Opens a URL for a caller that only needs to know whether it worked.
-    static let unread = Method<OpenCall, UnreadResult>(RouterInterface.name, "OpenURL")
+    /// Opens a URL for a caller that only needs to know whether it worked, and whether there is anything to note.
+    static let noted = Method<OpenCall, ResultNote>(RouterInterface.name, "OpenURL")
 
     static let signature: Signature = "sa{sv}"
 
@@ -37,7 +37,7 @@ struct OpenCall: MessageBody {
 }
 
 /// The part of a result that a note needs. Nothing else is decoded.
-struct UnreadResult: MessageBody {
+struct ResultNote: MessageBody {
     static let signature: Signature = "a{sv}"
 
     private var handler = ""

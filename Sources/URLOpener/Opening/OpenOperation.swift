@@ -102,7 +102,7 @@ package struct OpenOperation {
             let opened: OpenResult?
             do throws(CommandFailure) {
                 if isUnread {
-                    let result = try open(text, OpenCall.unread, with: router, interrupt, invocation)
+                    let result = try open(text, OpenCall.noted, with: router, interrupt, invocation)
                     noteEarlierProgram(of: result.earlierProgram, invocation)
                 }
                 opened =
