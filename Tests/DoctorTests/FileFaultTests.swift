@@ -108,7 +108,7 @@ import UserFiles
             fix: "EDITOR",
             change("<string>note</string>", "")
         ),
-        Fault("the manifest was moved", ["fail lost-manifest com.example.note"], "been moved or removed", fix: "rm ~/") {
+        Fault("the manifest was moved", ["fail lost-manifest com.example.note"], "moved or removed", fix: "rm ~/") {
             try #require(unlink($0.path(manifest)) == 0)
         },
         Fault("every user may change the manifest", broken, "", fix: "chmod") {

@@ -423,7 +423,9 @@ import Testing
             $0.rules = [rule("note", .deny), rule("*", .deny), rule("more", .allow)]
             $0.answers = [refusal("note"), refusal("more", .allow)]
         },
-        State("a rule allows", about: "note", [], "rules that deny URLs: 0") { $0.rules = [rule("note", .allow), rule("note", .ask)] },
+        State("a rule allows", about: "note", [], "rules that deny URLs: 0") {
+            $0.rules = [rule("note", .allow), rule("note", .ask)]
+        },
         State("a rule denies the scheme", about: "note", ["warn policy policy"], "line 3 denies note:") {
             $0.rules = [rule("note", .deny)]
         },
@@ -436,7 +438,9 @@ import Testing
             $0.rules = [refusal]
             $0.problems = ["/p: is larger than 65536 bytes"]
         },
-        State("a rule denies another scheme", about: "note", [], "rules that deny URLs: 0") { $0.rules = [rule("more", .deny)] },
+        State("a rule denies another scheme", about: "note", [], "rules that deny URLs: 0") {
+            $0.rules = [rule("more", .deny)]
+        },
         State(
             "a rule of the administrator denies",
             about: "note",
