@@ -47,12 +47,12 @@ import Testing
     @Test func cancelledTaskStopsWaitingForAnswers() async throws {
         try await withPair { (pair: Pair) async throws in
             let hanging = Task { try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
-            try await eventually(await pair.service.incomingCalls.isIdle) { !$0 }
+            try await eventually(await pair.service.hasNoCalls) { !$0 }
             let answered = Task { await pair.service.waitUntilAnswered() }
             for _ in 0..<10 { await pair.service.loop.run {} }
             answered.cancel()
             await answered.value
-            #expect(await !pair.service.incomingCalls.isIdle)
+            #expect(await !pair.service.hasNoCalls)
             hanging.cancel()
         }
     }

@@ -109,7 +109,7 @@ private func withListener(
                 "com.example.Counter1",
                 [
                     .method(method) { call, _ in
-                        count.yield(await call.connection.incomingCalls.waiting)
+                        count.yield(await call.connection.waitingCalls)
                         return Empty()
                     }
                 ]

@@ -68,14 +68,14 @@ import Testing
             let callerGate = try block(caller.loop)
             Self.open(serviceGate)
             let name = try #require(caller.uniqueName)
-            try await eventually(await pair.service.incomingCalls.isHeld(name)) { $0 }
+            try await eventually(await pair.service.isHeld(name)) { $0 }
             // A call that had started before runs before a later call of another program.
             _ = try await pair.client.call(Echo.string, on: Echo.object, "x")
             try await body(pair, name, answered)
             Self.open(callerGate)
             for call in calls { try await call.value }
             #expect(answered.withLock { $0 } >= Int(count))
-            try await eventually(await pair.service.incomingCalls.isHeld(name)) { !$0 }
+            try await eventually(await pair.service.isHeld(name)) { !$0 }
             await caller.close()
         }
     }
@@ -132,12 +132,12 @@ import Testing
             }
             var names = named.makeAsyncIterator()
             let sender = try #require(await names.next())
-            try await eventually(await pair.service.incomingCalls.isHeld(sender)) { $0 }
+            try await eventually(await pair.service.isHeld(sender)) { $0 }
             #expect(answered.withLock { $0 } < 32)
             peer = nil
             await pair.service.waitUntilAnswered()
-            #expect(await !pair.service.incomingCalls.isHeld(sender))
-            #expect(await pair.service.incomingCalls.waiting == 0)
+            #expect(await !pair.service.isHeld(sender))
+            #expect(await pair.service.waitingCalls == 0)
         }
     }
 

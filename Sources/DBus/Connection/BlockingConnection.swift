@@ -350,7 +350,7 @@ public final class BlockingConnection {
     ) throws(CallError) -> WrittenMessage {
         let message: WrittenMessage
         do throws(MessageEncodingError) {
-            message = try .methodCall(method.interface, method.name, on: object, input, limit: callBytes)
+            message = try .methodCall(method, on: object, input, limit: callBytes)
         } catch {
             throw .notSent(error)
         }

@@ -198,7 +198,7 @@ extension Connection {
         _ input: Input
     ) throws(CallError) -> WrittenMessage {
         do throws(MessageEncodingError) {
-            return try .methodCall(method.interface, method.name, on: object, input, limit: limits.callSize)
+            return try .methodCall(method, on: object, input, limit: limits.callSize)
         } catch {
             throw .notSent(error)
         }

@@ -11,9 +11,13 @@ public struct Method<Input: MessageBody, Output: MessageBody>: Sendable {
     public let inputs: [String]
     /// Names of the results, for introspection.
     public let outputs: [String]
+    /// The types of the arguments; nil if they break a rule, so that no call can be sent. They are put together once,
+    /// and not for each call.
+    let inputSignature: Signature?
 
     /// Creates a description of a method.
     public init(_ interface: InterfaceName, _ name: MemberName, inputs: [String] = [], outputs: [String] = []) {
+        inputSignature = Input.signature.isSendable ? Input.signature : nil
         self.interface = interface
         self.name = name
         self.inputs = inputs

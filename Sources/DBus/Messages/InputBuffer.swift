@@ -32,6 +32,7 @@ struct InputBuffer: ~Copyable {
     private var holdsMessages = true
     /// Maximum number of descriptors in a message.
     private let maximumDescriptors: Int
+    private let recentNames = RecentNames()
 
     /// Number of bytes that are read at a time, unless a message is larger.
     private static let readBytes = 16 << 10
@@ -157,7 +158,7 @@ struct InputBuffer: ~Copyable {
             message = ByteBuffer(UnsafeRawBufferPointer(rebasing: bytes.contents[start..<end]))
             start = end
         }
-        let taken = try Message(message) { count throws(MalformedMessage) in
+        let taken = try Message(message, recentNames) { count throws(MalformedMessage) in
             try takeDescriptors(count, ofMessageBefore: end)
         }
         guard start != bytes.count || arrivals.isEmpty else { throw MalformedMessage() }

@@ -37,9 +37,12 @@ final class Message: @unchecked Sendable {
 
     /// Takes a whole message.
     ///
-    /// - Parameter descriptors: Returns the message's descriptors, given how many the header says there are.
+    /// - Parameters:
+    ///   - recent: The names in earlier messages from the same connection.
+    ///   - descriptors: Returns the message's descriptors, given how many the header says there are.
     init(
         _ bytes: consuming ByteBuffer,
+        _ recent: RecentNames,
         _ descriptors: (_ count: Int) throws(MalformedMessage) -> [UnixFD]
     ) throws(MalformedMessage) {
         guard bytes.count >= MessageSizes.headerBytes else { throw MalformedMessage() }
@@ -51,7 +54,11 @@ final class Message: @unchecked Sendable {
         serial = bytes.number(at: MessageHeader.serialPlace, isSwapped)
         body = sizes.body
         self.bytes = bytes
-        let count = try readFields(upTo: sizes.fieldsEnd)
+        let count =
+            switch kind {
+            case .methodReturn, .error: try readFields(upTo: sizes.fieldsEnd, &recent.inAnswers)
+            case .methodCall, .signal, nil: try readFields(upTo: sizes.fieldsEnd, &recent.inCalls)
+            }
         if !hasNeededFields || serial == 0 || signature.isEmpty != (body == sizes.message)
             || !isPadding(sizes.fieldsEnd..<body)
         {
@@ -62,12 +69,12 @@ final class Message: @unchecked Sendable {
 
     /// Reads a message from bytes that arrived without descriptors.
     convenience init(_ bytes: [UInt8]) throws(MalformedMessage) {
-        try self.init(ByteBuffer(bytes)) { _ throws(MalformedMessage) in throw MalformedMessage() }
+        try self.init(ByteBuffer(bytes), RecentNames()) { _ throws(MalformedMessage) in throw MalformedMessage() }
     }
 
     /// Takes a message that this program has written.
     convenience init(_ written: WrittenMessage) throws(MalformedMessage) {
-        try self.init(ByteBuffer(written.sentBytes)) { _ in written.descriptors }
+        try self.init(ByteBuffer(written.sentBytes), RecentNames()) { _ in written.descriptors }
     }
 
     /// Converts a value to another type by writing it into a message and reading it back, like the two sides of a call.
@@ -95,7 +102,7 @@ final class Message: @unchecked Sendable {
     /// Reads the header's fields.
     ///
     /// - Returns: The number of descriptors.
-    private func readFields(upTo end: Int) throws(MalformedMessage) -> Int {
+    private func readFields(upTo end: Int, _ recent: inout HeaderNames) throws(MalformedMessage) -> Int {
         var descriptors: UInt32 = 0
         var place = MessageHeader.fieldsPlace
         var found: UInt16 = 0
@@ -131,7 +138,7 @@ final class Message: @unchecked Sendable {
                 let length = Int(bytes.number(at: place, isSwapped))
                 place += 4
                 guard length < end - place, bytes[place + length] == 0 else { throw MalformedMessage() }
-                if !take(field, at: place, length) { isValid = false }
+                if !take(field, at: place, length, &recent) { isValid = false }
                 place += length + 1
             }
         }
@@ -142,28 +149,36 @@ final class Message: @unchecked Sendable {
     private func isPadding(_ range: Range<Int>) -> Bool { range.allSatisfy { bytes[$0] == 0 } }
 
     /// Returns whether the bytes of a name or a path are valid.
-    private func take(_ field: MessageHeader.Field, at place: Int, _ length: Int) -> Bool {
-        // A NUL follows the text.
-        let bytes = (start + place).assumingMemoryBound(to: CChar.self)
-        guard let text = String(validatingCString: bytes), text.utf8.count == length else { return false }
+    private func take(_ field: MessageHeader.Field, at place: Int, _ length: Int, _ recent: inout HeaderNames) -> Bool {
         switch field {
         case .path:
-            path = ObjectPath(rawValue: text)
+            path = name(at: place, length, &recent.path)
             return path != nil && path != MessageHeader.reservedPath
         case .interface:
-            interface = InterfaceName(rawValue: text)
+            interface = name(at: place, length, &recent.interface)
             return interface != nil && interface != MessageHeader.reservedInterface
         case .member:
-            member = MemberName(rawValue: text)
+            member = name(at: place, length, &recent.member)
             return member != nil
         case .errorName:
-            errorName = ErrorName(rawValue: text)
+            errorName = name(at: place, length, &recent.errorName)
             return errorName != nil
         case .sender:
-            sender = BusName(rawValue: text)
+            sender = name(at: place, length, &recent.sender)
             return sender != nil
-        default: return BusName.isValid(text.utf8)
+        default: return name(at: place, length, &recent.destination) != nil
         }
+    }
+
+    /// Returns the name in these bytes, which a NUL follows; nil if they break the rule for this kind of name.
+    private func name<Name: ValidatedName>(at place: Int, _ length: Int, _ recent: inout Name?) -> Name? {
+        let bytes = UnsafeRawBufferPointer(start: start + place, count: length)
+        if let recent, recent.rawValue.hasBytes(bytes) { return recent }
+        guard let text = String(validatingCString: (start + place).assumingMemoryBound(to: CChar.self)),
+            text.utf8.count == length, let name = Name(rawValue: text)
+        else { return nil }
+        recent = name
+        return name
     }
 
     /// Returns the end of a field that the specification does not define yet.
@@ -174,6 +189,35 @@ final class Message: @unchecked Sendable {
         } catch {
             throw MalformedMessage()
         }
+    }
+}
+
+/// The names in the last messages that arrived on a connection.
+///
+/// A message mostly has the names of the one before, which were checked and copied already. Calls and answers come from
+/// different programs, so each kind has its own names.
+final class RecentNames {
+    var inCalls = HeaderNames()
+    var inAnswers = HeaderNames()
+}
+
+/// The latest name in each field of a header.
+struct HeaderNames {
+    var path: ObjectPath?
+    var interface: InterfaceName?
+    var member: MemberName?
+    var errorName: ErrorName?
+    var destination: BusName?
+    var sender: BusName?
+}
+
+extension String {
+    /// Whether the string has exactly these bytes.
+    fileprivate func hasBytes(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        utf8.withContiguousStorageIfAvailable {
+            guard $0.count == bytes.count, let own = $0.baseAddress, let other = bytes.baseAddress else { return false }
+            return memcmp(own, other, bytes.count) == 0
+        } ?? false
     }
 }
 

@@ -4,6 +4,8 @@
 /// does no harm.
 public enum MessageArchive {
     private static let interface: InterfaceName = "org.freedesktop.DBus.Archive"
+    private static let member: MemberName = "Body"
+    private static let path: ObjectPath = "/"
 
     /// Returns the bytes of a body.
     ///
@@ -13,7 +15,7 @@ public enum MessageArchive {
     /// - Throws: ``MessageEncodingError``, which is ``MessageEncodingError/descriptorNotPassed`` for a body with a
     ///   descriptor, because a descriptor means nothing in a file.
     public static func bytes<Body: MessageBody>(of body: Body, limit: Int) throws(MessageEncodingError) -> [UInt8] {
-        let message = try WrittenMessage.signal(interface, "Body", from: "/", body, limit: limit)
+        let message = try WrittenMessage.signal(interface, member, from: path, body, limit: limit)
         guard message.descriptors.isEmpty else { throw .descriptorNotPassed }
         return message.bytes
     }

@@ -354,12 +354,25 @@ public struct MessageWriter: ~Copyable {
         types.truncate(to: outer)
     }
 
+    /// Appends a dictionary from strings to values of any type, `a{sv}`. `body` writes the entries.
+    public mutating func appendOptions(
+        _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
+    ) throws(MessageEncodingError) {
+        try proceed()
+        guard let entries = expected.takeArray(of: types), entries.count == Self.entry.utf8CodeUnitCount,
+            types.holds(Self.entry, at: entries.lowerBound)
+        else { throw failed(.inconsistentValue) }
+        try appendArray(entries, body)
+    }
+
+    private static let entry: StaticString = "{sv}"
+
     /// Appends a dictionary from strings to values of any type, `a{sv}`. The order of the entries is undefined.
     ///
     /// `options.write(to:)` has the same result, but takes several times as long, because its code is for dictionaries
     /// of all types.
     public mutating func append(options: [String: Value]) throws(MessageEncodingError) {
-        try appendDictionary(key: Self.string, value: Self.variant) { (writer) throws(MessageEncodingError) in
+        try appendOptions { (writer) throws(MessageEncodingError) in
             for (key, value) in options {
                 try writer.appendEntry { (writer) throws(MessageEncodingError) in
                     try writer.append(key)
@@ -370,7 +383,6 @@ public struct MessageWriter: ~Copyable {
     }
 
     private static let string: Signature = "s"
-    private static let variant: Signature = "v"
 
     /// Writes a container's values.
     private mutating func write(

@@ -12,20 +12,20 @@ struct WrittenMessage {
     /// Number of header bytes before the fields that describe the body.
     let fieldsEnd: Int
 
-    static func methodCall<Body: MessageBody>(
-        _ interface: InterfaceName,
-        _ member: MemberName,
+    static func methodCall<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
         on object: RemoteObject,
-        _ body: Body,
+        _ input: Input,
         limit: Int
     ) throws(MessageEncodingError) -> WrittenMessage {
-        try check(object.path, interface)
+        try check(object.path, method.interface)
+        guard let signature = method.inputSignature else { throw .inconsistentValue }
         var header = MessageHeader(.methodCall, startsService: object.startsService)
         header.add(.path, object.path.rawValue)
-        header.add(.interface, interface.rawValue)
-        header.add(.member, member.rawValue)
+        header.add(.interface, method.interface.rawValue)
+        header.add(.member, method.name.rawValue)
         if let destination = object.destination { header.add(.destination, destination.rawValue) }
-        return try WrittenMessage(header, body, limit: limit)
+        return try WrittenMessage(header, input, signature, limit: limit)
     }
 
     static func signal<Body: MessageBody>(
@@ -84,8 +84,16 @@ struct WrittenMessage {
         limit: Int
     ) throws(MessageEncodingError) {
         let signature = Body.signature
-        // If the signature was built from others, it may be too long or too deep.
-        guard Signature.isValid(signature.rawValue.utf8) else { throw .inconsistentValue }
+        guard signature.isSendable else { throw .inconsistentValue }
+        try self.init(header, body, signature, limit: limit)
+    }
+
+    private init<Body: MessageBody>(
+        _ header: consuming MessageHeader,
+        _ body: Body,
+        _ signature: Signature,
+        limit: Int
+    ) throws(MessageEncodingError) {
         let used = Self.headerSize + header.pathLength
         guard used <= limit else { throw .tooLarge(limit: limit) }
         fieldsEnd = header.bytes.count

@@ -70,15 +70,17 @@ public struct ObjectPath: ValidatedName {
         self.init(
             trusted: String(unsafeUninitializedCapacity: 1 + name.count) { path in
                 path[0] = UInt8(ascii: "/")
-                for (place, byte) in name.enumerated() {
-                    path[1 + place] =
+                var count = 1
+                for byte in name {
+                    path[count] =
                         switch byte {
                         case UInt8(ascii: "."): UInt8(ascii: "/")
                         case UInt8(ascii: "-"), UInt8(ascii: ":"): UInt8(ascii: "_")
                         default: byte
                         }
+                    count += 1
                 }
-                return 1 + name.count
+                return count
             }
         )
     }

@@ -51,6 +51,9 @@ public struct Signature: ValidatedName {
         return true
     }
 
+    /// Whether the signature is valid. If it was built from others, it may be too long or too deep.
+    var isSendable: Bool { Self.isValid(rawValue.utf8) }
+
     /// Whether the signature is valid and describes exactly one value.
     public var isSingle: Bool {
         guard rawValue.utf8.count <= Self.maximumLength else { return false }

@@ -47,7 +47,7 @@ extension Record {
 
     /// Appends an entry for each field that has a value.
     public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
-        try writer.appendDictionary(key: .string, value: .variant) { (writer) throws(MessageEncodingError) in
+        try writer.appendOptions { (writer) throws(MessageEncodingError) in
             let fields = Self.fields.all
             // Iterating over the elements would copy each field, with a reference count for each of its properties.
             for index in fields.indices { try fields[index].write(self, &writer) }
@@ -57,6 +57,4 @@ extension Record {
 
 extension Signature {
     fileprivate static let options: Signature = "a{sv}"
-    fileprivate static let string: Signature = "s"
-    fileprivate static let variant: Signature = "v"
 }
