@@ -167,7 +167,7 @@ final class Probe {
     func sendOverBus() -> ProbeOutcome {
         let start = ContinuousClock.now
         do throws(CallError) {
-            let input = Arguments(url, OpenOptions())
+            let input = SentURL(url)
             _ = try connection.call(RouterInterface.openURL, on: RouterService.object, input, timeout: Self.limit)
         } catch {
             return .lost("\(error)")

@@ -179,7 +179,7 @@ public struct OpenURLClient: Sendable {
     private func perform(
         _ url: GenericURL,
         _ options: OpenOptions,
-        with method: Method<Arguments<String, OpenOptions>, OpenResult> = RouterInterface.openURL
+        with method: Method<SentURL, OpenResult> = RouterInterface.openURL
     ) async throws -> OpenResult {
         try await withErrorsOfClient { try await ways.call { try await $0.open(url, options, with: method) } }
     }
@@ -250,11 +250,11 @@ extension WayToRouter {
     func open(
         _ url: GenericURL,
         _ options: OpenOptions,
-        with method: Method<Arguments<String, OpenOptions>, OpenResult>
+        with method: Method<SentURL, OpenResult>
     ) async throws -> OpenResult {
         try await refuseStranger()
         do throws(CallError) {
-            let input = Arguments(url.description, options)
+            let input = SentURL(url.description, options)
             return try await connection.call(method, on: RouterService.object, input, timeout: nil)
         } catch {
             if error == .cancelled { await withdraw(options.handleToken) }

@@ -16,7 +16,7 @@ public enum RouterInterface {
     public static let name: InterfaceName = "org.openurl.Router1"
 
     /// Opens a URL. Returns when the handler has accepted it; otherwise the answer is an ``OpenURLError``.
-    public static let openURL = Method<Arguments<String, OpenOptions>, OpenResult>(
+    public static let openURL = Method<SentURL, OpenResult>(
         name,
         "OpenURL",
         inputs: ["url", "options"],
@@ -34,7 +34,7 @@ public enum RouterInterface {
     /// If the handler replies to the URL itself, this ends the call as well; an empty reply does so only if the
     /// manifest has `OUAnswersCallbacks`. The time limit is ``callTimeout`` unless the caller sets one. When the
     /// caller's connection ends, so does the wait. A call's URL cannot be queued.
-    public static let call = Method<Arguments<String, OpenOptions>, OpenResult>(
+    public static let call = Method<SentURL, OpenResult>(
         name,
         "Call",
         inputs: ["url", "options"],
@@ -337,7 +337,7 @@ public enum HandlerInterface {
     /// The handler's error is ``OpenURLError/Code/launchVetoed`` if it refuses the launch, and
     /// ``OpenURLError/Code/declined`` if it refuses the URL and gives a reason. If the handler uses an error name of
     /// its own, the router treats it as ``OpenURLError/Code/declined``.
-    public static let open = Method<Arguments<String, OpenContext>, OpenAnswer>(
+    public static let open = Method<DeliveredURL, OpenAnswer>(
         name,
         "Open",
         inputs: ["url", "context"],

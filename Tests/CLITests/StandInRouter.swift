@@ -116,7 +116,7 @@ actor StandInRouter {
             RouterInterface.name,
             [
                 .method(RouterInterface.openURL) { _, input in
-                    try await self.open(input.values.0, input.values.1)
+                    try await self.open(input.url, input.options)
                 },
                 .method(RouterInterface.canOpenURL) { _, url in
                     if url.hasPrefix("error:") { throw OpenURLError(.malformedURL, "at byte offset 3: told") }

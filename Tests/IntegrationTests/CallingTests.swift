@@ -21,7 +21,7 @@ import Testing
         try await (other ?? router.connection).call(
             RouterInterface.call,
             on: RouterService.object,
-            Arguments(url, options),
+            SentURL(url, options),
             // The calls of the tests have their outcome before the router's own limit.
             timeout: .seconds(90)
         )

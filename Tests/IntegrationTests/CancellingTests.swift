@@ -244,7 +244,7 @@ import Testing
             try await caller.call(
                 RouterInterface.openURL,
                 on: RouterService.object,
-                Arguments(Self.url, Self.options("t1"))
+                SentURL(Self.url, Self.options("t1"))
             )
         }
         try await states.wait(for: "inactive", of: Self.id)

@@ -95,7 +95,7 @@ import Testing
         let leaving = try await Connection.open(.address(router.bus.address), on: router.bus.makeLoop())
         var options = OpenOptions()
         options.annotation = .options(["file": .unixFD(UnixFD(owning: dup(pipe.fileHandleForReading.fileDescriptor)))])
-        try await leaving.send(RouterInterface.openURL, on: RouterService.object, Arguments("app:x", options))
+        try await leaving.send(RouterInterface.openURL, on: RouterService.object, SentURL("app:x", options))
         await leaving.close()
         leaving.loop.stop()
         let gate = router.openGate(of: Self.id)

@@ -41,7 +41,7 @@ import Testing
                 try await flooder.send(
                     RouterInterface.openURL,
                     on: RouterService.object,
-                    Arguments("stuck:\(number)", options)
+                    SentURL("stuck:\(number)", options)
                 )
                 await flooder.waitForRoom()
             }
@@ -55,7 +55,7 @@ import Testing
             try await flooders[0].call(
                 RouterInterface.openURL,
                 on: RouterService.object,
-                Arguments("stuck:more", options),
+                SentURL("stuck:more", options),
                 timeout: .seconds(60)
             )
         }

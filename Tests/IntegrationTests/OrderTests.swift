@@ -54,7 +54,7 @@ import Testing
             try await router.connection.send(
                 RouterInterface.openURL,
                 on: RouterService.object,
-                Arguments("burst:\(number)", OpenOptions())
+                SentURL("burst:\(number)")
             )
         }
         _ = try await router.open("burst:999")
@@ -76,13 +76,13 @@ import Testing
             try await caller.send(
                 RouterInterface.openURL,
                 on: RouterService.object,
-                Arguments("later:\(number)", queued)
+                SentURL("later:\(number)", queued)
             )
         }
         let last = try await caller.call(
             RouterInterface.openURL,
             on: RouterService.object,
-            Arguments("later:499", queued)
+            SentURL("later:499", queued)
         )
         try await changes.wait(for: "delivered", of: last.id ?? "")
         let opened = try router.log(of: "com.example.later").filter { $0.hasPrefix("open") }
@@ -101,7 +101,7 @@ import Testing
                 try await router.connection.send(
                     RouterInterface.openURL,
                     on: RouterService.object,
-                    Arguments("ready:\(sent)", OpenOptions())
+                    SentURL("ready:\(sent)")
                 )
                 sent += 1
             }

@@ -139,7 +139,7 @@ final class RouterProcess: Sendable {
         try await connection.call(
             RouterInterface.openURL,
             on: RouterService.object,
-            Arguments(url, options),
+            SentURL(url, options),
             timeout: .seconds(60)
         )
     }

@@ -67,7 +67,7 @@ import Testing
         try await router.kill()
         // The call of the handler arrives together with the router's name.
         let object = RemoteObject(BusName(Self.script)!, ObjectPath(for: BusName(Self.script)!))
-        let input = Arguments("script:2", OpenContext())
+        let input = DeliveredURL("script:2", OpenContext())
         let answer = try await router.connection.call(HandlerInterface.open, on: object, input, timeout: .seconds(60))
         #expect(answer.reply["source"] == .string(Self.script))
     }

@@ -100,7 +100,7 @@ import Testing
         #expect(try await router.failure("guarded:x").code == .notAllowed)
         let id: BusName = "com.example.guarded"
         let object = RemoteObject(id, HandlerInterface.object(of: id))
-        let input = Arguments("guarded:past", OpenContext())
+        let input = DeliveredURL("guarded:past", OpenContext())
         let advice = "open the URL with 'openurl' or org.openurl.Router1"
         let refusal = OpenURLError(.notAllowed, "\(id) takes URLs only from the router; \(advice)")
         await #expect(throws: CallError.remote(refusal.dbusError)) {

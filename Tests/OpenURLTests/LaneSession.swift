@@ -106,7 +106,7 @@ final class LaneSession: Sendable {
             RouterInterface.name,
             [
                 .method(RouterInterface.openURL) { call, input in
-                    let url = input.values.0
+                    let url = input.url
                     self.opened.withLock { $0.append("\(way) \(url)") }
                     try await perform(call)
                     return OpenResult(handler: way, way: .active, reply: [:], trace: [])

@@ -121,17 +121,15 @@ final class StandInRouter: Sendable {
             RouterInterface.name,
             [
                 .method(RouterInterface.openURL) { call, input in
-                    let (url, options) = input.values
-                    self.note(.opened(url, options))
+                    self.note(.opened(input.url, input.options))
                     return try await self.behaviour.open(
-                        Request(url: url, options: options, sender: call.sender, router: self)
+                        Request(url: input.url, options: input.options, sender: call.sender, router: self)
                     )
                 },
                 .method(RouterInterface.call) { call, input in
-                    let (url, options) = input.values
-                    self.note(.called(url, options))
+                    self.note(.called(input.url, input.options))
                     return try await self.behaviour.open(
-                        Request(url: url, options: options, sender: call.sender, router: self)
+                        Request(url: input.url, options: input.options, sender: call.sender, router: self)
                     )
                 },
                 .method(RouterInterface.canOpenURL) { _, url in

@@ -122,7 +122,7 @@ final class HandlerProcess: Sendable {
     }
 
     func open(_ url: String, _ context: OpenContext = OpenContext()) async throws(CallError) -> OpenAnswer {
-        try await call(HandlerInterface.open, Arguments(url, context))
+        try await call(HandlerInterface.open, DeliveredURL(url, context))
     }
 
     /// Asks the handler whether the router may stop the process.

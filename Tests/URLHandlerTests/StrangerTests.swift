@@ -62,7 +62,7 @@ import Testing
         context.notifications = ["clock": "12:00"]
         context.inBackground = true
         context.requestID = "forged"
-        let input = Arguments("app:1", context)
+        let input = DeliveredURL("app:1", context)
         let answer = try await stranger.call(HandlerInterface.open, on: handler.byName, input)
         #expect(answer.isHandled)
         #expect(answer.trace.map(\.name).contains("didBecomeActive"))

@@ -145,7 +145,7 @@ import Testing
         }
         #expect(try await stranger.get(HandlerInterface.state, on: handler.byName) == "active")
         // Every program may send URLs, and ask for the window.
-        let input = Arguments("app:2", OpenContext())
+        let input = DeliveredURL("app:2", OpenContext())
         #expect(try await stranger.call(HandlerInterface.open, on: handler.byName, input).isHandled)
         await stranger.close()
     }
@@ -158,7 +158,7 @@ import Testing
         let error = OpenURLError(.notAllowed, "com.example.app takes URLs only from the router; \(advice)")
         let refusal = CallError.remote(error.dbusError)
         await #expect(throws: refusal) {
-            try await stranger.call(HandlerInterface.open, on: handler.byName, Arguments("app:1", OpenContext()))
+            try await stranger.call(HandlerInterface.open, on: handler.byName, DeliveredURL("app:1", OpenContext()))
         }
         await #expect(throws: refusal) {
             try await stranger.call(FreedesktopApplication.open, on: handler.byName, Arguments(["app:1"], [:]))
@@ -168,7 +168,7 @@ import Testing
         try await handler.router.releaseName(RouterService.name)
         for round in 0..<30 {
             let next = try await Connection.open(.address(handler.bus.address), on: try handler.bus.makeLoop())
-            let input = Arguments("app:\(round)", OpenContext())
+            let input = DeliveredURL("app:\(round)", OpenContext())
             #expect(try await next.requestName(RouterService.name) == .owned)
             #expect(try await next.call(HandlerInterface.open, on: handler.byConnection, input).isHandled)
             #expect(try await handler.open("app:old").isHandled)
@@ -187,7 +187,7 @@ import Testing
             async let answer = handler.suspend()
             var wasTaken = true
             do throws(CallError) {
-                let input = Arguments("app:\(round)", OpenContext())
+                let input = DeliveredURL("app:\(round)", OpenContext())
                 #expect(try await handler.router.call(HandlerInterface.open, on: handler.byName, input).isHandled)
             } catch .remote(let error) {
                 // Unlike a real installation, the test has no service file with which the bus could start the handler.

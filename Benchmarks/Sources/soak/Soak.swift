@@ -153,7 +153,7 @@ actor Opener {
 
     private func openOnBus(_ url: String) async throws -> OpenResult {
         do throws(CallError) {
-            let body = Arguments(url, OpenOptions())
+            let body = SentURL(url)
             return try await connection.call(RouterInterface.openURL, on: RouterService.object, body, timeout: nil)
         } catch {
             guard case .remote(let remote) = error, let error = OpenURLError(remote) else { throw error }

@@ -147,7 +147,7 @@ final class CallbackOperation {
             let call = try bus.begin(
                 RouterInterface.openURL,
                 on: RouterService.object,
-                Arguments(url.description, options)
+                SentURL(url.description, options)
             )
             _ = try bus.answer(to: call, timeout: timeout, watching: watches)
         } catch {

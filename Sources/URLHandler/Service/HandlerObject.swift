@@ -26,7 +26,7 @@ struct HandlerObject: Sendable {
                 HandlerInterface.name,
                 [
                     .method(answering: HandlerInterface.open) { call, input, answer in
-                        open(input.values.0, input.values.1, call, answer)
+                        open(input.url, input.context, call, answer)
                     },
                     routed(HandlerInterface.cancel) { name in
                         // This bypasses the queue, because the URL may be waiting there.

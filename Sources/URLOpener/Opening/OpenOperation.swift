@@ -98,11 +98,11 @@ package struct OpenOperation {
             if interrupt?.isRequested == true { throw .interrupted }
             let text = try url.urlText(passedBy: options.desktopEntry)
             let isUnread = report == .nothing && startup == nil && saved.isEmpty && openTrace == nil
-            let method = isCall ? OpenCall.call : OpenCall.method
+            let method = isCall ? RouterInterface.call : RouterInterface.openURL
             let opened: OpenResult?
             do throws(CommandFailure) {
                 if isUnread {
-                    let result = try open(text, OpenCall.noted, with: router, interrupt, invocation)
+                    let result = try open(text, ResultNote.method, with: router, interrupt, invocation)
                     noteEarlierProgram(of: result.earlierProgram, invocation)
                 }
                 opened =
@@ -223,7 +223,7 @@ package struct OpenOperation {
 
     private func open<Output: MessageBody>(
         _ url: String,
-        _ method: Method<OpenCall, Output>,
+        _ method: Method<SentURL, Output>,
         with router: RouterClient,
         _ interrupt: Interrupt?,
         _ invocation: Invocation
@@ -256,7 +256,7 @@ package struct OpenOperation {
     }
 
     private func call<Output: MessageBody>(
-        _ method: Method<OpenCall, Output>,
+        _ method: Method<SentURL, Output>,
         _ url: String,
         _ options: OpenOptions,
         isWatched: Bool,
@@ -278,7 +278,7 @@ package struct OpenOperation {
         }
         return try router.open(
             method,
-            OpenCall(url: url, options: options),
+            SentURL(url, options),
             timeout: timeLimit,
             notice: isWatched ? notice : nil,
             progress: bar.map { bar in { bar.show($0) } },

@@ -91,7 +91,7 @@ struct ConnectedHandlers: RouterBus {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) -> OpenAnswer {
-        try await call(HandlerInterface.open, handler(id, owner), Arguments(url, context), timeout: timeout)
+        try await call(HandlerInterface.open, handler(id, owner), DeliveredURL(url, context), timeout: timeout)
     }
 
     func cancel(_ request: String, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {

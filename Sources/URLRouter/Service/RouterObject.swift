@@ -61,16 +61,16 @@ public struct RouterObject: Sendable {
             [
                 .method(RouterInterface.openURL, of: router) { router, call, input in
                     try await router.openCalls.openURL(
-                        input.values.0,
-                        input.values.1,
+                        input.url,
+                        input.options,
                         caller: call.sender,
                         bytes: call.argumentBytes,
                         abandon: call.cancelTask
                     )
                 },
                 .method(RouterInterface.call, of: router) { router, call, input in
-                    let (url, options) = input.values
-                    return try await router.calls.call(url, options, caller: call.sender, bytes: call.argumentBytes)
+                    let bytes = call.argumentBytes
+                    return try await router.calls.call(input.url, input.options, caller: call.sender, bytes: bytes)
                 },
                 .method(RouterInterface.open, of: router) { router, call, url in
                     try await router.openCalls.openURL(url, OpenOptions(), caller: call.sender).handler

@@ -1,0 +1,33 @@
+public import DBus
+
+/// A URL with its sender's options: the arguments of ``RouterInterface/openURL`` and ``RouterInterface/call``.
+///
+/// This type and ``DeliveredURL`` stand for `Arguments`, which is generic. At run time, Swift creates the metadata of
+/// generic types and copies their values by way of it, which is noticeable each time a URL is opened.
+public struct SentURL: MessageBody, Hashable {
+    /// The types of the URL and of the options.
+    public static let signature: Signature = "sa{sv}"
+
+    /// The URL, which the router has not checked.
+    public let url: String
+    /// The sender's options.
+    public let options: OpenOptions
+
+    /// Creates the arguments.
+    public init(_ url: String, _ options: OpenOptions = OpenOptions()) {
+        self.url = url
+        self.options = options
+    }
+
+    /// Reads the arguments.
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
+        url = try String(from: &reader)
+        options = try OpenOptions(from: &reader)
+    }
+
+    /// Writes the arguments.
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try url.write(to: &writer)
+        try options.write(to: &writer)
+    }
+}
