@@ -140,10 +140,11 @@ extension Registry {
 
 extension GenericURL {
     /// Parses a caller's URL. If a desktop passes it on, as KDE does, it may have been decoded for display.
-    init(ofCaller text: String, _ options: OpenOptions = OpenOptions()) throws(OpenURLError) {
+    ///
+    /// - Parameter desktopEntry: the desktop entry through which the URL came, if it did.
+    init(ofCaller text: String, desktopEntry: String? = nil) throws(OpenURLError) {
         do throws(ParseError) {
-            let isStrict = options.desktopEntry == nil
-            try self.init(isStrict ? text : Self.escapingForbiddenBytes(in: text.utf8))
+            try self.init(desktopEntry == nil ? text : Self.escapingForbiddenBytes(in: text.utf8))
         } catch {
             let code: OpenURLError.Code = error.reason == .tooLong ? .limitsExceeded : .malformedURL
             throw OpenURLError(code, "\(error)")

@@ -285,7 +285,7 @@ final class FakeHandlers: RouterBus {
         return NameWatchID(name: id, number: 0)
     }
 
-    func count(_ name: BusName, to account: String, isPaced: Bool) {}
+    func count(_ name: BusName, to account: String, isPaced: Bool) -> Bool { true }
 
     func unwatchOwner(_ watch: NameWatchID) {
         content.withLock { $0.watches[watch.name] = nil }

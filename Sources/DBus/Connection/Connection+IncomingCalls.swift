@@ -40,7 +40,9 @@ extension Connection {
     ///   - isPaced: Whether the account may start only a limited number of calls per second: 1,000 on this connection.
     ///     Further calls wait.
     ///   - sender: The sender's unique name.
-    public func setAccount(_ account: String, isPaced: Bool = false, of sender: BusName) {
+    /// - Returns: False if the sender was ignored.
+    @discardableResult
+    public func setAccount(_ account: String, isPaced: Bool = false, of sender: BusName) -> Bool {
         incomingCalls.setAccount(account, isPaced: isPaced, of: sender)
     }
 

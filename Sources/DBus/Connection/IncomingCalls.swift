@@ -3,12 +3,19 @@
 /// Each counts towards the limits until it is answered. A call above the limits waits for its turn too, and is then
 /// answered with an error: an unlimited number of errors would delay the answers to other programs.
 struct IncomingCalls {
-    private struct Call {
+    private final class Call {
         /// Resources that the call uses; nil if it is refused.
         let load: Load?
-        let sender: BusName?
+        let sender: Sender
         let descriptors: [ReceivedDescriptor]
         var beginning: Beginning
+
+        init(_ load: Load?, of sender: Sender, _ descriptors: [ReceivedDescriptor], _ beginning: Beginning) {
+            self.load = load
+            self.sender = sender
+            self.descriptors = descriptors
+            self.beginning = beginning
+        }
     }
 
     private enum Beginning {
@@ -24,7 +31,10 @@ struct IncomingCalls {
     }
 
     /// A sender that has made calls and is on the bus, or that left the bus before all of its calls had started.
-    private struct Sender {
+    ///
+    /// Its calls refer to it, so that its name is looked up only once for each call.
+    private final class Sender {
+        let name: BusName?
         var account: CallAccounts.Account
         /// Its calls by number: those without an answer or, once it has left, those that have not started.
         var calls: Set<UInt64> = []
@@ -39,6 +49,12 @@ struct IncomingCalls {
         var isAsked = false
         /// Whether the bus is to be asked again later.
         var isFollowed = false
+
+        init(_ name: BusName?, isPaced: Bool) {
+            self.name = name
+            account = .sender(name)
+            self.isPaced = isPaced
+        }
     }
 
     private var calls: [UInt64: Call] = [:]
@@ -75,12 +91,11 @@ struct IncomingCalls {
         _ descriptors: [ReceivedDescriptor],
         _ start: @escaping @Sendable (UInt64) -> Task<Void, Never>?
     ) -> RemoteError? {
-        let account = account(of: sender)
-        if let excess = accounts.excess(of: account, load) { return RemoteError(.limitsExceeded, excess) }
-        accounts.add(load, to: account)
+        let sender = self.sender(sender)
+        if let excess = accounts.excess(of: sender.account, load) { return RemoteError(.limitsExceeded, excess) }
+        accounts.add(load, to: sender.account)
         let number = lastNumber + 1
-        let beginning = Beginning.start { start(number) }
-        insert(Call(load: load, sender: sender, descriptors: descriptors, beginning: beginning), account)
+        insert(Call(load, of: sender, descriptors, .start { start(number) }))
         return nil
     }
 
@@ -89,22 +104,21 @@ struct IncomingCalls {
     /// - Returns: False if too many such calls are waiting, or if the program does not read its answers. The call then
     ///   gets no answer.
     mutating func addRefused(of sender: BusName?, _ answer: @escaping @Sendable () -> Void) -> Bool {
-        let account = account(of: sender)
-        guard !turns.isHeld(account, for: .unread), accounts.addRefused(to: account) else { return false }
-        insert(Call(load: nil, sender: sender, descriptors: [], beginning: .refuse(answer)), account)
+        let sender = self.sender(sender)
+        guard !turns.isHeld(sender.account, for: .unread), accounts.addRefused(to: sender.account) else { return false }
+        insert(Call(nil, of: sender, [], .refuse(answer)))
         return true
     }
 
-    private func account(of sender: BusName?) -> CallAccounts.Account {
-        senders[sender]?.account ?? .sender(sender)
-    }
+    private func sender(_ name: BusName?) -> Sender { senders[name] ?? Sender(name, isPaced: pacesStrangers) }
 
-    private mutating func insert(_ call: Call, _ account: CallAccounts.Account) {
+    private mutating func insert(_ call: Call) {
         lastNumber += 1
         calls[lastNumber] = call
-        let stranger = Sender(account: account, isPaced: pacesStrangers)
-        senders[call.sender, default: stranger].calls.insert(lastNumber)
-        turns.add(lastNumber, of: account)
+        // A sender without calls may be new.
+        if call.sender.calls.isEmpty { senders[call.sender.name] = call.sender }
+        call.sender.calls.insert(lastNumber)
+        turns.add(lastNumber, of: call.sender.account)
     }
 
     /// Number of calls that an account with a limit may start within ``pacePeriod``: far more than a person causes, but
@@ -139,22 +153,19 @@ struct IncomingCalls {
     /// Starts the call whose turn it is; returns nil if none is waiting.
     mutating func startNext() -> Next? {
         while let number = turns.next() {
-            guard var call = calls[number] else { continue }
-            // If the sender were copied, the next change would copy the numbers of all its calls.
-            let place = senders.index(forKey: call.sender)
-            let hasLeft = place.map { senders.values[$0].hasLeft } == true
-            if let place, senders.values[place].isPaced { countStart(of: senders.values[place].account) }
+            guard let call = calls[number] else { continue }
+            let sender = call.sender
+            if sender.isPaced { countStart(of: sender.account) }
             switch call.beginning {
             case .start(let start):
                 let task = start()
                 call.beginning = .started(task)
-                calls[number] = call
-                if hasLeft { discount(number, call) }
+                if sender.hasLeft { discount(number, call) }
                 return task == nil ? .started : .startedTask
             case .refuse(let answer):
                 end(number)
                 // A sender that has left does not need an error.
-                if !hasLeft { return .refused(answer) }
+                if !sender.hasLeft { return .refused(answer) }
             case .started: continue
             }
         }
@@ -179,42 +190,40 @@ struct IncomingCalls {
 
     /// Releases what a call uses, which is nothing for a started call from a sender that has left.
     private mutating func discount(_ number: UInt64, _ call: Call) {
-        // Change it in place: copying the sender would copy the numbers of all its calls.
-        guard let place = senders.index(forKey: call.sender), senders.values[place].calls.remove(number) != nil
-        else { return }
-        let account = senders.values[place].account
+        let sender = call.sender
+        guard sender.calls.remove(number) != nil else { return }
         if let load = call.load {
-            accounts.remove(load, from: account)
+            accounts.remove(load, from: sender.account)
         } else {
-            accounts.removeRefused(from: account)
+            accounts.removeRefused(from: sender.account)
         }
-        if senders.values[place].hasLeft, senders.values[place].calls.isEmpty { senders.remove(at: place) }
+        if sender.hasLeft, sender.calls.isEmpty { senders[sender.name] = nil }
     }
 
     /// From now on, counts a sender's calls towards an account. Ignores a sender that has made no calls, or has left.
     ///
     /// - Parameter isPaced: Whether only a limited number of the sender's calls may start per second.
-    mutating func setAccount(_ account: String, isPaced: Bool, of name: BusName) {
-        guard let place = senders.index(forKey: name), !senders.values[place].hasLeft else { return }
-        // A service sets the same account at each call.
-        if senders.values[place].account == .named(account), senders.values[place].isPaced == isPaced { return }
-        let sender = senders.values[place]
-        senders.values[place].isPaced = isPaced
-        if !isPaced { turns.release(sender.account, from: .pace) }
-        guard sender.account != .named(account) else { return }
-        senders.values[place].account = .named(account)
-        turns.move(from: sender.account, to: .named(account))
-        count(sender.unread, instead: 0, to: .named(account))
-        count(0, instead: sender.unread, to: sender.account)
+    /// - Returns: False if the sender was ignored.
+    mutating func setAccount(_ account: String, isPaced: Bool, of name: BusName) -> Bool {
+        guard let sender = senders[name], !sender.hasLeft else { return false }
+        let (old, new) = (sender.account, CallAccounts.Account.named(account))
+        sender.isPaced = isPaced
+        if !isPaced { turns.release(old, from: .pace) }
+        guard old != new else { return true }
+        sender.account = new
+        turns.move(from: old, to: new)
+        count(sender.unread, instead: 0, to: new)
+        count(0, instead: sender.unread, to: old)
         for call in sender.calls.compactMap({ calls[$0] }) {
             guard let load = call.load else {
-                accounts.removeRefused(from: sender.account)
-                accounts.countRefused(to: .named(account))
+                accounts.removeRefused(from: old)
+                accounts.countRefused(to: new)
                 continue
             }
-            accounts.remove(load, from: sender.account)
-            accounts.add(load, to: .named(account))
+            accounts.remove(load, from: old)
+            accounts.add(load, to: new)
         }
+        return true
     }
 
     /// Releases what a sender's started calls use, because the sender has left the bus. All its calls continue.
@@ -224,7 +233,7 @@ struct IncomingCalls {
     mutating func leave(_ name: BusName) {
         guard let sender = senders[name] else { return }
         _ = setUnread(0, of: name)
-        senders[name]?.hasLeft = true
+        sender.hasLeft = true
         for number in sender.calls {
             guard let call = calls[number] else { continue }
             // If a call has not started, its descriptors still count, and its method may want to use them.
@@ -244,10 +253,10 @@ struct IncomingCalls {
     ///
     /// - Returns: Whether to ask the bus what the sender has not read, for ``setUnread(_:of:)``.
     mutating func countSent(_ bytes: Int, to name: BusName) -> Bool {
-        guard let place = senders.index(forKey: name), !senders.values[place].hasLeft else { return false }
-        senders.values[place].sent += bytes
-        guard !senders.values[place].isAsked, senders.values[place].sent > Self.fewBytes else { return false }
-        senders.values[place].isAsked = true
+        guard let sender = senders[name], !sender.hasLeft else { return false }
+        sender.sent += bytes
+        guard !sender.isAsked, sender.sent > Self.fewBytes else { return false }
+        sender.isAsked = true
         return true
     }
 
@@ -259,11 +268,11 @@ struct IncomingCalls {
         guard let sender = senders[name] else { return false }
         let bytes = bytes.map { $0 > Self.fewBytes ? $0 : 0 } ?? max(sender.unread, 1)
         let isNew = bytes > 0 && !sender.isFollowed
-        senders[name]?.sent = 0
-        senders[name]?.isAsked = false
-        senders[name]?.unread = bytes
-        if isNew { senders[name]?.isFollowed = true }
+        sender.sent = 0
+        sender.isAsked = false
         count(bytes, instead: sender.unread, to: sender.account)
+        sender.unread = bytes
+        if isNew { sender.isFollowed = true }
         return isNew
     }
 
@@ -272,8 +281,8 @@ struct IncomingCalls {
     /// - Returns: False if the bus is already being asked, or if the sender has left.
     mutating func askAgain(about name: BusName) -> Bool {
         guard let sender = senders[name], !sender.hasLeft else { return false }
-        senders[name]?.isFollowed = false
-        senders[name]?.isAsked = true
+        defer { sender.isAsked = true }
+        sender.isFollowed = false
         return !sender.isAsked
     }
 

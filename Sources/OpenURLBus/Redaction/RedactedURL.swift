@@ -1,4 +1,4 @@
-internal import RFC1808
+package import RFC1808
 
 /// A URL in the form that logs and monitors show, with `…` in place of anything that may be a secret.
 ///
@@ -26,14 +26,27 @@ package struct RedactedURL: Sendable, Hashable {
     ///
     /// - Parameter showsQueries: Whether the query, the fragment and the parameters are kept.
     package init(_ url: String, showsQueries: Bool = false) {
-        var parts = Parts(showsQueries: showsQueries)
         do throws(GenericURL.ParseError) {
-            parts.add(try GenericURL(url))
+            try self.init(GenericURL(url), showsQueries: showsQueries)
         } catch {
             // If a string is not a URL, there is no telling what its parts are.
+            var parts = Parts(showsQueries: showsQueries)
             parts.hide(url[...])
             parts.text = Self.mark
+            self.init(parts)
         }
+    }
+
+    /// Reads a URL.
+    ///
+    /// - Parameter showsQueries: Whether the query, the fragment and the parameters are kept.
+    package init(_ url: GenericURL, showsQueries: Bool = false) {
+        var parts = Parts(showsQueries: showsQueries)
+        parts.add(url)
+        self.init(parts)
+    }
+
+    private init(_ parts: Parts) {
         text = parts.text.cut(toBytes: Self.textBytes)
         hidden = parts.hidden
     }
@@ -65,8 +78,9 @@ package struct RedactedURL: Sendable, Hashable {
                 text = RedactedURL.mark
                 return
             }
-            text = "\(scheme):"
-            switch scheme.lowercased() {
+            text = scheme + ":"
+            let lowercased = scheme.lowercased()
+            switch lowercased {
             case XCallbackURL.replyScheme, "javascript", "vbscript", "wifi":
                 return leaveOut(url.resourceSpecifier, "/&;?#,")
             case "data":
@@ -76,22 +90,52 @@ package struct RedactedURL: Sendable, Hashable {
             default: break
             }
             // This may be one URL that wraps another.
-            if let part = url.opaquePart, PlainText(part).contains("//") { return leaveOut(url.resourceSpecifier) }
+            if let part = url.opaquePart, Self.holdsSlashes(part) { return leaveOut(url.resourceSpecifier) }
             if let location = url.networkLocation {
                 text += "//"
                 addVisible(location, isLocation: true)
             }
             // A file name may have any character in it.
-            if scheme.lowercased() == "file" {
+            if lowercased == "file" {
                 text += url.path
             } else {
                 addVisible(url.opaquePart ?? url.path, isLocation: false)
             }
-            for (sign, part) in [(";", url.parameters), ("?", url.query), ("#", url.fragment)] {
-                guard let part else { continue }
-                text += sign
-                if showsQueries { text += part } else { leaveOut(part) }
+            add(url.parameters, after: ";")
+            add(url.query, after: "?")
+            add(url.fragment, after: "#")
+        }
+
+        private mutating func add(_ part: Substring?, after sign: String) {
+            guard let part else { return }
+            text += sign
+            if showsQueries { text += part } else { leaveOut(part) }
+        }
+
+        /// Whether a part has two slashes in a row, escaped or not.
+        private static func holdsSlashes(_ part: Substring) -> Bool {
+            var previous: UInt8 = 0
+            for byte in part.utf8 {
+                switch byte {
+                case UInt8(ascii: "%"), UInt8(ascii: "\\"): return PlainText(part).contains("//")
+                case UInt8(ascii: "/") where previous == byte: return true
+                default: previous = byte
+                }
             }
+            return false
+        }
+
+        /// Whether a part has nothing that could hide or separate its user, its password or its parameters.
+        private static func isSimple(_ part: Substring) -> Bool {
+            for byte in part.utf8 {
+                switch byte {
+                case UInt8(ascii: "%"), UInt8(ascii: "+"), UInt8(ascii: "\\"), UInt8(ascii: "@"), UInt8(ascii: "?"),
+                    UInt8(ascii: "#"), UInt8(ascii: ";"), UInt8(ascii: "="), UInt8(ascii: "&"):
+                    return false
+                default: continue
+                }
+            }
+            return true
         }
 
         /// Returns the media type that precedes the content of a `data` URL; nil if there is none, or if the URL breaks
@@ -106,6 +150,7 @@ package struct RedactedURL: Sendable, Hashable {
         /// Adds a network location, a path or an opaque part. Programs may put a user, a password and parameters there,
         /// too.
         private mutating func addVisible(_ part: Substring, isLocation: Bool) {
+            if Self.isSimple(part) { return text += part }
             let plain = PlainText(part)
             // Deeper escapes may hide anything.
             if plain.hasEscapesLeft { return leaveOut(part) }

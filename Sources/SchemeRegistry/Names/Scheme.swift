@@ -42,12 +42,18 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
     public init(_ text: String) throws(ParseError) {
         guard let first = text.unicodeScalars.first else { throw .empty }
         guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }
-        for scalar in text.unicodeScalars
-        where !((isNameScalar(scalar) && scalar != "_") || scalar == "+" || scalar == ".") {
-            throw .forbiddenCharacter(scalar)
+        guard text.utf8.allSatisfy(Self.isAllowed) else {
+            throw .forbiddenCharacter(text.unicodeScalars.first { !$0.utf8.allSatisfy(Self.isAllowed) } ?? first)
         }
         guard let byte = text.utf8.first, isLetter(byte) else { throw .startsWith(first) }
         rawValue = text.lowercased()
+    }
+
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: isLetter(byte)
+        }
     }
 
     /// Creates a scheme from a string that is known to be valid and in lower case.

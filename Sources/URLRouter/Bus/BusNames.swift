@@ -19,7 +19,8 @@ protocol BusNames: Sendable {
     /// From now on, charges an account for a connection's calls. Call this on the router's event loop.
     ///
     /// - Parameter isPaced: whether to limit the rate at which the account's calls start.
-    func count(_ name: BusName, to account: String, isPaced: Bool)
+    /// - Returns: false if the connection has made no calls, or has left.
+    func count(_ name: BusName, to account: String, isPaced: Bool) -> Bool
     /// If a handler calls over the lane, returns its unique name on the bus; for any other caller, returns the name
     /// itself.
     func busName(of caller: BusName) -> BusName

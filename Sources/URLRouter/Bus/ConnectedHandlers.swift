@@ -45,8 +45,8 @@ struct ConnectedHandlers: RouterBus {
         return try await way.watchName(id, handler)
     }
 
-    func count(_ name: BusName, to account: String, isPaced: Bool) {
-        lane.connection(of: name)?.assumeIsolated { $0.setAccount(account, isPaced: isPaced, of: name) }
+    func count(_ name: BusName, to account: String, isPaced: Bool) -> Bool {
+        lane.connection(of: name)?.assumeIsolated { $0.setAccount(account, isPaced: isPaced, of: name) } ?? false
     }
 
     func unwatchOwner(_ watch: NameWatchID) {

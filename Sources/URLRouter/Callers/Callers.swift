@@ -50,10 +50,13 @@ final class Callers {
         let children = sessions.host.launcher.children
         if children.areStarting { await children.waitForStart(of: known.process?.pid) }
         let caller = caller(known, name)
-        known.account = caller.account
         // From now on, the connection charges the same account for calls, so that one confined program cannot keep a
         // processor busy.
-        if let name { bus.count(name, to: caller.account, isPaced: caller.callerClass.isConfined) }
+        let isPaced = caller.callerClass.isConfined
+        if let name, known.account != caller.account || known.isPaced != isPaced {
+            known.isPaced = bus.count(name, to: caller.account, isPaced: isPaced) ? isPaced : nil
+        }
+        known.account = caller.account
         return caller
     }
 

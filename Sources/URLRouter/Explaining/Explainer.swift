@@ -65,7 +65,7 @@ final class Explainer {
     /// - Throws: only `malformedURL` or `limitsExceeded` for a string that is not a URL, and `notAllowed` for a caller
     ///   that may not ask about the scheme. Every other reason not to open the URL is part of the explanation.
     func explain(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> Explanation {
-        let url = try GenericURL(ofCaller: text, options)
+        let url = try GenericURL(ofCaller: text, desktopEntry: options.desktopEntry)
         var explanation = Explanation(url: url.description)
         explanation.parts = url.explainedParts
         let caller = await callers.caller(caller)
@@ -182,7 +182,7 @@ final class Explainer {
     func destination(_ text: String, _ options: OpenOptions, _ caller: BusName?) async throws(OpenURLError)
         -> Destination
     {
-        let url = try GenericURL(ofCaller: text, options)
+        let url = try GenericURL(ofCaller: text, desktopEntry: options.desktopEntry)
         guard Scheme(of: url) == .file else { return try Destination(url, in: handlers.registry, for: options) }
         let sender = await callers.caller(caller)
         let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass)

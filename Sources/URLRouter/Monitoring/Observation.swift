@@ -23,10 +23,15 @@ final class Observation {
     }
 
     /// Records the handler or application that was chosen, the sender, and the policy's decision.
+    ///
+    /// - Parameters:
+    ///   - handler: the handler that the sender has asked for.
+    ///   - desktopEntry: the desktop entry through which the URL came.
     func choose(
         _ destination: Destination,
         _ snapshot: RegistrySnapshot,
-        _ options: OpenOptions,
+        handler: String?,
+        desktopEntry: String?,
         from source: OpenContext.Source,
         _ verdict: PolicyVerdict
     ) {
@@ -34,8 +39,8 @@ final class Observation {
             $0.choice = ObservedRequest.Choice(
                 url: destination.url,
                 file: destination.file,
-                handler: options.handler,
-                desktopEntry: options.desktopEntry,
+                handler: handler,
+                desktopEntry: desktopEntry,
                 snapshot: snapshot
             )
             $0.handler = destination.claimant.id

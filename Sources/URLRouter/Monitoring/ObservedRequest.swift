@@ -58,10 +58,11 @@ struct ObservedRequest: Sendable {
     ///   - reasons: The reasons for the choices of several requests.
     func entry(showsQueries: Bool = false, _ reasons: inout ChoiceReasons) -> MonitorEntry {
         var entry = MonitorEntry(time: time, kind: kind)
+        var redacted: [RedactedURL] = []
         // This URL has the escapes that a desktop removed. The two URLs are nearly always the same.
-        let chosen = choice?.url.description
-        let urls = [chosen, url == chosen ? nil : url].compactMap(\.self) + fallback
-        let redacted = urls.map { RedactedURL($0, showsQueries: showsQueries) }
+        if let choice { redacted.append(RedactedURL(choice.url, showsQueries: showsQueries)) }
+        if let url, url != choice?.url.description { redacted.append(RedactedURL(url, showsQueries: showsQueries)) }
+        for url in fallback { redacted.append(RedactedURL(url, showsQueries: showsQueries)) }
         lazy var secrets = redacted.map(\.secrets)
         entry.url = url == nil ? nil : redacted.first?.text
         entry.requestID = requestID?.prefix(bytes: Self.textBytes)
@@ -97,14 +98,20 @@ struct ObservedRequest: Sendable {
 ///
 /// It remembers the latest reason, because consecutive requests mostly go to the same handler.
 struct ChoiceReasons {
-    private var latest: (choice: ObservedRequest.Choice, handler: String?, reason: String?)?
+    private struct Reason {
+        let choice: ObservedRequest.Choice
+        let handler: String?
+        let text: String?
+    }
+
+    private var latest: Reason?
 
     /// Returns why a handler gets the URL; nil if the registry does not know the reason.
     mutating func reason(for choice: ObservedRequest.Choice, _ handler: String?) -> String? {
-        if let latest, latest.handler == handler, latest.choice.hasReason(of: choice) { return latest.reason }
-        let reason = choice.reason(for: handler)
-        latest = (choice, handler, reason)
-        return reason
+        if let latest, latest.handler == handler, latest.choice.hasReason(of: choice) { return latest.text }
+        let text = choice.reason(for: handler)
+        latest = Reason(choice: choice, handler: handler, text: text)
+        return text
     }
 }
 

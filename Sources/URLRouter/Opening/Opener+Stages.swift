@@ -67,7 +67,7 @@ extension Opener {
         }
         return try Destination(
             url,
-            in: parts.handlers.registry,
+            in: parts.handlers.snapshot.registry,
             for: request.options,
             file: file,
             isInInbox: isInInbox
@@ -103,7 +103,14 @@ extension Opener {
             return permissions.decisionAfterQuestion(on: destination, from: sender.source)
         }
         let verdict = permissions.verdict(on: destination, from: sender.source)
-        request.observed?.choose(destination, parts.handlers.snapshot, request.options, from: sender.source, verdict)
+        request.observed?.choose(
+            destination,
+            parts.handlers.snapshot,
+            handler: request.options.handler,
+            desktopEntry: request.options.desktopEntry,
+            from: sender.source,
+            verdict
+        )
         if case .queue(let delivery, _) = request.start {
             return permissions.decision(verdict, on: destination, of: delivery)
         }
@@ -127,7 +134,7 @@ extension Opener {
         from sender: Caller,
         to destination: Destination
     ) throws(OpenURLError) -> OpenContext {
-        let receivers = parts.handlers.registry.receivers(of: destination.claimant)
+        let receivers = parts.handlers.snapshot.registry.receivers(of: destination.claimant)
         switch request.start {
         case .queue(let delivery, _):
             try parts.callers.check(delivery.context, for: receivers)

@@ -89,7 +89,7 @@ final class Opener {
         if request.isCancelled { throw .withdrawn }
         request.destination = nil
         if case .caller = request.start { request.sender = nil }
-        let url = try GenericURL(ofCaller: request.url, request.options)
+        let url = try GenericURL(ofCaller: request.url, desktopEntry: request.options.desktopEntry)
         if let receiver = try await waiting(for: url, request) { return receiver }
         var destination = try await destination(of: url, request)
         try request.waiting?.take(&destination)
