@@ -144,6 +144,14 @@ import Testing
         #expect(try log(router).contains("registry.sqlite is not used: file is not a database; it will be rebuilt"))
     }
 
+    @Test func routerThatEndsAtOnceLeavesACache() async throws {
+        let router = try await RouterProcess(["com.example.app": []])
+        defer { router.stop() }
+        #expect(await router.terminate() == 0)
+        let cache = router.bus.directory.appending(path: "XDG_CACHE_HOME/openurl/registry.sqlite")
+        #expect(FileManager.default.fileExists(atPath: cache.path))
+    }
+
     private func log(_ router: RouterProcess) throws -> String {
         try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
     }

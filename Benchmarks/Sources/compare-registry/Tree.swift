@@ -92,7 +92,7 @@ final class Tree {
             let process = try Program(router, [], environment, log: "/dev/null")
             while let owner = await iterator.next(), owner == nil {}
             taken.append(milliseconds(since: start))
-            // Give the router a quiet moment, because it only then writes the cache.
+            // Give the router a quiet moment, so that it finds the manifests settled and keeps them in the cache.
             try await Task.sleep(for: .milliseconds(800))
             if round == 5 {
                 memory = try process.residentMegabytes()

@@ -373,7 +373,7 @@ extension Handler {
     /// The id of the handler's entry on the desktop; `nil` if the handler opens no scheme and no type of file, or does
     /// not want the desktop to reach it.
     package var desktopFileID: DesktopFileID? {
-        schemes.isEmpty && fileTypes.isEmpty || manifest.reach == .local
+        claims.allSatisfy(\.schemes.isEmpty) && fileTypes.isEmpty || reach == .local
             ? nil : DesktopFileID(name: id.rawValue)
     }
 }

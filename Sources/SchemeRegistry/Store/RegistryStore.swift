@@ -400,6 +400,8 @@ public actor RegistryStore {
         } catch {
             log.warning("changes to the handlers' directories will not be noticed: inotify_init1: \(error)")
         }
+        // A router that ends before the first change should leave its successor a cache too.
+        saveCache()
     }
 
     /// Watches other files too, from ``follow(_:)`` on. They share the store's inotify instance, because each user may
@@ -412,7 +414,7 @@ public actor RegistryStore {
         if let onChange = others?.onChange { Task(executorPreference: loop) { await onChange() } }
         let before = number
         let snapshot = reload()
-        defer { usingCache { cache throws(ManifestCacheError) in try loader.save(to: cache) } }
+        defer { saveCache() }
         guard number != before, let onChange = following?.onChange else { return }
         Task(executorPreference: loop) { await onChange(snapshot) }
     }
@@ -424,6 +426,10 @@ public actor RegistryStore {
         following.watch.paths = paths
         // A path may have changed between being read and being watched.
         following.changes.signal()
+    }
+
+    private func saveCache() {
+        usingCache { cache throws(ManifestCacheError) in try loader.save(to: cache) }
     }
 
     /// Uses the cache. If it cannot be used, warns and continues without it.
