@@ -100,19 +100,22 @@ struct DirectoryContents: Sendable, Hashable {
 
     /// Rereads every entry that declares, or may declare, the handler with this id.
     ///
-    /// - Parameter manifests: known manifests, which are not read again, by the names of their entries.
-    /// - Returns: the handlers that the entries declared before and those that they declare now; `nil` if nothing has
-    ///   changed.
+    /// - Parameters:
+    ///   - entry: the name of the entry that declares the handler now; `nil` if there is none.
+    ///   - manifests: known manifests, which are not read again, by the names of their entries.
+    /// - Returns: the handlers that the entries declared before and those that they declare now, and whether the
+    ///   entries' problems have changed; `nil` if nothing has changed.
     mutating func look(
         again id: BundleIdentifier,
+        declaredBy entry: String?,
         saying manifests: [String: HandlerManifest],
         in place: DirectoryPlace,
         files: inout ManifestFiles,
         now: Int64
-    ) -> (removed: [Handler], added: [Handler])? {
+    ) -> (removed: [Handler], added: [Handler], haveProblemsChanged: Bool)? {
         var names: Set<String> = [HandlerForm.bundle.entryName(of: id), HandlerForm.manifest.entryName(of: id)]
         names.formUnion(manifests.keys)
-        names.formUnion(entries.lazy.filter { $0.handler?.id == id }.map(\.name))
+        if let entry { names.insert(entry) }
         var (old, new): ([Entry], [Entry]) = ([], [])
         for name in names {
             let position = position(of: name)
@@ -124,7 +127,7 @@ struct DirectoryContents: Sendable, Hashable {
             resolved = try ResolvedDirectory(place.path)
         } catch {
             // The directory has been removed in the meantime. An update of the whole directory will report that.
-            return old.isEmpty ? nil : (old.compactMap(\.handler), [])
+            return old.isEmpty ? nil : (old.compactMap(\.handler), [], true)
         }
         for name in names where unsafe faccessat(AT_FDCWD, "\(place.path)/\(name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0 {
             let manifest = manifests[name]
@@ -134,7 +137,8 @@ struct DirectoryContents: Sendable, Hashable {
             entries.insert(entry, at: position(of: name))
             new.append(entry)
         }
-        return old == new ? nil : (old.compactMap(\.handler), new.compactMap(\.handler))
+        let haveProblemsChanged = old.flatMap(\.diagnostics) != new.flatMap(\.diagnostics)
+        return old == new ? nil : (old.compactMap(\.handler), new.compactMap(\.handler), haveProblemsChanged)
     }
 
     /// Returns the position of the entry with this name, or the position where it belongs.

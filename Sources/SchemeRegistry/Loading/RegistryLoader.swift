@@ -115,9 +115,16 @@ public struct RegistryLoader: Sendable {
         guard let user = directories.user else { return update() }
         let place = DirectoryPlace(path: user, scope: .user, precedence: 0)
         forgetTrust()
-        let changes = found[0].look(again: id, saying: manifests, in: place, files: &files, now: currentTime())
-        guard let (removed, added) = changes else { return false }
-        if removed.isEmpty, added.count == 1, insert(added[0]) { return true }
+        let changes = found[0].look(
+            again: id,
+            declaredBy: registry[id].flatMap { names(onPath: $0.entry).last },
+            saying: manifests,
+            in: place,
+            files: &files,
+            now: currentTime()
+        )
+        guard let (removed, added, haveProblemsChanged) = changes else { return false }
+        if removed.isEmpty, added.count == 1, !haveProblemsChanged, insert(added[0]) { return true }
         var handlers = loaded.handlers
         handlers.removeAll { removed.contains($0) }
         for new in added {
@@ -128,9 +135,9 @@ public struct RegistryLoader: Sendable {
 
     /// Adds a handler that does not affect any other, without looking at the others.
     ///
-    /// - Returns: false if it may affect others, or if the problems of other files have changed.
+    /// - Returns: false if it may affect others.
     private mutating func insert(_ new: Handler) -> Bool {
-        guard found.flatMap(\.diagnostics) == loaded.diagnostics, registry.insert(new) else { return false }
+        guard registry.insert(new) else { return false }
         loaded.handlers.insert(new, at: loaded.handlers.firstPlace { Handler.precedes(new, $0) })
         changedHandlers = [new]
         return true

@@ -132,7 +132,9 @@ struct HandlerIndex: Sendable {
 func differences(from old: [Handler], to new: [Handler]) -> (removed: [Handler], added: [Handler]) {
     var removed: [Handler] = []
     var added: [Handler] = []
-    var (old, new) = (old[...], new[...])
+    // Most changes concern one handler, and a new one usually comes last.
+    let same = old.indices.first { $0 == new.count || old[$0] != new[$0] } ?? old.count
+    var (old, new) = (old[same...], new[same...])
     while let left = old.first, let right = new.first {
         if left == right {
             old.removeFirst()

@@ -377,3 +377,9 @@ extension Handler {
             ? nil : DesktopFileID(name: id.rawValue)
     }
 }
+
+    /// Returns the handlers that are published to the desktop and were not among a registry's handlers earlier, or
+    /// have changed since.
+    package func publishedHandlers(notAmong earlier: [Handler]) -> [Handler] {
+        differences(from: earlier, to: handlers).added.filter(\.isPublished)
+    }

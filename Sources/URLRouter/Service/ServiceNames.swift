@@ -11,8 +11,8 @@ final class ServiceNames {
     private let handlers: KnownHandlers
     private let launcher: HandlerLauncher
     private let log: Logger
-    /// Names whose services the bus has been asked about.
-    private var announced: Set<String> = []
+    /// All handlers at the time of the last ``makeActivatable()``.
+    private var earlier: [Handler] = []
 
     init(_ handlers: KnownHandlers, _ host: SessionHost) {
         self.handlers = handlers
@@ -67,13 +67,12 @@ final class ServiceNames {
     /// A bus notices changes on its own, but only in directories that existed when it read its configuration. When a
     /// program calls an unknown name, dbus-daemon looks again, but dbus-broker does not.
     func makeActivatable() async {
-        let services = Set(handlers.registry.publishedHandlers.map(\.id.rawValue))
-        let new = services.subtracting(announced)
-        announced = services
+        var new = Set(handlers.registry.publishedHandlers(notAmong: earlier).map(\.id.rawValue))
+        earlier = handlers.registry.handlers
         guard !new.isEmpty else { return }
         do throws(CallError) {
-            let known = Set(try await bus.activatableNames().map(\.rawValue))
-            if !new.isSubset(of: known) { try await bus.reloadConfiguration(timeout: Self.reloadTimeout) }
+            for name in try await bus.activatableNames() { new.remove(name.rawValue) }
+            if !new.isEmpty { try await bus.reloadConfiguration(timeout: Self.reloadTimeout) }
         } catch {
             log.warning("the bus could not read its service files again: \(error)")
         }
