@@ -187,6 +187,18 @@ final class DesktopPublicationTests {
         #expect(try inodes() == before)
     }
 
+    /// A publication remembers the files that it found complete.
+    @Test func filesThatChangeLaterAreRewritten() throws {
+        let handler = try Handler.test("com.acme.app")
+        for _ in 0..<3 { publication.publish(registry([handler]), now: .max) }
+        for file in ["\(applications)/com.acme.app.desktop", "\(services)/com.acme.app.service"] {
+            let text = try #require(try root.read(file))
+            try root.write("\(text)# changed\n", to: file)
+            publication.publish(registry([handler]), now: .max)
+            #expect(try root.read(file) == text)
+        }
+    }
+
     @Test(arguments: [false, true]) func changedEntriesAreRewritten(isIncremental: Bool) throws {
         let old = try Handler.test("com.acme.app", opening: ["old"])
         let other = try Handler.test("com.acme.other", opening: ["other"])

@@ -172,6 +172,15 @@ public struct DBusServiceFile: Sendable, Hashable {
         access("\(directory)/\(name).service", F_OK) == 0
     }
 
+    /// Returns the version of a bus name's file; nil if there is none.
+    package static func version(_ name: String, in directory: String) -> FileVersion? {
+        do throws(FileError) {
+            return FileVersion(try status(of: "\(directory)/\(name).service", followingLinks: false))
+        } catch {
+            return nil
+        }
+    }
+
     /// Returns the program that a bus name's file starts; nil if the file cannot be read, or has no program.
     package static func program(of name: String, in directory: String) -> String? {
         DBusServiceNames.command(inFile: "\(directory)/\(name).service").first
@@ -189,7 +198,12 @@ public struct DBusServiceFile: Sendable, Hashable {
     }
 
     /// Returns the bus names in a directory whose files were written for handlers.
-    public static func marked(in directory: String) throws(FileWriteError) -> [String] {
+    ///
+    /// - Parameter others: names that are left out. Their files are not read.
+    public static func marked(
+        in directory: String,
+        except others: Set<String> = []
+    ) throws(FileWriteError) -> [String] {
         let found: [[UInt8]]
         do throws(FileError) {
             found = try names(inDirectory: directory) ?? []
@@ -200,7 +214,7 @@ public struct DBusServiceFile: Sendable, Hashable {
         for name in found {
             guard let name = String(validating: name, as: UTF8.self), name.hasSuffix(".service") else { continue }
             let busName = String(name.dropLast(".service".count))
-            guard isBusName(busName) else { continue }
+            guard isBusName(busName), !others.contains(busName) else { continue }
             do throws(FileWriteError) {
                 if try isMarked(busName, in: directory) == true { marked.append(busName) }
             } catch {

@@ -38,6 +38,12 @@ public struct DesktopPublication: Sendable {
     /// Whether the cache of MIME types is out of date.
     private var isCacheBehind = false
 
+    /// The hashes of the entries to write, for the handlers that are not bundles. A bundle's entry also depends on other
+    /// files.
+    private var entryHashes: [BundleIdentifier: (handler: Handler, hash: Int?)] = [:]
+    /// The versions of the service files that had the right contents at the last publication.
+    private var serviceVersions: [BundleIdentifier: FileVersion] = [:]
+
     /// Maximum number of changes to the cache of MIME types. If there are more, the whole cache is written again.
     private static let editLimit = 8
 
@@ -85,6 +91,10 @@ public struct DesktopPublication: Sendable {
     ///
     /// - Parameter registry: the registry with the desktop's current applications.
     public mutating func publish(_ registry: Registry) {
+        publish(registry, now: currentTime())
+    }
+
+    mutating func publish(_ registry: Registry, now: Int64) {
         problems = [:]
         otherProblems = []
         unpublished = []
@@ -103,11 +113,11 @@ public struct DesktopPublication: Sendable {
         }
         var claims: Claims = [:]
         for handler in handlers {
-            publishService(of: handler)
+            publishService(of: handler, now: now)
             guard let id = handler.desktopFileID else { continue }
             let entry = entries.entries[id]
             if leavesToSystem(handler, id, &claims) { continue }
-            if let entry, isInPlace(entry), isComplete(entry, handler) { continue }
+            if let entry, isInPlace(entry), isStillComplete(entry, handler) { continue }
             publishEntry(of: handler, id, insteadOf: [], beside: entry, &claims)
         }
         let ids = Set(handlers.map(\.id.rawValue))
@@ -116,12 +126,14 @@ public struct DesktopPublication: Sendable {
             if let id = entry.handler, !withEntry.contains(id) { withdrawEntry(entry, of: nil, &claims) }
         }
         do throws(FileWriteError) {
-            for name in try DBusServiceFile.marked(in: serviceDirectory) where !ids.contains(name) {
+            for name in try DBusServiceFile.marked(in: serviceDirectory, except: ids) {
                 try DBusServiceFile.remove(name, in: serviceDirectory)
             }
         } catch {
             note(error)
         }
+        entryHashes = entryHashes.filter { ids.contains($0.key.rawValue) }
+        serviceVersions = serviceVersions.filter { ids.contains($0.key.rawValue) }
         updateCache(claims)
     }
 
@@ -141,7 +153,7 @@ public struct DesktopPublication: Sendable {
         for id in ids {
             problems[id] = nil
             let new = registry[id].flatMap { $0.isPublished ? $0 : nil }
-            if let new { publishService(of: new) } else { withdrawService(of: id) }
+            if let new { publishService(of: new, now: currentTime()) } else { withdrawService(of: id) }
             guard let file = DesktopFileID(name: id.rawValue) else { continue }
             if let new, leavesToSystem(new, file, &claims) { continue }
             if let new, new.desktopFileID != nil {
@@ -202,6 +214,15 @@ public struct DesktopPublication: Sendable {
         } catch {
             return false
         }
+    }
+
+    /// Returns the same as `isComplete`. Unless the handler has changed, this does not compose its entry again, because
+    /// composing the entries takes much of the time of a publication.
+    private mutating func isStillComplete(_ entry: DesktopEntry, _ handler: Handler) -> Bool {
+        if let known = entryHashes[handler.id], known.handler == handler { return entry.contentsHash == known.hash }
+        guard isComplete(entry, handler) else { return false }
+        if !handler.isBundle { entryHashes[handler.id] = (handler, entry.contentsHash) }
+        return true
     }
 
     /// Returns whether an entry is in the directory for handlers' entries.
@@ -271,23 +292,26 @@ public struct DesktopPublication: Sendable {
         }
     }
 
-    private mutating func publishService(of handler: Handler) {
+    private mutating func publishService(of handler: Handler, now: Int64) {
         let name = handler.id.rawValue
         // Handlers with a command never take the bus name.
         guard handler.kind == .native else { return withdrawService(of: handler.id) }
-        guard var service = DBusServiceFile(name: name, command: [command, "activate", "--background", name]) else {
-            return
-        }
-        service.handler = name
         do throws(FileWriteError) {
             if dataDirectories.contains(where: { DBusServiceFile.exists(name, in: "\($0)/dbus-1/services") }) {
                 return withdrawService(of: handler.id)
             }
+            let version = DBusServiceFile.version(name, in: serviceDirectory)
+            if let version, version == serviceVersions[handler.id] { return }
             guard
                 try DBusServiceFile.isMarked(name, in: serviceDirectory) ?? true
-                    || DBusServiceFile.isLost(name, in: serviceDirectory)
+                    || DBusServiceFile.isLost(name, in: serviceDirectory),
+                var service = DBusServiceFile(name: name, command: [command, "activate", "--background", name])
             else { return }
+            service.handler = name
             try service.write(in: serviceDirectory, isDurable: false)
+            // A file with the right contents is not touched.
+            let wasRight = DBusServiceFile.version(name, in: serviceDirectory) == version
+            serviceVersions[handler.id] = wasRight && version?.isSettled(at: now) == true ? version : nil
         } catch {
             fail(handler.id, diagnostic(error))
         }
@@ -361,6 +385,12 @@ public struct DesktopPublication: Sendable {
 extension Registry {
     /// All handlers that are published to the desktop.
     public var publishedHandlers: [Handler] { handlers.filter(\.isPublished) }
+
+    /// Returns the handlers that are published to the desktop and were not among a registry's handlers earlier, or
+    /// have changed since.
+    package func publishedHandlers(notAmong earlier: [Handler]) -> [Handler] {
+        differences(from: earlier, to: handlers).added.filter(\.isPublished)
+    }
 }
 
 extension Handler {
@@ -377,9 +407,3 @@ extension Handler {
             ? nil : DesktopFileID(name: id.rawValue)
     }
 }
-
-    /// Returns the handlers that are published to the desktop and were not among a registry's handlers earlier, or
-    /// have changed since.
-    package func publishedHandlers(notAmong earlier: [Handler]) -> [Handler] {
-        differences(from: earlier, to: handlers).added.filter(\.isPublished)
-    }
