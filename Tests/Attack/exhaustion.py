@@ -9,13 +9,14 @@ PEAK = 256  # MiB by which the router may grow for a while
 BACK = 20  # seconds in which the router has to get everything back
 REST = 64  # MiB by which the router may stay larger
 STALLED = "com.example.stalled"
+PLAIN = "com.example.plain"
 
 
-def begin(session, *behaviour):
+def begin(session, *behaviour, **keys):
     """Begins the session with a warm handler, a handler that never answers, and a polite caller."""
     session.begin()
     session.start_router(descriptors=1024)
-    handler = session.swift(VICTIM, SCHEME, *behaviour).start()
+    handler = session.swift(VICTIM, SCHEME, *behaviour, **keys).start()
     session.python(STALLED, "stalled", f"until={session.root}/release", OUOpenTimeout=600)
     session.polite_caller = session.polite()
     session.polite_caller.open(f"{SCHEME}:?before")
@@ -39,13 +40,13 @@ def memory(pid):
         return int(file.read().split()[1]) * 4 >> 10
 
 
-def measure(session, url=f"{SCHEME}:?polite", count=20):
+def measure(session, url=f"{SCHEME}:?polite", count=20, limit=LIMIT, **more):
     """Measures another caller. Returns its times, and the largest memory of the router meanwhile in MiB."""
     caller, peak = session.polite_caller, 0
-    request = {"do": "measure", "count": count, "url": url, "limit": LIMIT}
+    request = {"do": "measure", "count": count, "url": url, "limit": limit} | more
     caller.process.stdin.write(json.dumps(request).encode() + b"\n")
     caller.process.stdin.flush()
-    end = time.monotonic() + LIMIT * 2
+    end = time.monotonic() + limit * 2
     while time.monotonic() < end:
         if is_alive(session.router_before):
             peak = max(peak, memory(session.router_before))
@@ -55,7 +56,7 @@ def measure(session, url=f"{SCHEME}:?polite", count=20):
     # The answer is not awaited any longer, so this caller is of no use.
     caller.process.kill()
     session.polite_caller = session.polite()
-    return [f"no end of {count} calls in {LIMIT * 2} s"], peak
+    return [f"no end of {count} calls in {limit * 2} s"], peak
 
 
 def end(session, *floods):
@@ -115,7 +116,6 @@ def flood(words, kind, *arguments, limit=60, url=f"{SCHEME}:?polite"):
 
 
 flood("has 20,000 calls in flight on one connection", "opens", "calls=20000", "once")
-flood("has 100,000 calls in flight on 100 connections", "opens", "connections=100", "calls=1000", "once")
 flood("has 500 calls of 900 kB in flight", "opens", "bytes=900000", "calls=500", "once")
 flood("holds 5,000 descriptors in calls that never end", "opens", "connections=25", "descriptors=16", "calls=14", "once")
 flood("sends descriptors to methods that take none", "descriptors", "connections=25", "descriptors=16", "calls=14", "once")
@@ -127,6 +127,36 @@ flood("opens 60,000 URLs in one call, again and again", "many", "calls=20", "onc
 flood("reads the registry from the disk again and again", "reloads", "calls=2000", "once")
 flood("sends a handler to the background and back without end", "lifecycle", "calls=200")
 flood("reads the queue without end", "pages", "calls=5000", "once")
+
+
+@attack("exhaustion", "has 100,000 calls in flight on 100 connections", limit=240, alone=True)
+def connections(session):
+    """dbus-daemon looks through all unanswered calls at each new one, and reads a few kilobytes of each connection in turn. So
+    this flood delays the calls to every service. The answers to the flood wait in the bus too, but the router may not let so many
+    wait there that another caller waits much longer than for a plain service."""
+    # To be suspended, a handler needs answers of the bus within its time limit.
+    begin(session, UIBackgroundModes=["audio"])
+    session.squatter(PLAIN)
+    process = flooder(session, "opens", "connections=100", "calls=1000", "once")
+    times, plain, peak, until = [], [], 0, time.monotonic() + 4 * LIMIT
+    while time.monotonic() < until:
+        plain.append(plain_time(session))
+        more, memory = measure(session, count=1, limit=12 * LIMIT)
+        times, peak = times + more, max(peak, memory)
+    end(session, process)
+    # Only the bus tells the router that the flood has left.
+    wait_until(lambda: plain_time(session) < 0.1, 12 * LIMIT)
+    harm, facts = judge(session, times, peak, process)
+    slow = not harm and max(times) > 2 * max(plain) + LIMIT
+    return harm or slow, f"a plain service {max(plain) * 1000:.0f} ms at most; {facts}"
+
+
+def plain_time(session):
+    """Returns the time of a call to a service that answers at once."""
+    times, _ = measure(session, count=1, limit=12 * LIMIT, plain=PLAIN)
+    if isinstance(times[0], str):
+        raise RuntimeError(f"the plain service does not answer: {times[0]}")
+    return times[0]
 
 
 @attack("exhaustion", "fills the waiting line of a handler", limit=60, alone=True)
