@@ -124,6 +124,35 @@ private func fill(_ server: Connection, untilQueued count: Int) async throws -> 
         }
     }
 
+    private static func waitsForSocket(_ connection: isolated Connection) -> Bool {
+        connection.outputWatch?.isEnabled == true
+    }
+
+    /// The answer to another program would wait behind all the answers in the socket.
+    @Test func callsDoNotStartWhileTheBusReadsNoAnswers() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let gate = try Pipe()
+            pair.service.loop.execute {
+                var byte: UInt8 = 0
+                _ = Glibc.read(gate.readEnd.rawValue, &byte, 1)
+            }
+            let calls = await Caller(pair.client).inOrder(0..<200) { _ in
+                try await pair.client.call(Echo.string, on: Echo.object, "x", timeout: nil)
+            }
+            try await eventually(await pair.client.callsInFlight) { $0 >= calls.count }
+            // The bus has the calls when it has answered the next one.
+            _ = try await pair.client.names()
+            do {
+                kill(pair.bus.pid, SIGSTOP)
+                defer { kill(pair.bus.pid, SIGCONT) }
+                #expect(Glibc.write(gate.writeEnd.rawValue, "x", 1) == 1)
+                try await eventually(within: .seconds(20), await Self.waitsForSocket(pair.service)) { $0 }
+                try await eventually(within: .seconds(20), await pair.service.incomingCalls.waiting) { $0 > 50 }
+            }
+            for call in calls { #expect(try await call.value == "x") }
+        }
+    }
+
     @Test func callsWithoutAWaiterAreNotKept() async throws {
         try await withRawPeer(queuedBytes: 1 << 16) { _, server, peer in
             try await fill(server, untilQueued: 1)

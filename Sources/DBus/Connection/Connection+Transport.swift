@@ -10,9 +10,23 @@ internal import Reactor
 extension Connection {
     /// Begins to read. From now on the event loop keeps the connection alive, until ``detach()``.
     func attach() {
+        if uniqueName != nil { limitSocket() }
         inputWatch = loop.watch(socket, for: .readable) { [self] _ in assumeIsolated { $0.read() } }
         // Messages may already have been read after the answer in the first exchange.
         scheduleDispatch()
+    }
+
+    /// The room for messages in the socket of a bus. Linux doubles it, and counts its own records too.
+    private static let socketBytes: CInt = 8 << 10
+
+    /// Makes the socket hold only what the bus reads in its next few turns.
+    ///
+    /// The usual room is more than 200 KiB. A program that floods a service fills it with the answers to its own calls,
+    /// and while the flood keeps the bus busy, the answer to another program would wait in there for many seconds.
+    private func limitSocket() {
+        var bytes = Self.socketBytes
+        // If the kernel refuses, the usual room remains.
+        setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout.size(ofValue: bytes)))
     }
 
     /// Ends the watches and closes the socket.
