@@ -143,10 +143,11 @@ extension Connection {
     /// The next call starts in a later turn of the loop, after the work of this one. Messages are read in between,
     /// because an answer that a started call awaits arrives on the same socket as the calls.
     ///
-    /// No call starts while the bus has much left to read, because a busy bus reads only a few kilobytes at a time.
+    /// No call starts while a bus has yet to read what fills the socket, because a busy bus reads only a few kilobytes
+    /// at a time.
     func startCall() {
         guard incomingCalls.waiting > 0, waitingBytes <= Self.startingBytes else { return }
-        guard uniqueName == nil || socketHasRoom else { return waitForWriting() }
+        guard uniqueName == nil || outputWatch?.isEnabled != true else { return }
         starting: for _ in 0..<Self.callsPerTurn {
             switch incomingCalls.startNext() {
             case .started: continue

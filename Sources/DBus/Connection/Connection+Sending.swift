@@ -1,5 +1,4 @@
 internal import DequeModule
-internal import Glibc
 internal import Reactor
 
 /// The messages that are waiting until the other end has taken earlier ones, in order.
@@ -183,14 +182,7 @@ extension Connection {
         sendQueued()
     }
 
-    /// Whether the other end has read most of what the socket holds, so that ``waitForWriting()`` would not wait.
-    var socketHasRoom: Bool {
-        var output = pollfd(fd: socket, events: Int16(POLLOUT), revents: 0)
-        return poll(&output, 1, 0) != 0
-    }
-
-    /// Writes and starts calls as soon as the socket has room.
-    func waitForWriting() {
+    private func waitForWriting() {
         if let outputWatch { return outputWatch.isEnabled = true }
         outputWatch = loop.watch(socket, for: .writable) { [unowned self] _ in
             assumeIsolated { connection in
