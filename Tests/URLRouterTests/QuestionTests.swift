@@ -296,7 +296,7 @@ import Testing
         let first = open("target://a/1", router, from: Self.gone)
         try await person.wait(forQuestions: 1)
         let second = open("target://a/2", router, from: ":1.98")
-        await router.wait { $0.callers.unanswered.total == 2 }
+        await router.wait { $0.callers.unanswered.total.calls == 2 }
         #expect(person.asked.first?.isMemorable == false)
         person.reply(.always)
         try await opened("target://a/1", first)
@@ -416,7 +416,7 @@ import Testing
     @Test func questionsOfOneProgramAreBounded() async throws {
         let router = try await router("", { $0.asks = true })
         let requests = (0..<2).map { open("target://h\($0)", router) }
-        await router.wait { $0.callers.unanswered.total == 2 }
+        await router.wait { $0.callers.unanswered.total.calls == 2 }
         try await person.wait(forQuestions: 1)
         await router.wait { $0.questions.count == 2 }
         #expect(try await failure(open("target://h9", router, from: Self.other)).code == .limitsExceeded)

@@ -93,14 +93,14 @@ extension Connection {
         case .failure(let error): return refuse(address, error)
         }
         let body: ExportedMethod.Body
-        let load: Load
+        let load: CallLoad
         let descriptors: [ReceivedDescriptor]
         do throws(MessageDecodingError) {
             try message.check(method.inputSignature)
             var reader = MessageReader(message: message, limit: limits.bodyBytes)
             body = try method.begin(&reader)
             try reader.expectEnd()
-            load = Load(bytes: reader.size, descriptors: reader.descriptors.count)
+            load = CallLoad(bytes: reader.size, descriptors: reader.descriptors.count)
             descriptors = reader.descriptors.map { ReceivedDescriptor(descriptor: $0) }
         } catch {
             return refuse(address, error)

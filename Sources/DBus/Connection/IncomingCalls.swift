@@ -5,12 +5,12 @@
 struct IncomingCalls {
     private final class Call {
         /// Resources that the call uses; nil if it is refused.
-        let load: Load?
+        let load: CallLoad?
         let sender: Sender
         let descriptors: [ReceivedDescriptor]
         var beginning: Beginning
 
-        init(_ load: Load?, of sender: Sender, _ descriptors: [ReceivedDescriptor], _ beginning: Beginning) {
+        init(_ load: CallLoad?, of sender: Sender, _ descriptors: [ReceivedDescriptor], _ beginning: Beginning) {
             self.load = load
             self.sender = sender
             self.descriptors = descriptors
@@ -86,14 +86,13 @@ struct IncomingCalls {
     /// - Parameter start: Starts the call with this number, and returns its task if it has one.
     /// - Returns: The error for a call that exceeds a limit and is therefore not added; otherwise nil.
     mutating func add(
-        _ load: Load,
+        _ load: CallLoad,
         of sender: BusName?,
         _ descriptors: [ReceivedDescriptor],
         _ start: @escaping @Sendable (UInt64) -> Task<Void, Never>?
     ) -> RemoteError? {
         let sender = self.sender(sender)
-        if let excess = accounts.excess(of: sender.account, load) { return RemoteError(.limitsExceeded, excess) }
-        accounts.add(load, to: sender.account)
+        if let excess = accounts.take(load, for: sender.account) { return RemoteError(.limitsExceeded, excess) }
         let number = lastNumber + 1
         insert(Call(load, of: sender, descriptors, .start { start(number) }))
         return nil

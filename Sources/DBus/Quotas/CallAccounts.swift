@@ -1,10 +1,3 @@
-/// The resources that unanswered calls use.
-struct Load {
-    var calls = 1
-    var bytes: Int
-    var descriptors: Int
-}
-
 /// The resources that each account's calls use, on one connection or on several connections on the same loop.
 ///
 /// It is unchecked `Sendable` because only the connections use it, on their loop's thread.
@@ -36,33 +29,30 @@ final class CallAccounts: @unchecked Sendable {
         func hash(into hasher: inout Hasher) { hasher.combine(hash) }
     }
 
-    private var calls: Shares<Account>
-    private var bytes: Shares<Account>
-    private var descriptors: Shares<Account>
+    private var loads: LoadShares<Account>
     /// Calls that are waiting for an error.
     private var refused: Shares<Account>
 
     init(_ limits: ConnectionLimits) {
-        calls = Shares(limit: limits.calls)
-        bytes = Shares(limit: limits.argumentBytes)
-        descriptors = Shares(limit: limits.descriptors)
+        loads = LoadShares(
+            limit: CallLoad(calls: limits.calls, bytes: limits.argumentBytes, descriptors: limits.descriptors)
+        )
         // One account gets half.
         refused = Shares(limit: 8 * limits.calls)
     }
 
-    var isEmpty: Bool { calls.isEmpty && bytes.isEmpty && descriptors.isEmpty && refused.isEmpty }
+    var isEmpty: Bool { loads.isEmpty && refused.isEmpty }
 
-    /// Returns a message about the first limit that one more call from an account would exceed; nil if it would exceed
-    /// none.
-    func excess(of account: Account, _ load: Load) -> String? {
-        if let refusal = calls.refusal(of: account, load.calls) {
-            return "too many calls\(refusal.owner) are waiting for an answer"
-        }
-        if let refusal = bytes.refusal(of: account, load.bytes) {
-            return "the arguments of calls\(refusal.owner) that wait for an answer are too large"
-        }
-        return descriptors.refusal(of: account, load.descriptors).map {
-            "calls\($0.owner) that wait for an answer hold too many descriptors"
+    /// Counts one more call from an account.
+    ///
+    /// - Returns: A message about the first limit that the call would exceed; nil if it was counted.
+    func take(_ load: CallLoad, for account: Account) -> String? {
+        guard let excess = loads.take(load, for: account) else { return nil }
+        let owner = excess.refusal == .isFull ? "" : " of this program"
+        return switch excess.resource {
+        case .calls: "too many calls\(owner) are waiting for an answer"
+        case .bytes: "the arguments of calls\(owner) that wait for an answer are too large"
+        case .descriptors: "calls\(owner) that wait for an answer hold too many descriptors"
         }
     }
 
@@ -83,20 +73,11 @@ final class CallAccounts: @unchecked Sendable {
         refused.remove(1, from: account)
     }
 
-    func add(_ load: Load, to account: Account) {
-        calls.add(load.calls, to: account)
-        bytes.add(load.bytes, to: account)
-        descriptors.add(load.descriptors, to: account)
+    func add(_ load: CallLoad, to account: Account) {
+        loads.add(load, to: account)
     }
 
-    func remove(_ load: Load, from account: Account) {
-        calls.remove(load.calls, from: account)
-        bytes.remove(load.bytes, from: account)
-        descriptors.remove(load.descriptors, from: account)
+    func remove(_ load: CallLoad, from account: Account) {
+        loads.remove(load, from: account)
     }
-}
-
-extension Shares.Refusal {
-    /// Says whose calls a message about the limit refers to.
-    fileprivate var owner: String { self == .isFull ? "" : " of this program" }
 }

@@ -16,9 +16,7 @@ final class Callers {
     /// Requests whose senders cannot be looked up until the running handlers are known; nil once they are.
     private var held: [CheckedContinuation<Void, Never>]?
     /// Requests without an answer, by their callers' applications.
-    private(set) var unanswered: Shares<String>
-    private var unansweredBytes: Shares<String>
-    private var unansweredDescriptors: Shares<String>
+    private(set) var unanswered: LoadShares<String>
     /// Lists that are being compiled, by their callers' applications.
     private var queries: Shares<String>
     /// URLs from calls with several URLs, by their callers' applications.
@@ -30,9 +28,13 @@ final class Callers {
         self.limits = limits
         self.sessions = sessions
         self.commandHops = commandHops
-        unanswered = Shares(limit: limits.requests)
-        unansweredBytes = Shares(limit: limits.requestBytes)
-        unansweredDescriptors = Shares(limit: limits.requestDescriptors)
+        unanswered = LoadShares(
+            limit: CallLoad(
+                calls: limits.requests,
+                bytes: limits.requestBytes,
+                descriptors: limits.requestDescriptors
+            )
+        )
         queries = Shares(limit: limits.queries)
         batchedURLs = Shares(limit: limits.batchedURLs)
         freedMemory = FreedMemory(on: sessions.host.loop)
@@ -183,8 +185,7 @@ final class Callers {
     /// - Throws: `limitsExceeded` if the application's unanswered requests are too many or too large.
     func count(_ load: inout RequestLoad, of name: BusName?) throws(OpenURLError) {
         load.account = name.flatMap { known[$0]?.account } ?? name?.rawValue ?? ""
-        try check(load, for: load.account)
-        add(load)
+        if let excess = unanswered.take(load.counted, for: load.account) { throw error(excess, load.account) }
     }
 
     /// Charges another application for a request, now that the caller is known.
@@ -192,43 +193,29 @@ final class Callers {
     /// - Throws: `limitsExceeded`.
     func move(_ load: inout RequestLoad, to account: String) throws(OpenURLError) {
         guard account != load.account else { return }
-        remove(load)
-        defer { add(load) }
-        try check(load, for: account)
+        unanswered.remove(load.counted, from: load.account)
+        if let excess = unanswered.take(load.counted, for: account) {
+            unanswered.add(load.counted, to: load.account)
+            throw error(excess, account)
+        }
         load.account = account
     }
 
     /// Notes that a request has been answered.
     func discount(_ load: RequestLoad) {
-        remove(load)
+        unanswered.remove(load.counted, from: load.account)
         freedMemory.requestEnded()
     }
 
-    private func add(_ load: RequestLoad) {
-        unanswered.add(1, to: load.account)
-        unansweredBytes.add(load.bytes, to: load.account)
-        unansweredDescriptors.add(load.descriptors, to: load.account)
-    }
-
-    private func remove(_ load: RequestLoad) {
-        unanswered.remove(1, from: load.account)
-        unansweredBytes.remove(load.bytes, from: load.account)
-        unansweredDescriptors.remove(load.descriptors, from: load.account)
-    }
-
-    private func check(_ load: RequestLoad, for account: String) throws(OpenURLError) {
-        if unansweredDescriptors.refusal(of: account, load.descriptors) != nil {
-            throw OpenURLError(.limitsExceeded, "URLs without an answer hold too many descriptors")
+    private func error(_ excess: LoadShares<String>.Excess, _ account: String) -> OpenURLError {
+        if excess.resource == .descriptors {
+            return OpenURLError(.limitsExceeded, "URLs without an answer hold too many descriptors")
         }
-        guard let refusal = unanswered.refusal(of: account, 1) ?? unansweredBytes.refusal(of: account, load.bytes)
-        else {
-            return
-        }
-        throw OpenURLError(
+        return OpenURLError(
             .limitsExceeded,
-            refusal == .isFull
-                ? "\(unanswered.total) URLs have no answer yet"
-                : "\(unanswered[account]) URLs of \(account) have no answer yet, and one sender gets at most half of what is left"
+            excess.refusal == .isFull
+                ? "\(unanswered.total.calls) URLs have no answer yet"
+                : "\(unanswered[account].calls) URLs of \(account) have no answer yet, and one sender gets at most half of what is left"
         )
     }
 
@@ -281,4 +268,7 @@ struct RequestLoad {
     let bytes: Int
     /// Number of descriptors in the call's arguments.
     let descriptors: Int
+
+    /// The amounts without the account.
+    var counted: CallLoad { CallLoad(bytes: bytes, descriptors: descriptors) }
 }
