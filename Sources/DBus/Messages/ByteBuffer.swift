@@ -119,7 +119,7 @@ struct ByteBuffer: ~Copyable {
     }
 
     /// Appends zeros up to a multiple of a power of two, at most 8.
-    mutating func pad(to alignment: Int) {
+    @inline(__always) mutating func pad(to alignment: Int) {
         let size = -count & (alignment - 1)
         if size == 0 { return }
         // One store of eight bytes is faster than a loop. The next value replaces those that are not padding.

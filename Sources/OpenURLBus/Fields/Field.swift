@@ -16,8 +16,9 @@ package struct Field<Root: Sendable>: Sendable {
     /// The value's meaning, in a sentence or two.
     package let meaning: String
 
-    /// Appends the entry, unless the key is left out because of the property's value.
-    let write: @Sendable (Root, inout MessageWriter) throws(MessageEncodingError) -> Void
+    /// Appends the entry, unless the key is left out because of the property's value. It changes nothing in the root,
+    /// which is passed by reference because each closure that takes a large structure by value gets a copy.
+    let write: @Sendable (inout Root, inout MessageWriter) throws(MessageEncodingError) -> Void
     /// Sets the property to a value that arrived.
     let set: @Sendable (inout Root, Value) throws(MessageDecodingError) -> Void
     /// Reads a variant, and sets the property to its value.
@@ -41,7 +42,7 @@ package struct Field<Root: Sendable>: Sendable {
     ///     list have their values. Without a substitute, the property keeps its initial value.
     package init<Content: FieldValue>(
         _ key: String,
-        _ get: @escaping @Sendable (Root) -> Content?,
+        _ get: @escaping @Sendable (inout Root) -> Content?,
         _ set: @escaping @Sendable (inout Root, Content) -> Void,
         isRequired: Bool = false,
         omitting omitted: Content? = nil,
@@ -56,7 +57,7 @@ package struct Field<Root: Sendable>: Sendable {
         self.isRequired = isRequired
         self.meaning = meaning
         write = { (root, writer) throws(MessageEncodingError) in
-            guard let value = get(root), value != omitted else { return }
+            guard let value = get(&root), value != omitted else { return }
             try value.appendEntry(entryKey, to: &writer)
         }
         let setValue: @Sendable (inout Root, Value) throws(MessageDecodingError) -> Void = {
@@ -79,6 +80,9 @@ package struct Field<Root: Sendable>: Sendable {
         } else {
             readAbsence = nil
         }
-        content = { get($0)?.content }
+        content = { root in
+            var root = root
+            return get(&root)?.content
+        }
     }
 }

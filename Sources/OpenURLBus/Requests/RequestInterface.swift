@@ -37,13 +37,26 @@ public enum RequestInterface {
     /// - Parameter caller: The unique name of the connection that makes the request.
     /// - Returns: Nil if the name is not a unique name.
     public static func path(of caller: BusName, _ token: HandleToken) -> ObjectPath? {
-        directory(of: caller).flatMap { ObjectPath("\($0)\(token.rawValue)") }
+        directory(of: caller).flatMap { ObjectPath($0 + token.rawValue) }
     }
 
     /// Returns the beginning of the paths of all of a caller's handles, with a slash at the end.
     package static func directory(of caller: BusName) -> String? {
         guard caller.isUnique else { return nil }
-        let element = caller.rawValue.utf8.dropFirst().map { $0.isPathByte ? $0 : UInt8(ascii: "_") }
-        return "\(root)/\(String(decoding: element, as: UTF8.self))/"
+        let root = root.rawValue.utf8
+        let name = caller.rawValue.utf8.dropFirst()
+        // Each request over the lane has a handle, so this does not go by way of several strings.
+        return unsafe String(unsafeUninitializedCapacity: root.count + name.count + 2) { bytes in
+            var count = 0
+            func append(_ byte: UInt8) {
+                unsafe bytes[count] = byte
+                count += 1
+            }
+            for byte in root { append(byte) }
+            append(UInt8(ascii: "/"))
+            for byte in name { append(byte.isPathByte ? byte : UInt8(ascii: "_")) }
+            append(UInt8(ascii: "/"))
+            return count
+        }
     }
 }
