@@ -17,12 +17,8 @@ extension Registry {
 extension Scheme {
     /// Creates a URL's scheme; `nil` if the URL has none, or one that is too long for a claim.
     public init?(of url: GenericURL) {
-        guard let scheme = url.scheme, scheme.utf8.count <= Self.maximumLength else { return nil }
-        do {
-            try self.init(scheme)
-        } catch {
-            // This cannot happen, because the parser and the registry use the same grammar.
-            return nil
-        }
+        // The parser has checked it, and uses the same grammar.
+        guard let scheme = url.lowercasedScheme, scheme.utf8.count <= Self.maximumLength else { return nil }
+        self.init(checked: scheme)
     }
 }

@@ -42,7 +42,7 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
     public init(_ text: String) throws(ParseError) {
         guard let first = text.unicodeScalars.first else { throw .empty }
         guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }
-        guard text.utf8.allSatisfy(Self.isAllowed) else {
+        for byte in text.utf8 where !Self.isAllowed(byte) {
             throw .forbiddenCharacter(text.unicodeScalars.first { !$0.utf8.allSatisfy(Self.isAllowed) } ?? first)
         }
         guard let byte = text.utf8.first, isLetter(byte) else { throw .startsWith(first) }
