@@ -49,7 +49,7 @@ PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath
 
 # Packed relocations and merged functions make a smaller file, so a start touches less of it. Swift's options for the static library
 # export all symbols, which nothing uses. The programs need no libraries beside them, and without a run path the dynamic linker does
-# not look for any in ten directories. Checks for exclusive access at run time are in the debug build
+# not look for any in ten directories. Only the debug build checks for exclusive access at run time
 # (Documentation/Decisions/instructions.md).
 RELEASE = -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -cross-module-optimization -Xswiftc -use-ld=lld \
 	-Xswiftc -enforce-exclusivity=unchecked \

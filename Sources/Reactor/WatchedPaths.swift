@@ -8,8 +8,8 @@ internal import SystemPackage
 /// inspected, so that no change between the two is lost.
 ///
 /// An entry reports its own removal or replacement. So the directories on the way are not watched for changes to their
-/// entries; there would be many such changes in a home directory or in `/tmp`. The kernel still reports new attributes
-/// of their entries, because it does not separate them from the directory's own. In three cases, the directory of an
+/// entries; there would be many such changes in a home directory or in `/tmp`. The kernel still reports when the
+/// attributes of their entries change, because it cannot tell these from the directory's own. In three cases, the directory of an
 /// entry does have to be watched:
 ///
 /// - An entry that does not exist yet.

@@ -141,7 +141,7 @@ extension Registry {
 extension GenericURL {
     /// Parses a caller's URL. If a desktop passes it on, as KDE does, it may have been decoded for display.
     ///
-    /// - Parameter desktopEntry: the desktop entry through which the URL came, if it did.
+    /// - Parameter desktopEntry: the desktop entry that passed on the URL; nil if none did.
     init(ofCaller text: String, desktopEntry: String? = nil) throws(OpenURLError) {
         do throws(ParseError) {
             try self.init(desktopEntry == nil ? text : Self.escapingForbiddenBytes(in: text.utf8))

@@ -26,7 +26,7 @@ def run(bus, request):
         except NoAnswer:
             return found
     if do == "measure":
-        # The times of calls in seconds; an error stands for one that failed. `plain` names a service to call instead of the
+        # The time of each call in seconds, or its error. `plain` names a service to call instead of the
         # router.
         times = []
         for _ in range(request["count"]):

@@ -129,22 +129,22 @@ flood("sends a handler to the background and back without end", "lifecycle", "ca
 flood("reads the queue without end", "pages", "calls=5000", "once")
 
 
-@attack("exhaustion", "has 100,000 calls in flight on 100 connections", limit=240, alone=True)
+@attack("exhaustion", "has 100,000 calls in flight on 100 connections", limit=480, alone=True)
 def connections(session):
-    """dbus-daemon looks through all unanswered calls at each new one, and reads a few kilobytes of each connection in turn. So
-    this flood delays the calls to every service. The answers to the flood wait in the bus too, but the router may not let so many
-    wait there that another caller waits much longer than for a plain service."""
-    # To be suspended, a handler needs answers of the bus within its time limit.
+    """dbus-daemon looks through all unanswered calls for each new one, and reads a few kilobytes from each connection in turn. So
+    this flood delays the calls to every service. The answers to the flood wait in the bus too, but the router may not send so many
+    that another caller waits much longer than it would for a plain service."""
+    # To be suspended, a handler needs the bus to answer in time. This one is never suspended.
     begin(session, UIBackgroundModes=["audio"])
     session.squatter(PLAIN)
     process = flooder(session, "opens", "connections=100", "calls=1000", "once")
     times, plain, peak, until = [], [], 0, time.monotonic() + 4 * LIMIT
     while time.monotonic() < until:
         plain.append(plain_time(session))
-        more, memory = measure(session, count=1, limit=12 * LIMIT)
-        times, peak = times + more, max(peak, memory)
+        more, used = measure(session, count=1, limit=12 * LIMIT)
+        times, peak = times + more, max(peak, used)
     end(session, process)
-    # Only the bus tells the router that the flood has left.
+    # The router learns only from the bus that the flood has left, so wait until the bus has time.
     wait_until(lambda: plain_time(session) < 0.1, 12 * LIMIT)
     harm, facts = judge(session, times, peak, process)
     slow = not harm and max(times) > 2 * max(plain) + LIMIT
@@ -154,8 +154,8 @@ def connections(session):
 def plain_time(session):
     """Returns the time of a call to a service that answers at once."""
     times, _ = measure(session, count=1, limit=12 * LIMIT, plain=PLAIN)
-    if isinstance(times[0], str):
-        raise RuntimeError(f"the plain service does not answer: {times[0]}")
+    if not times or isinstance(times[0], str):
+        raise RuntimeError(f"the plain service does not answer: {times}")
     return times[0]
 
 

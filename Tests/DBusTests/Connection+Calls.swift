@@ -1,6 +1,6 @@
 @testable import DBus
 
-/// The calls that have arrived, as the tests look at them.
+/// What tests ask about the calls that have arrived.
 extension Connection {
     var hasNoCalls: Bool { incomingCalls.isIdle }
 
@@ -10,7 +10,7 @@ extension Connection {
 }
 
 extension WrittenMessage {
-    /// Writes a call to a method that is described only here.
+    /// Writes a call to a method that has no description elsewhere.
     static func methodCall<Input: MessageBody>(
         _ interface: InterfaceName,
         _ member: MemberName,

@@ -128,7 +128,7 @@ private func fill(_ server: Connection, untilQueued count: Int) async throws -> 
         connection.outputWatch?.isEnabled == true
     }
 
-    /// The answer to another program would wait behind all the answers in the socket.
+    /// Otherwise, the answer to another program would wait behind everything in the socket.
     @Test func callsDoNotStartWhileTheBusReadsNoAnswers() async throws {
         try await withPair { (pair: Pair) async throws in
             let gate = try Pipe()
@@ -140,7 +140,7 @@ private func fill(_ server: Connection, untilQueued count: Int) async throws -> 
                 try await pair.client.call(Echo.string, on: Echo.object, "x", timeout: nil)
             }
             try await eventually(await pair.client.callsInFlight) { $0 >= calls.count }
-            // The bus has the calls when it has answered the next one.
+            // Once the bus answers this call, it has all the others.
             _ = try await pair.client.names()
             do {
                 kill(pair.bus.pid, SIGSTOP)

@@ -2,7 +2,7 @@ import DBus
 import OpenURLBus
 import Testing
 
-/// The arguments of the methods that take a URL have the same bytes as the generic `Arguments` would have.
+/// The arguments of the methods that take a URL have the same bytes as the generic `Arguments`.
 @Suite struct SentURLTests {
     private static var options: OpenOptions {
         var options = OpenOptions()

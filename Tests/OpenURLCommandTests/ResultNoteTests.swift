@@ -4,7 +4,7 @@ import Testing
 
 @testable import URLOpener
 
-/// The command's own description of a result, which has to fit the contract's.
+/// The command's own description of a result, which has to match the contract's.
 @Suite struct ResultNoteTests {
     @Test func isTheMethodOfTheContract() {
         #expect(ResultNote.method.interface == RouterInterface.openURL.interface)

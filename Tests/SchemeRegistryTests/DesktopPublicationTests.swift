@@ -187,7 +187,7 @@ final class DesktopPublicationTests {
         #expect(try inodes() == before)
     }
 
-    /// A publication remembers the files that it found complete.
+    /// Files that were found complete are still checked for later changes.
     @Test func filesThatChangeLaterAreRewritten() throws {
         let handler = try Handler.test("com.acme.app")
         for _ in 0..<3 { publication.publish(registry([handler]), now: .max) }

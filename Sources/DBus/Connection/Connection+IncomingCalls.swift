@@ -143,8 +143,8 @@ extension Connection {
     /// The next call starts in a later turn of the loop, after the work of this one. Messages are read in between,
     /// because an answer that a started call awaits arrives on the same socket as the calls.
     ///
-    /// No call starts while a bus has yet to read what fills the socket, because a busy bus reads only a few kilobytes
-    /// at a time.
+    /// On a bus, no call starts while the socket is full. A busy bus reads only a few kilobytes at a time, and the
+    /// answers would pile up in front of those to other programs.
     func startCall() {
         guard incomingCalls.waiting > 0, waitingBytes <= Self.startingBytes else { return }
         guard uniqueName == nil || outputWatch?.isEnabled != true else { return }

@@ -8,7 +8,8 @@ internal import Reactor
 /// the socket's path is known, libdbus is not needed at all. This module reads messages from the socket, passes each to
 /// ``Connection/receive(_:)``, and writes messages to the socket.
 extension Connection {
-    /// Begins to read. From now on the event loop keeps the connection alive, until ``detach()``.
+    /// Begins to read, and limits the socket if it leads to a bus. From now on the event loop keeps the connection alive,
+    /// until ``detach()``.
     func attach() {
         if uniqueName != nil { limitSocket() }
         inputWatch = loop.watch(socket, for: .readable) { [self] _ in assumeIsolated { $0.read() } }
@@ -16,16 +17,16 @@ extension Connection {
         scheduleDispatch()
     }
 
-    /// The room for messages in the socket of a bus. Linux doubles it, and counts its own records too.
+    /// Size of the send buffer of a socket to a bus. Linux doubles it, but also counts its own overhead.
     private static let socketBytes: CInt = 8 << 10
 
-    /// Makes the socket hold only what the bus reads in its next few turns.
+    /// Makes the socket hold only about as much as the bus reads in its next few turns.
     ///
-    /// The usual room is more than 200 KiB. A program that floods a service fills it with the answers to its own calls,
-    /// and while the flood keeps the bus busy, the answer to another program would wait in there for many seconds.
+    /// The default is more than 200 KiB. If a program floods a service, the answers to its calls fill the socket, and while
+    /// the bus is busy with the flood, the answer to another program would wait behind them for many seconds.
     private func limitSocket() {
         var bytes = Self.socketBytes
-        // If the kernel refuses, the usual room remains.
+        // If the kernel refuses, the default stays.
         setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout.size(ofValue: bytes)))
     }
 

@@ -11,8 +11,8 @@ public struct Method<Input: MessageBody, Output: MessageBody>: Sendable {
     public let inputs: [String]
     /// Names of the results, for introspection.
     public let outputs: [String]
-    /// The types of the arguments; nil if they break a rule, so that no call can be sent. They are put together once,
-    /// and not for each call.
+    /// The types of the arguments; nil if they break a rule, and then no call can be sent. This is computed once, not for
+    /// each call.
     let inputSignature: Signature?
 
     /// Creates a description of a method.

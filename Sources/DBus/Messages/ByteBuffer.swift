@@ -122,7 +122,7 @@ struct ByteBuffer: ~Copyable {
     @inline(__always) mutating func pad(to alignment: Int) {
         let size = -count & (alignment - 1)
         if size == 0 { return }
-        // One store of eight bytes is faster than a loop. The next value replaces those that are not padding.
+        // One store of eight bytes is faster than a loop. The next value overwrites the bytes that are not padding.
         let room = MemoryLayout<UInt64>.size
         if room > capacity - count { grow(by: room) }
         base.storeBytes(of: 0, toByteOffset: count, as: UInt64.self)

@@ -177,7 +177,8 @@ final class Message: @unchecked Sendable {
         guard let text = String(validatingCString: (start + place).assumingMemoryBound(to: CChar.self)),
             text.utf8.count == length, let name = Name(rawValue: text)
         else { return nil }
-        recent = name
+        // Only a path may be longer, and it must not stay in memory after its message.
+        if length <= NameRule.maximumLength { recent = name }
         return name
     }
 
@@ -194,8 +195,8 @@ final class Message: @unchecked Sendable {
 
 /// The names in the last messages that arrived on a connection.
 ///
-/// A message mostly has the names of the one before, which were checked and copied already. Calls and answers come from
-/// different programs, so each kind has its own names.
+/// Most messages have the same names as the one before, so these need not be checked and copied again. Calls and answers
+/// come from different programs, so each kind is remembered separately.
 final class RecentNames {
     var inCalls = HeaderNames()
     var inAnswers = HeaderNames()

@@ -51,7 +51,7 @@ public struct Signature: ValidatedName {
         return true
     }
 
-    /// Whether the signature is valid. If it was built from others, it may be too long or too deep.
+    /// Whether the signature is valid. One that was built from others may be too long or too deep.
     var isSendable: Bool { Self.isValid(rawValue.utf8) }
 
     /// Whether the signature is valid and describes exactly one value.

@@ -17,6 +17,11 @@ public struct CallLoad: Sendable, Hashable {
     /// The load of no call.
     @usableFromInline static let none = CallLoad(calls: 0, bytes: 0, descriptors: 0)
 
+    /// Whether each amount is at least as large as that of another load.
+    @inlinable func holds(_ other: CallLoad) -> Bool {
+        calls >= other.calls && bytes >= other.bytes && descriptors >= other.descriptors
+    }
+
     @inlinable static func += (a: inout CallLoad, b: CallLoad) {
         a.calls += b.calls
         a.bytes += b.bytes
@@ -30,20 +35,25 @@ public struct CallLoad: Sendable, Hashable {
     }
 }
 
-/// Shares of the resources that unanswered calls use, by account, with the rule of ``Shares`` for each resource.
+/// Shares of the resources that unanswered calls use, by account. Each resource follows the rule of ``Shares``.
 ///
-/// An account is looked up once for all resources, because it is looked up for each call and each URL. The methods are
+/// One look-up of the account serves all resources, because this happens for each call and each URL. The methods are
 /// inlinable for the same reason as those of ``Shares``.
 public struct LoadShares<Account: Hashable & Sendable>: Sendable {
     /// The first limit that one more load would exceed.
     public struct Excess: Sendable, Hashable {
         /// The resource that the limit applies to.
         public let resource: Resource
-        /// Why there is no more of it.
+        /// Why the account gets no more of it.
         public let refusal: Shares<Account>.Refusal
+
+        @usableFromInline init(resource: Resource, refusal: Shares<Account>.Refusal) {
+            self.resource = resource
+            self.refusal = refusal
+        }
     }
 
-    /// The resources.
+    /// A resource with a limit.
     public enum Resource: Sendable, Hashable {
         /// Calls that wait for an answer.
         case calls
@@ -74,7 +84,7 @@ public struct LoadShares<Account: Hashable & Sendable>: Sendable {
 
     /// Adds a load to an account's share, unless that would exceed a limit.
     ///
-    /// - Returns: The limit; nil if the load was added.
+    /// - Returns: The limit that it would exceed; nil if the load was added.
     @inlinable public mutating func take(_ load: CallLoad, for account: Account) -> Excess? {
         guard let place = accounts.index(forKey: account) else {
             if let excess = excess(of: .none, load) { return excess }
@@ -94,15 +104,16 @@ public struct LoadShares<Account: Hashable & Sendable>: Sendable {
         all += load
     }
 
-    /// Takes a load back from an account that holds it.
+    /// Takes back a load that was added to an account.
     @inlinable public mutating func remove(_ load: CallLoad, from account: Account) {
         guard let place = accounts.index(forKey: account) else { return }
+        assert(accounts.values[place].holds(load), "an account gives back more than it holds")
         all -= load
         accounts.values[place] -= load
         if accounts.values[place] == .none { accounts.remove(at: place) }
     }
 
-    @usableFromInline func excess(of held: CallLoad, _ load: CallLoad) -> Excess? {
+    @inlinable func excess(of held: CallLoad, _ load: CallLoad) -> Excess? {
         if let refusal = refusal(limit.calls, total.calls, held.calls, load.calls) {
             return Excess(resource: .calls, refusal: refusal)
         }
@@ -114,7 +125,7 @@ public struct LoadShares<Account: Hashable & Sendable>: Sendable {
         }
     }
 
-    private func refusal(_ limit: Int, _ total: Int, _ held: Int, _ amount: Int) -> Shares<Account>.Refusal? {
+    @inlinable func refusal(_ limit: Int, _ total: Int, _ held: Int, _ amount: Int) -> Shares<Account>.Refusal? {
         guard amount > 0 else { return nil }
         let room = limit - total - amount
         if room < 0 { return .isFull }

@@ -199,7 +199,7 @@ public struct DBusServiceFile: Sendable, Hashable {
 
     /// Returns the bus names in a directory whose files were written for handlers.
     ///
-    /// - Parameter others: names that are left out. Their files are not read.
+    /// - Parameter others: names to leave out. Their files are not read.
     public static func marked(
         in directory: String,
         except others: Set<String> = []

@@ -16,8 +16,8 @@ package struct Field<Root: Sendable>: Sendable {
     /// The value's meaning, in a sentence or two.
     package let meaning: String
 
-    /// Appends the entry, unless the key is left out because of the property's value. It changes nothing in the root,
-    /// which is passed by reference because each closure that takes a large structure by value gets a copy.
+    /// Appends the entry, unless the key is left out because of the property's value. This does not change the root. It is
+    /// `inout` only because a closure that takes a large structure by value gets a copy.
     let write: @Sendable (inout Root, inout MessageWriter) throws(MessageEncodingError) -> Void
     /// Sets the property to a value that arrived.
     let set: @Sendable (inout Root, Value) throws(MessageDecodingError) -> Void

@@ -2,8 +2,8 @@ public import DBus
 
 /// A URL with its sender's options: the arguments of ``RouterInterface/openURL`` and ``RouterInterface/call``.
 ///
-/// This type and ``DeliveredURL`` stand for `Arguments`, which is generic. At run time, Swift creates the metadata of
-/// generic types and copies their values by way of it, which is noticeable each time a URL is opened.
+/// This type and ``DeliveredURL`` are used instead of the generic `Arguments`. At run time, Swift creates the metadata of
+/// generic types and copies their values through it, which is noticeable each time a URL is opened.
 public struct SentURL: MessageBody, Hashable {
     /// The types of the URL and of the options.
     public static let signature: Signature = "sa{sv}"

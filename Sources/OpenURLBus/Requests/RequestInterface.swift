@@ -45,7 +45,7 @@ public enum RequestInterface {
         guard caller.isUnique else { return nil }
         let root = root.rawValue.utf8
         let name = caller.rawValue.utf8.dropFirst()
-        // Each request over the lane has a handle, so this does not go by way of several strings.
+        // Each request over the lane has a handle, so this builds the string in one step.
         return unsafe String(unsafeUninitializedCapacity: root.count + name.count + 2) { bytes in
             var count = 0
             func append(_ byte: UInt8) {

@@ -98,12 +98,12 @@ struct DirectoryContents: Sendable, Hashable {
         Diagnostic(severity: .error, file: file, reason: "is on a file system that is not responding")
     }
 
-    /// Rereads every entry that declares, or may declare, the handler with this id.
+    /// Rereads the entry that is in effect for this id, and the entries that are named after it.
     ///
     /// - Parameters:
     ///   - entry: the name of the entry that declares the handler now; `nil` if there is none.
     ///   - manifests: known manifests, which are not read again, by the names of their entries.
-    /// - Returns: the handlers that the entries declared before and those that they declare now, and whether the
+    /// - Returns: the handlers before and after, and whether the
     ///   entries' problems have changed; `nil` if nothing has changed.
     mutating func look(
         again id: BundleIdentifier,

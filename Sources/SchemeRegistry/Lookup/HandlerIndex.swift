@@ -132,7 +132,7 @@ struct HandlerIndex: Sendable {
 func differences(from old: [Handler], to new: [Handler]) -> (removed: [Handler], added: [Handler]) {
     var removed: [Handler] = []
     var added: [Handler] = []
-    // Most changes concern one handler, and a new one usually comes last.
+    // Most changes concern one handler, and a new one usually comes last, so most of the list is the same.
     let same = old.indices.first { $0 == new.count || old[$0] != new[$0] } ?? old.count
     var (old, new) = (old[same...], new[same...])
     while let left = old.first, let right = new.first {

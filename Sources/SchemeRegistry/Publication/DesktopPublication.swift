@@ -38,10 +38,9 @@ public struct DesktopPublication: Sendable {
     /// Whether the cache of MIME types is out of date.
     private var isCacheBehind = false
 
-    /// The hashes of the entries to write, for the handlers that are not bundles. A bundle's entry also depends on other
-    /// files.
+    /// The hash of each handler's complete entry. Bundles are left out, because their entries also depend on other files.
     private var entryHashes: [BundleIdentifier: (handler: Handler, hash: Int?)] = [:]
-    /// The versions of the service files that had the right contents at the last publication.
+    /// The versions of the service files that a publication found right, and that had settled.
     private var serviceVersions: [BundleIdentifier: FileVersion] = [:]
 
     /// Maximum number of changes to the cache of MIME types. If there are more, the whole cache is written again.
@@ -216,8 +215,8 @@ public struct DesktopPublication: Sendable {
         }
     }
 
-    /// Returns the same as `isComplete`. Unless the handler has changed, this does not compose its entry again, because
-    /// composing the entries takes much of the time of a publication.
+    /// Does the same as `isComplete`, but composes the entry only for a bundle or a handler that has changed. Composing
+    /// takes much of a publication's time.
     private mutating func isStillComplete(_ entry: DesktopEntry, _ handler: Handler) -> Bool {
         if let known = entryHashes[handler.id], known.handler == handler { return entry.contentsHash == known.hash }
         guard isComplete(entry, handler) else { return false }
@@ -309,7 +308,7 @@ public struct DesktopPublication: Sendable {
             else { return }
             service.handler = name
             try service.write(in: serviceDirectory, isDurable: false)
-            // A file with the right contents is not touched.
+            // If the contents were right, the file was not touched.
             let wasRight = DBusServiceFile.version(name, in: serviceDirectory) == version
             serviceVersions[handler.id] = wasRight && version?.isSettled(at: now) == true ? version : nil
         } catch {
@@ -386,8 +385,9 @@ extension Registry {
     /// All handlers that are published to the desktop.
     public var publishedHandlers: [Handler] { handlers.filter(\.isPublished) }
 
-    /// Returns the handlers that are published to the desktop and were not among a registry's handlers earlier, or
-    /// have changed since.
+    /// Returns the published handlers that are new or have changed.
+    ///
+    /// - Parameter earlier: a registry's handlers from before.
     package func publishedHandlers(notAmong earlier: [Handler]) -> [Handler] {
         differences(from: earlier, to: handlers).added.filter(\.isPublished)
     }

@@ -400,7 +400,7 @@ public actor RegistryStore {
         } catch {
             log.warning("changes to the handlers' directories will not be noticed: inotify_init1: \(error)")
         }
-        // A router that ends before the first change should leave its successor a cache too.
+        // If the router ends before anything changes, the next one should find a cache too.
         saveCache()
     }
 

@@ -55,7 +55,9 @@ final class Callers {
         // From now on, the connection charges the same account for calls, so that one confined program cannot keep a
         // processor busy.
         let isPaced = caller.callerClass.isConfined
-        if let name, known.account != caller.account || known.isPaced != isPaced {
+        // While this waited, the caller may have been looked up again.
+        guard let name, self.known[name].map({ $0 === known }) != false else { return caller }
+        if known.account != caller.account || known.isPaced != isPaced {
             known.isPaced = bus.count(name, to: caller.account, isPaced: isPaced) ? isPaced : nil
         }
         known.account = caller.account

@@ -18,7 +18,7 @@ struct KnownCallers {
         let process: ProcessIdentity?
         /// The application that was charged for the caller's last request; nil before the first.
         var account: String?
-        /// Whether the caller's connection charges ``account`` for calls, too, and at which pace; nil if it does not.
+        /// Whether the connection limits the rate of the caller's calls; nil if it does not charge ``account`` for them yet.
         var isPaced: Bool?
         /// The process's program.
         private let program: String?

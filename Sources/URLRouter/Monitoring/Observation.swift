@@ -25,8 +25,8 @@ final class Observation {
     /// Records the handler or application that was chosen, the sender, and the policy's decision.
     ///
     /// - Parameters:
-    ///   - handler: the handler that the sender has asked for.
-    ///   - desktopEntry: the desktop entry through which the URL came.
+    ///   - handler: the handler that the sender asked for.
+    ///   - desktopEntry: the desktop entry that passed on the URL; nil if none did.
     func choose(
         _ destination: Destination,
         _ snapshot: RegistrySnapshot,

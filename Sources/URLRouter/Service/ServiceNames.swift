@@ -11,7 +11,7 @@ final class ServiceNames {
     private let handlers: KnownHandlers
     private let launcher: HandlerLauncher
     private let log: Logger
-    /// All handlers at the time of the last ``makeActivatable()``.
+    /// The handlers at the last ``makeActivatable()``.
     private var earlier: [Handler] = []
 
     init(_ handlers: KnownHandlers, _ host: SessionHost) {
@@ -62,7 +62,8 @@ final class ServiceNames {
         return "\(ProcessProgram.path(pid: pid) ?? "a program") has it, as process \(pid)"
     }
 
-    /// Makes the bus read its service files again if it does not know about a new handler's service.
+    /// Makes the bus read its service files again if it does not know about the service of a new handler, or of
+    /// one that has changed.
     ///
     /// A bus notices changes on its own, but only in directories that existed when it read its configuration. When a
     /// program calls an unknown name, dbus-daemon looks again, but dbus-broker does not.
