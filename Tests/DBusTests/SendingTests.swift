@@ -147,7 +147,7 @@ private func fill(_ server: Connection, untilQueued count: Int) async throws -> 
                 defer { kill(pair.bus.pid, SIGCONT) }
                 #expect(Glibc.write(gate.writeEnd.rawValue, "x", 1) == 1)
                 try await eventually(within: .seconds(20), await Self.waitsForSocket(pair.service)) { $0 }
-                try await eventually(within: .seconds(20), await pair.service.incomingCalls.waiting) { $0 > 50 }
+                try await eventually(within: .seconds(20), await pair.service.waitingCalls) { $0 > 50 }
             }
             for call in calls { #expect(try await call.value == "x") }
         }
