@@ -136,7 +136,7 @@ private func fill(_ server: Connection, untilQueued count: Int) async throws -> 
                 var byte: UInt8 = 0
                 _ = Glibc.read(gate.readEnd.rawValue, &byte, 1)
             }
-            let calls = await Caller(pair.client).inOrder(0..<200) { _ in
+            let calls = await Caller(pair.client).inOrder(0..<2000) { _ in
                 try await pair.client.call(Echo.string, on: Echo.object, "x", timeout: nil)
             }
             try await eventually(await pair.client.callsInFlight) { $0 >= calls.count }

@@ -3,6 +3,7 @@ import Foundation
 import OpenURLBus
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 /// One program that asks for as much as it can, and another program that wants its turn.
@@ -102,7 +103,8 @@ import Testing
             after = try Usage(of: router.pid).descriptors
         }
         #expect(after <= most)
-        // The requests end with the handler, and everything is given back.
+        // The requests end with the handler, and everything is given back. The process may take a while to start.
+        try await eventually(router.log(of: "com.example.stuck")) { $0.contains { $0.hasPrefix("start ") } }
         let start = try router.log(of: "com.example.stuck").first { $0.hasPrefix("start ") }
         kill(try #require(start.flatMap { pid_t($0.dropFirst(6)) }), SIGKILL)
         for number in 50..<100 where after > before + 16 {
