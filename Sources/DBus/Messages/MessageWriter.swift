@@ -359,13 +359,9 @@ public struct MessageWriter: ~Copyable {
         _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
     ) throws(MessageEncodingError) {
         try proceed()
-        guard let entries = expected.takeArray(of: types), entries.count == Self.entry.utf8CodeUnitCount,
-            types.holds(Self.entry, at: entries.lowerBound)
-        else { throw failed(.inconsistentValue) }
+        guard let entries = expected.takeOptions(of: types) else { throw failed(.inconsistentValue) }
         try appendArray(entries, body)
     }
-
-    private static let entry: StaticString = "{sv}"
 
     /// Appends a dictionary from strings to values of any type, `a{sv}`. The order of the entries is undefined.
     ///

@@ -52,6 +52,16 @@ struct TypeCursor {
         return first..<last - 1
     }
 
+    /// Takes an `a{sv}`.
+    ///
+    /// - Returns: The position of its entry's type; nil if another type comes next.
+    mutating func takeOptions(of types: borrowing ByteBuffer) -> Range<Int>? {
+        guard let entry = takeArray(of: types), entry.count == Self.entry.utf8CodeUnitCount,
+            types.holds(Self.entry, at: entry.lowerBound)
+        else { return nil }
+        return entry
+    }
+
     /// Takes a whole entry of an `a{sv}`.
     ///
     /// - Returns: Whether it is the next type.

@@ -67,7 +67,7 @@ extension Opener {
         }
         return try Destination(
             url,
-            in: parts.handlers.snapshot.registry,
+            in: parts.handlers.registry,
             for: request.options,
             file: file,
             isInInbox: isInInbox
@@ -134,7 +134,7 @@ extension Opener {
         from sender: Caller,
         to destination: Destination
     ) throws(OpenURLError) -> OpenContext {
-        let receivers = parts.handlers.snapshot.registry.receivers(of: destination.claimant)
+        let receivers = parts.handlers.registry.receivers(of: destination.claimant)
         switch request.start {
         case .queue(let delivery, _):
             try parts.callers.check(delivery.context, for: receivers)
