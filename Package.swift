@@ -100,7 +100,7 @@ let package = Package(
         // Programs: what each does is a library, so that tests can run it in their own process.
         .target(
             name: "URLOpener",
-            dependencies: ["DBus", "OpenURLBus", "Processes", "RFC1808", "RouterProgram", "Spelling"]
+            dependencies: ["DBus", "OpenURLBus", "Processes", "RFC1808", "Release", "RouterProgram", "Spelling"]
         ),
         .executableTarget(name: "openurl", dependencies: ["URLOpener"]),
         .target(

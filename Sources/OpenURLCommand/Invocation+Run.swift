@@ -12,7 +12,7 @@ extension Invocation {
             errors.print(error)
             return error.exitStatus
         }
-        if let status = invocation.openURLs() { return status }
+        if let status = invocation.performPlainly() { return status }
         return output.finish(CommandLineInterface.run(invocation), errors)
     }
 }

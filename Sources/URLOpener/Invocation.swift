@@ -1,5 +1,6 @@
 package import DBus
 internal import Glibc
+internal import Release
 
 /// One run of the `openurl` command: its arguments, and everything else that it reads and writes.
 public struct Invocation {
@@ -34,10 +35,17 @@ public struct Invocation {
         )
     }
 
-    /// Opens the URLs on a command line that consists only of URLs.
+    /// The line that names the version of the command.
+    package static var version: String { "openurl \(Version.current)" }
+
+    /// Performs a command line that needs no option parser: only URLs, or only `--version`.
     ///
     /// - Returns: the exit status; nil for any other command line, for which this does nothing.
-    package func openURLs() -> Int32? {
+    package func performPlainly() -> Int32? {
+        if arguments == [.text("--version")] {
+            output.print(Self.version)
+            return output.finish(0, errors)
+        }
         guard let operation = OpenOperation(plain: arguments) else { return nil }
         return output.finish(operation.perform(self), errors)
     }

@@ -34,7 +34,7 @@ struct CommandLineInterface: ParsableCommand {
                                                 66  there is no such file
                                                 69  no session bus, or no router on it
             """,
-        version: ShowVersion.text,
+        version: Invocation.version,
         groupedSubcommands: [
             CommandGroup(
                 name: "Open URLs",

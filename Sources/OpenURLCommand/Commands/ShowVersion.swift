@@ -14,8 +14,6 @@ struct ShowVersion: Command {
         ]
     )
 
-    static var text: String { "openurl \(Version.current)" }
-
     @OptionGroup var outputOptions: OutputOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
@@ -26,7 +24,7 @@ struct ShowVersion: Command {
             ]
             invocation.output.print(JSON.object(members).text)
         } else {
-            invocation.output.print(Self.text)
+            invocation.output.print(Invocation.version)
             if let router { invocation.output.print("openurld \(router.printable)") }
         }
         return 0
