@@ -320,6 +320,21 @@ public enum LifecycleInterface {
         arguments: ["id", "state"]
     )
 
+    /// Reports that a handler's process has been started, so that a desktop can show the handler's launch image. The
+    /// arguments are the handler's identifier, the scheme of the URL that it is launched for, or an empty string, and
+    /// the path of the image ("Providing Launch Images for Custom URL Schemes").
+    ///
+    /// The signal goes to the connections that have called ``RouterInterface/subscribe``. It is left out if there is no
+    /// image, or if the launch is over before the image is found.
+    public static let launchBegan = Signal<Arguments<String, String, String>>(
+        name,
+        "LaunchBegan",
+        arguments: ["id", "scheme", "image"]
+    )
+    /// Reports that the launch that ``launchBegan`` has reported is over, because the handler is ready, or because the
+    /// launch has failed. This goes to the same connections.
+    public static let launchEnded = Signal<String>(name, "LaunchEnded", arguments: ["id"])
+
     /// The remaining time for a handler without a time limit.
     public static let unlimited = UInt32.max
 }
@@ -430,4 +445,19 @@ public enum HandlerInterface {
     /// Unless the value is ``HandlerReach/everyone``, a URL has to come from the router, because only the router knows
     /// the sender.
     public static let reachVariable = "OPENURL_REACH"
+    /// The environment variable with the path of the bundle that declares the handler. It is not set for a bare
+    /// manifest.
+    public static let bundleVariable = "OPENURL_BUNDLE"
+    /// The environment variable with the directory for the handler's data: `$XDG_DATA_HOME/ID`. The handler creates it.
+    public static let dataVariable = "OPENURL_DATA"
+    /// The environment variable with the directory for files that the handler can make again: `$XDG_CACHE_HOME/ID`. The
+    /// handler creates it.
+    public static let cacheVariable = "OPENURL_CACHE"
+    /// The environment variable with the directory to which ``RouterInterface/openFiles`` copies files for the handler.
+    /// It exists once there has been a file.
+    public static let inboxVariable = "OPENURL_INBOX"
+    /// The variables that only a process started by the router gets, and that its child processes should not inherit.
+    package static let variables = [
+        launchVariable, reachVariable, bundleVariable, dataVariable, cacheVariable, inboxVariable,
+    ]
 }

@@ -53,6 +53,7 @@ struct LiveAssembly: Assembly {
             deliveries: DeliveryStore(environment: environment, on: try EventLoop(), log: log),
             policy: PolicyStore(environment: environment, on: loaded.files, log: log),
             requests: RequestLog(environment: environment, on: loaded.files, log: log),
+            store: loaded.store,
             log: log
         )
         await router.loadPolicy()

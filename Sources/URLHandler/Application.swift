@@ -17,6 +17,8 @@ package import RFC1808
 public final class Application {
     /// The bundle identifier, which is also the handler's name on the bus.
     public nonisolated let identifier: BusName
+    /// The bundle that declares the handler, and the directories for the handler's files.
+    public nonisolated let directories: HandlerDirectories
     /// The handler's state (Table 3-1 of the app programming guide).
     ///
     /// It is `notRunning` until the launch begins. During the launch it is `inactive`, or `background` if the handler
@@ -63,6 +65,7 @@ public final class Application {
     package init(
         _ identifier: BusName,
         delegate: any ApplicationDelegate,
+        directories: HandlerDirectories = HandlerDirectories(),
         blackboard: WatchdogBlackboard = WatchdogBlackboard(),
         timekeeper: (any BackgroundTimekeeper)? = nil,
         wayBack: (any WayBack)? = nil,
@@ -70,6 +73,7 @@ public final class Application {
     ) {
         self.wayBack = wayBack
         self.identifier = identifier
+        self.directories = directories
         self.delegate = delegate
         self.blackboard = blackboard
         self.store = store

@@ -31,15 +31,17 @@ public import URLHandler
     /// - Parameters:
     ///   - identifier: the handler's bundle identifier.
     ///   - delegate: the delegate under test, to which the driver keeps a strong reference.
+    ///   - directories: the value of `Application.directories`.
     ///   - previous: the handler's previous process. This handler's launch restores the state that the previous process
     ///     saved. If the previous launch did not finish, the state that it was offered is still there.
     public init(
         _ identifier: BusName = "com.example.test",
         delegate: any ApplicationDelegate,
+        directories: HandlerDirectories = HandlerDirectories(),
         after previous: HandlerDriver? = nil
     ) {
         store = MemoryStore(previous?.store.saved)
-        application = Application(identifier, delegate: delegate, store: store)
+        application = Application(identifier, delegate: delegate, directories: directories, store: store)
     }
 
     /// Whether there is a saved state for the next process.

@@ -26,6 +26,8 @@ struct RouterParts {
     var scopes: ProcessScopes?
     /// The router's unique name.
     var uniqueName: BusName?
+    /// Finds the names and the images to show to people; nil if there are none.
+    var resources: Explainer.ResourceFinder?
     /// Makes the object that asks the user.
     var person: (HandlerLauncher) -> any PersonAsking = { _ in Nobody() }
     /// Decides whether the process that owns a handler's name is the handler; nil for the router's own rules.

@@ -136,7 +136,15 @@ public actor URLRouter {
     private(set) lazy var queue = QueueCalls(deliveries, callers)
     private(set) lazy var services = ServiceNames(handlers, sessions.host)
     private(set) lazy var entries = HandlerEntries(handlers, lifecycle)
-    private(set) lazy var explainer = Explainer(handlers, callers, callbacks, files, permissions, lifecycle)
+    private(set) lazy var explainer = Explainer(
+        handlers,
+        callers,
+        callbacks,
+        files,
+        permissions,
+        lifecycle,
+        parts.resources
+    )
     private(set) lazy var inboxOpener = InboxOpener(opener, inboxes, handlers, callers, permissions, questions)
 
     /// Creates a router.
@@ -146,6 +154,7 @@ public actor URLRouter {
     ///   - deliveries: the storage for the queue; nil if the router stores nothing.
     ///   - policy: the storage for the rules; nil for no rules.
     ///   - requests: the log of requests; nil if the router keeps none.
+    ///   - store: the registry's files, for the handlers' names and images; nil for a router that shows none.
     ///   - environment: the router's own environment. Handlers inherit it, without the variables that were meant only
     ///     for the router, and with those that systemd's manager currently has.
     ///   - log: also gets the handlers' output if journald does not take it.
@@ -157,6 +166,7 @@ public actor URLRouter {
         deliveries: DeliveryStore? = nil,
         policy: PolicyStore? = nil,
         requests: RequestLog? = nil,
+        store: RegistryStore? = nil,
         log: Logger
     ) {
         let lane = Lane(beside: connection)
@@ -171,6 +181,7 @@ public actor URLRouter {
         parts.deliveries = deliveries
         parts.policy = policy
         parts.requests = requests
+        if let store { parts.resources = { await store.resources(of: $0) } }
         parts.lane = lane
         parts.session = SessionEnvironment(environment, from: connection, on: connection.loop, log: log)
         parts.scopes = ProcessScopes(connection, log: log)
@@ -219,6 +230,7 @@ public actor URLRouter {
             limits: limits,
             log: log,
             tasks: RouterTasks(of: self),
+            resources: parts.resources,
             // A watch on a name may still report a change after the router is released.
             ownerChanged: { [weak self] id, owner in
                 self?.assumeIsolated { $0.sessions[id]?.processes.ownerChanged(to: owner) }

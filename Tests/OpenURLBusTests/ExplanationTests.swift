@@ -25,6 +25,9 @@ import Testing
         explanation.handler = "com.example.app"
         explanation.transport = .known(.native)
         explanation.state = .known(.active)
+        explanation.urlName = "An app"
+        explanation.typeName = "A kind of file"
+        explanation.launchImage = "/handlers/App.app/Default.png"
         explanation.allowedSources = ["com.example.*", "com.other.app"]
         explanation.candidates = candidates
         explanation.error = ("org.openurl.Error.NotAllowed", "not from here")
@@ -42,6 +45,7 @@ import Testing
                     "parameters": "q", "query": "r", "fragment": "",
                 ]),
                 "handler": "com.example.app", "transport": "native", "state": "active",
+                "url-name": "An app", "type-name": "A kind of file", "launch-image": "/handlers/App.app/Default.png",
                 "allowed-sources": .array(["com.example.*", "com.other.app"], of: "s"),
                 "error": "org.openurl.Error.NotAllowed", "message": "not from here",
                 "candidates": .array(
@@ -105,7 +109,8 @@ import Testing
     @Test(
         arguments: [
             ("url", "s"), ("parts", "a{sv}"), ("handler", "s"), ("transport", "s"), ("state", "s"),
-            ("reach", "s"), ("allowed-sources", "as"), ("error", "s"), ("message", "s"), ("candidates", "aa{sv}"),
+            ("url-name", "s"), ("type-name", "s"), ("launch-image", "s"), ("reach", "s"), ("allowed-sources", "as"),
+            ("error", "s"), ("message", "s"), ("candidates", "aa{sv}"),
         ] as [(String, Signature)]
     )
     func knownKeyOfAnotherTypeIsAnError(key: String, signature: Signature) throws {

@@ -270,6 +270,7 @@ import Testing
         entry.bundle = "/handlers/App.app"
         entry.desktopEntry = "/applications/app.desktop"
         entry.urlNames = ["com.example.app": "An app"]
+        entry.typeNames = ["A kind": "A kind of file"]
         entry.launchImage = "/handlers/Default.png"
         entry.reach = .known(.listed)
         #expect(try recoded(entry) == entry)
@@ -281,6 +282,7 @@ import Testing
                 "state": "active",
                 "warnings": .array(["odd"], of: "s"), "launch-image": "/handlers/Default.png",
                 "url-names": .dictionary(["com.example.app": "An app"], key: "s", value: "s"),
+                "type-names": .dictionary(["A kind": "A kind of file"], key: "s", value: "s"),
             ]
         )
         let least = try recoded(["id": "a"] as [String: Value], as: HandlerEntry.self)

@@ -13,7 +13,7 @@ struct BundleResourcesTests {
         try root.makeDirectory("Todo.app")
     }
 
-    private func handler(_ path: String = "Todo.app", image: String = "Default", icon: String? = nil) throws -> Handler
+    private func handler(_ path: String = "Todo.app", image: String = "Default", icons: [String] = []) throws -> Handler
     {
         var manifest = HandlerManifest(identifier: try BundleIdentifier("com.acme.todolist"), executable: .name("x"))
         manifest.urlTypes = [
@@ -21,7 +21,8 @@ struct BundleResourcesTests {
             URLType(name: "com.acme.other", schemes: [try Scheme("other")]), URLType(schemes: [try Scheme("none")]),
         ]
         manifest.launchImageFile = image
-        manifest.iconFile = icon
+        manifest.documentTypes = [DocumentType(name: "To-do list"), DocumentType(name: "Other"), DocumentType()]
+        manifest.icons = icons
         return Handler(
             manifest: manifest,
             path: "\(root.path)/\(path)",
@@ -60,6 +61,12 @@ struct BundleResourcesTests {
         #expect(try self.resources("de").name == "Aufgabenliste")
     }
 
+    @Test func kindsOfFilesHaveLocalisedNames() throws {
+        try write(#""To-do list" = "Aufgabenliste"; "Unknown" = "?";"#, "de")
+        #expect(try resources("de").typeNames == ["To-do list": "Aufgabenliste"])
+        #expect(try resources("de").urlNames == [:])
+    }
+
     /// A text that D-Bus cannot pass on, and one that no list has room for, are no names.
     @Test(arguments: [#"a\U0001b"#, String(repeating: "x", count: 1025), ""]) func unfitNameIsReported(_ name: String)
         throws
@@ -89,18 +96,22 @@ struct BundleResourcesTests {
     }
 
     @Test func iconIsAnImageOfTheBundleOrAName() throws {
-        func icon(_ icon: String?, of path: String = "Todo.app") throws -> String? {
-            BundleResources(of: try handler(path, icon: icon), languages: []).icon
+        func icon(_ icons: String..., of path: String = "Todo.app") throws -> String? {
+            BundleResources(of: try handler(path, icons: icons), languages: []).icon
         }
         for name in ["Plain", "Icon.png", "Drawing.svg"] { try root.write("", to: "Todo.app/\(name)") }
         #expect(try icon("Plain") == "\(root.path)/Todo.app/Plain")
         #expect(try icon("Icon") == "\(root.path)/Todo.app/Icon.png")
         #expect(try icon("Icon.png") == "\(root.path)/Todo.app/Icon.png")
         #expect(try icon("Drawing") == "\(root.path)/Todo.app/Drawing.svg")
-        for name in ["com.acme.todolist", "/usr/share/pixmaps/todolist.png", nil] {
+        for name in ["com.acme.todolist", "/usr/share/pixmaps/todolist.png"] {
             #expect(try icon(name) == name)
             #expect(try icon(name, of: "Todo.plist") == name)
         }
+        #expect(try icon() == nil)
+        // The first icon that the bundle has is preferred to a name that only the theme may have.
+        #expect(try icon("Missing", "Icon", "Plain") == "\(root.path)/Todo.app/Icon.png")
+        #expect(try icon("Missing", "com.acme.todolist") == "Missing")
     }
 
     @Test func bundleWithoutStringsHasNoNames() throws {
@@ -197,6 +208,30 @@ struct BundleResourcesTests {
         #expect(
             try resources.launchImage(for: Scheme("todolist")) == "\(root.path)/Todo.app/Launch-todolist.png"
         )
+    }
+
+    @Test func imageOfTheUsersLanguageReplacesTheBundles() throws {
+        for file in [
+            "Default.png", "Default-todolist.png", "de.lproj/Default-todolist.png", "pt-BR.lproj/Default.png",
+            "en.lproj/Default-todolist.png", "fr.lproj/Other.png",
+        ] {
+            try root.write("", to: "Todo.app/\(file)")
+        }
+        func image(_ languages: String...) throws -> String? {
+            try BundleResources(of: try handler(), languages: languages).launchImage(for: Scheme("todolist"))
+                .map { String($0.dropFirst("\(root.path)/Todo.app/".count)) }
+        }
+        #expect(try image("de_DE", "de", "fr") == "de.lproj/Default-todolist.png")
+        #expect(try image("pt_BR", "pt") == "en.lproj/Default-todolist.png")
+        #expect(try resources("pt_BR").launchImage() == "\(root.path)/Todo.app/pt-BR.lproj/Default.png")
+        #expect(try image("fr") == "en.lproj/Default-todolist.png")
+    }
+
+    @Test func imagesBehindALinkOutOfTheBundleAreNotUsed() throws {
+        try root.write("", to: "elsewhere/Default.png")
+        try root.makeDirectory("Todo.app")
+        try root.link("Todo.app/de.lproj", to: "../elsewhere")
+        #expect(try resources("de").launchImage() == nil)
     }
 
     @Test func bareManifestHasNoResources() throws {

@@ -146,7 +146,7 @@ final class DesktopPublicationTests {
         try root.write("CFBundleName = \"Aufgaben\";", to: "Todo.app/de.lproj/InfoPlist.strings")
         var manifest = HandlerManifest(identifier: try BundleIdentifier("com.acme.app"), executable: .name("x"))
         manifest.urlTypes = [URLType(schemes: [try Scheme("todo")])]
-        manifest.iconFile = "Icon"
+        manifest.icons = ["Icon"]
         let handler = Handler(
             manifest: manifest,
             path: "\(root.path)/Todo.app",

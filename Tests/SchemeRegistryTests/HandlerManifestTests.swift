@@ -50,7 +50,7 @@ struct HandlerManifestTests {
         expected.name = "To-Do"
         expected.displayName = "To-Do List"
         expected.version = "1.2"
-        expected.iconFile = "Icon"
+        expected.icons = ["Icon"]
         expected.urlTypes = [
             URLType(name: "com.acme.todolist", schemes: [try Scheme("todolist"), try Scheme("todo")]),
             URLType(
@@ -94,6 +94,19 @@ struct HandlerManifestTests {
         expected.isFixed = true
         expected.reach = .listed
         #expect(manifest == expected)
+    }
+
+    @Test func iconsOfAllKeysAreInTheOrderOfPreference() throws {
+        let manifest = try #require(
+            HandlerManifest.decode([
+                "CFBundleIdentifier": "com.acme.todolist", "CFBundleIconFiles": ["Old", "Old@2x"],
+                "CFBundleIcons": [
+                    "CFBundlePrimaryIcon": ["CFBundleIconFiles": ["New"], "UIPrerenderedIcon": true],
+                    "UINewsstandIcon": ["CFBundleIconFiles": ["Newsstand"]],
+                ], "CFBundleIconFile": "Own",
+            ]).manifest
+        )
+        #expect(manifest.icons == ["Own", "New", "Old", "Old@2x"])
     }
 
     @Test func missingKeysHaveDefaults() throws {
@@ -226,6 +239,16 @@ struct HandlerManifestTests {
                 "is 'png', which is not a MIME type"
             ),
             ("CFBundleIconFile", "../Icon", "CFBundleIconFile", "is not a file name"),
+            (
+                "CFBundleIconFiles", "Icon", "CFBundleIconFiles",
+                "is a string, not an array; write <array> and </array> around it"
+            ),
+            ("CFBundleIconFiles", ["Icon", "../Icon"], "CFBundleIconFiles[1]", "is not a file name"),
+            ("CFBundleIcons", ["Icon"], "CFBundleIcons", "is an array, not a dictionary"),
+            (
+                "CFBundleIcons", ["CFBundlePrimaryIcon": ["CFBundleIconFiles": [1]]],
+                "CFBundleIcons.CFBundlePrimaryIcon.CFBundleIconFiles[0]", "is an integer, not a string"
+            ),
             ("UILaunchImageFile", "../Default", "UILaunchImageFile", "is not a file name"),
             ("UILaunchImageFile", "", "UILaunchImageFile", "is not a file name"),
             ("UILaunchImageFile", "..", "UILaunchImageFile", "is not a file name"),

@@ -98,15 +98,6 @@ import UserFiles
         )
     }
 
-    @Test(arguments: ["CFBundleIcons", "CFBundleIconFiles"])
-    func keyForIconsIsAWarning(key: String) {
-        #expect(
-            findings(claims + "<key>\(key)</key><array/>") == [
-                "W m.plist:8: \(key): has no effect here; CFBundleIconFile gives the icon"
-            ]
-        )
-    }
-
     @Test func keysOfTheGuideWithoutEffectAreWarnings() {
         let body = """
 

@@ -61,7 +61,7 @@ extension SeededGenerator {
         }
         manifest.fileClaims = manifest.resolvedFileClaims()
         manifest.launchImageFile = text()
-        manifest.iconFile = maybe { $0.text() }
+        manifest.icons = list { $0.text() }
         manifest.backgroundModes = BackgroundMode.allCases.filter { _ in Bool.random(using: &self) }
         manifest.exitsOnSuspend = Bool.random(using: &self)
         manifest.queriesSchemes = try list { try $0.scheme() }

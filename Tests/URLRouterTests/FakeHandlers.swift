@@ -35,6 +35,8 @@ final class FakeHandlers: RouterBus {
         case expired(BusName)
         case notified(BusName, [String: Value])
         case announced(BusName, HandlerState)
+        case launchBegan(BusName, String, image: String)
+        case launchEnded(BusName)
         case told([String?], to: BusName)
         case announcedQueued(String, QueuedURL.State)
     }
@@ -430,6 +432,16 @@ final class FakeHandlers: RouterBus {
     func tell(_ entries: [MonitorEntry], to receiver: BusName) -> Bool {
         record(.told(entries.map(\.url), to: receiver))
         return content.withLock { !$0.deaf.contains(receiver) }
+    }
+
+    var hasSubscribers: Bool { true }
+
+    func announceLaunch(of id: BusName, _ scheme: String, image: String) {
+        record(.launchBegan(id, scheme, image: image))
+    }
+
+    func announceEndOfLaunch(of id: BusName) {
+        record(.launchEnded(id))
     }
 
     func announce(changed schemes: [String]) {}

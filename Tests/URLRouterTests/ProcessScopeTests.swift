@@ -100,6 +100,54 @@ import Testing
         )
     }
 
+    @Test func onlyProcessesInTheRoutersScopesGetAWeight() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        var changes = try await session.managerOfWeights().makeAsyncIterator()
+        let units: [pid_t: String] = [1: "app-openurl-com.example.app-1.scope", 2: "app-gnome-xterm-1.scope"]
+        let scopes = ProcessScopes(session.connection, log: session.log.logger) { units[$0] }
+        for process in [3, 2] as [pid_t] { await scopes.weigh(process, .background) }
+        for weight in [ProcessWeight.background, .foreground] {
+            await scopes.weigh(1, weight)
+            let change = try #require(await changes.next())
+            #expect(change.name == "app-openurl-com.example.app-1.scope")
+            #expect(change.properties.map(\.name) == ["CPUWeight", "IOWeight"])
+            #expect(change.properties.map(\.value) == [.uint64(weight.rawValue), .uint64(weight.rawValue)])
+        }
+        #expect(session.log.lines == [])
+    }
+
+    @Test func weightFollowsTheStateOfTheHandler() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        var changes = try await session.managerOfWeights().makeAsyncIterator()
+        let unit = "app-openurl-com.example.app-1.scope"
+        let process = try RunningProcess()
+        defer { process.end() }
+        let bus = try FakeHandlers(["com.example.app": ":1.1"])
+        bus.setProcess(of: ":1.1", to: process.pid)
+        var parts = RouterParts(
+            registry: Registry(handlers: [try .test("com.example.app", program: process.program)]),
+            bus: bus,
+            loop: bus.loop,
+            environment: [:],
+            limits: .patient,
+            log: session.log.logger
+        )
+        parts.scopes = ProcessScopes(session.connection, log: session.log.logger) { _ in unit }
+        parts.examine = ownProgramOrAnother
+        let router = URLRouter(parts)
+        for url in ["app:1", "app:2"] {
+            async let opened = router.open(url)
+            await bus.wait(for: .opened(url, at: ":1.1"))
+            bus.answer(url, .success(.yes))
+            _ = try await opened
+            #expect(try #require(await changes.next()).properties.first?.value == .uint64(100))
+            try await router.background(BundleIdentifier("com.example.app"))
+            #expect(try #require(await changes.next()).properties.first?.value == .uint64(20))
+        }
+    }
+
     @Test func silentManagerDelaysNothing() async throws {
         let session = try await Session()
         defer { session.bus.stop() }
@@ -153,6 +201,19 @@ private struct Session {
     init(prepare: (URL) throws -> Void = { _ in }) async throws {
         bus = try await PrivateBus(prepare: prepare)
         connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
+    }
+
+    /// Plays the manager of systemd, and returns the changes that the router asks for.
+    func managerOfWeights() async throws -> AsyncStream<UnitChange> {
+        let (changes, continuation) = AsyncStream<UnitChange>.makeStream()
+        let manager = try await Connection.open(.address(bus.address), on: connection.loop)
+        let method = ExportedInterface.Member.method(SystemdManager.setUnitProperties) { _, change in
+            continuation.yield(change)
+            return Empty()
+        }
+        await manager.export([ExportedInterface(SystemdManager.interface, [method])], at: SystemdManager.object.path)
+        try #require(try await manager.requestName(SystemdManager.name) == .owned)
+        return changes
     }
 
     /// Plays the manager of systemd.

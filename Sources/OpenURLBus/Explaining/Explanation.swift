@@ -37,6 +37,13 @@ public struct Explanation: Sendable, Hashable {
     public var contentType: String?
     /// The handler or application that would get the URL; nil if there is none.
     public var handler: String?
+    /// What the URL's scheme stands for, in the user's language (`CFBundleURLName`); nil if the handler does not say.
+    public var urlName: String?
+    /// What the file is, in the user's language (`CFBundleTypeName`); nil if the handler does not say, or for any other
+    /// URL.
+    public var typeName: String?
+    /// Path of the image to show while the handler is launched for the URL; nil if there is none.
+    public var launchImage: String?
     /// The way in which ``handler`` would get the URL; nil if there is no handler.
     public var transport: Reported<HandlerKind>?
     /// The handler's state; nil for an application, or if there is no handler.
@@ -95,6 +102,24 @@ extension Explanation: Record, ErrorReporting {
             "The MIME type of the file that the URL names."
         ),
         Field("handler", { $0.handler }, { $0.handler = $1 }, "The handler or application that would get the URL."),
+        Field(
+            "url-name",
+            { $0.urlName },
+            { $0.urlName = $1 },
+            "What the scheme stands for, in the user's language (`CFBundleURLName`)."
+        ),
+        Field(
+            "type-name",
+            { $0.typeName },
+            { $0.typeName = $1 },
+            "What the file is, in the user's language (`CFBundleTypeName`)."
+        ),
+        Field(
+            "launch-image",
+            { $0.launchImage },
+            { $0.launchImage = $1 },
+            "The path of the image to show while the handler is launched for the URL."
+        ),
         Field("transport", { $0.transport }, { $0.transport = $1 }, "The way in which the handler would get the URL."),
         Field(
             "state",

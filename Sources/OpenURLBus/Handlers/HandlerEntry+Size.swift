@@ -6,7 +6,9 @@ extension HandlerEntry {
         for texts in [schemes, types, warnings] {
             for text in texts { count += text.utf8.count + Self.bytesAroundText }
         }
-        for (key, value) in urlNames { count += key.utf8.count + value.utf8.count + 2 * Self.bytesAroundText }
+        for (key, value) in Array(urlNames) + typeNames {
+            count += key.utf8.count + value.utf8.count + 2 * Self.bytesAroundText
+        }
         return count
     }
 

@@ -19,6 +19,8 @@ public struct HandlerEntry: Sendable, Hashable {
     public var types: [String] = []
     /// The schemes' names in the user's language, by their abstract names (`CFBundleURLName`).
     public var urlNames: [String: String] = [:]
+    /// The names of the kinds of files in the user's language, by their abstract names (`CFBundleTypeName`).
+    public var typeNames: [String: String] = [:]
     /// Path of the image to show during a launch; empty if there is none.
     public var launchImage = ""
     /// The way in which the handler gets URLs.
@@ -123,6 +125,13 @@ extension HandlerEntry: Record {
             { $0.urlNames },
             { $0.urlNames = $1 },
             "The names of the schemes in the user's language, by their abstract names (`CFBundleURLName`)."
+        ),
+        Field(
+            "type-names",
+            { $0.typeNames },
+            { $0.typeNames = $1 },
+            omitting: [:],
+            "The names of the kinds of files in the user's language, by their abstract names (`CFBundleTypeName`)."
         ),
         Field(
             "launch-image",

@@ -84,6 +84,7 @@ extension Explanation {
         }
         if let contentType { rows.append(["type", contentType]) }
         rows.append(["goes to", handler ?? Table.absent])
+        if let meaning = typeName ?? urlName { rows.append(["meaning", meaning]) }
         if let transport { rows.append(["transport", transport.rawValue]) }
         if let state { rows.append(["state", state.rawValue]) }
         if let handler, let quarantinedUntil {

@@ -41,7 +41,8 @@ extension HandlerManifest {
         writer.write(arguments) { $0.write($1) }
         writer.write(command) { $0.write($1.words) { $0.write($1) } }
         writer.write(desktopEntry) { $0.write($1.rawValue) }
-        for text in [name, displayName, version, iconFile] { writer.write(text) { $0.write($1) } }
+        for text in [name, displayName, version] { writer.write(text) { $0.write($1) } }
+        writer.write(icons) { $0.write($1) }
         writer.write(urlTypes) { $1.write(to: &$0) }
         writer.write(documentTypes) { $1.write(to: &$0) }
         writer.write(typeDeclarations) { $1.write(to: &$0) }
@@ -87,7 +88,7 @@ extension HandlerManifest {
         name = try reader.optional(string)
         displayName = try reader.optional(string)
         version = try reader.optional(string)
-        iconFile = try reader.optional(string)
+        icons = try reader.list(string)
         urlTypes = try reader.list(URLType.init(from:))
         documentTypes = try reader.list(DocumentType.init(from:))
         typeDeclarations = try reader.list(TypeDeclaration.init(from:))

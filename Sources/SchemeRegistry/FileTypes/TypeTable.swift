@@ -52,6 +52,14 @@ extension TypeDeclaration {
     fileprivate var keys: [FileKey] { mimeTypes.map(FileKey.type) + filenameExtensions.map(FileKey.filenameExtension) }
 }
 
+extension DocumentType {
+    /// Returns the properties of the files that the entry claims.
+    fileprivate func keys(_ table: TypeTable) -> [FileKey] {
+        contentTypes.flatMap(table.keys) + mimeTypes.map(FileKey.type)
+            + filenameExtensions.map(FileKey.filenameExtension)
+    }
+}
+
 extension HandlerManifest {
     /// Maximum number of claims on files in a manifest.
     static let maximumFileClaims = 1024
@@ -65,10 +73,7 @@ extension HandlerManifest {
         var claims: [FileClaim] = []
         var positions: [FileKey: Int] = [:]
         for type in documentTypes where type.claimsFiles {
-            let keys =
-                type.contentTypes.flatMap(table.keys) + type.mimeTypes.map(FileKey.type)
-                + type.filenameExtensions.map(FileKey.filenameExtension)
-            for key in keys {
+            for key in type.keys(table) {
                 if let position = positions[key] {
                     claims[position].rank = min(claims[position].rank, type.rank)
                 } else {
@@ -78,6 +83,13 @@ extension HandlerManifest {
             }
         }
         return claims
+    }
+
+    /// Returns the document type through which the handler gets a file; nil if none claims it.
+    public func documentType(of file: FileKind) -> DocumentType? {
+        let table = TypeTable(declaring: typeDeclarations)
+        let types = documentTypes.lazy.filter(\.claimsFiles).map { (type: $0, keys: $0.keys(table)) }
+        return file.keys.lazy.compactMap { key in types.first { $0.keys.contains(key) }?.type }.first
     }
 
     /// The problem if a manifest has too many claims on files; nil if it is within the limits.

@@ -36,7 +36,7 @@ extension HandlerManifest {
         let name = reader.optional("CFBundleName") { try $0.string() }
         let displayName = reader.optional("CFBundleDisplayName") { try $0.string() }
         let version = reader.optional("CFBundleVersion") { try $0.string() }
-        let iconFile = reader.optional("CFBundleIconFile") { try $0.icon() }
+        let icons = reader.icons()
         let urlTypes = reader.dictionaries("CFBundleURLTypes", URLType.decode)
         let schemeCount = urlTypes.lazy.map(\.schemes.count).reduce(0, +)
         if schemeCount > maximumSchemes {
@@ -72,7 +72,7 @@ extension HandlerManifest {
         manifest.name = name
         manifest.displayName = displayName
         manifest.version = version
-        manifest.iconFile = iconFile
+        manifest.icons = icons
         manifest.urlTypes = urlTypes
         manifest.documentTypes = documentTypes
         manifest.typeDeclarations = typeDeclarations
@@ -109,6 +109,17 @@ extension HandlerManifest {
             // The file's diagnostics report the error.
             return []
         }
+    }
+}
+
+extension ManifestReader {
+    /// Reads the three keys for icons, the earlier ones of which are preferred.
+    fileprivate func icons() -> [String] {
+        var icons = optional("CFBundleIconFile") { [try $0.icon()] } ?? []
+        dictionary("CFBundleIcons") { kinds in
+            kinds.dictionary("CFBundlePrimaryIcon") { icons += $0.list("CFBundleIconFiles") { try $0.icon() } ?? [] }
+        }
+        return icons + (list("CFBundleIconFiles") { try $0.icon() } ?? [])
     }
 }
 

@@ -23,9 +23,9 @@ public struct HandlerManifest: Sendable, Hashable {
     public var displayName: String?
     /// `CFBundleVersion`: the build version.
     public var version: String?
-    /// `CFBundleIconFile`: the icon, as the name of an image in the bundle, the name of an icon in the desktop's theme,
-    /// or the absolute path of an image.
-    public var iconFile: String?
+    /// `CFBundleIconFile`, `CFBundleIcons` and `CFBundleIconFiles`, in this order: the icons, the preferred one first,
+    /// as names of images in the bundle, names of icons in the desktop's theme, or absolute paths of images.
+    public var icons: [String] = []
     /// `CFBundleURLTypes`: the schemes that the handler claims.
     public var urlTypes: [URLType] = []
     /// `CFBundleDocumentTypes`: the kinds of file that the handler opens.

@@ -19,7 +19,8 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
         case .manifest:
             [
                 "CFBundleIdentifier", "CFBundleExecutable", "CFBundleName", "CFBundleDisplayName", "CFBundleVersion",
-                "CFBundleIconFile", "CFBundleURLTypes", "CFBundleDocumentTypes", "UTExportedTypeDeclarations",
+                "CFBundleIconFile", "CFBundleIconFiles", "CFBundleIcons", "CFBundleURLTypes", "CFBundleDocumentTypes",
+                "UTExportedTypeDeclarations",
                 "UTImportedTypeDeclarations", "UILaunchImageFile", "UIBackgroundModes", "UIApplicationExitsOnSuspend",
                 "LSApplicationQueriesSchemes", "OUArguments", "OUCommand", "OUDesktopEntry", "OULaunchTimeout",
                 "OUOpenTimeout",
@@ -52,8 +53,6 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
         switch self {
         case .manifest:
             [
-                "CFBundleIcons": "CFBundleIconFile gives the icon",
-                "CFBundleIconFiles": "CFBundleIconFile gives the icon",
                 "LSSupportsOpeningDocumentsInPlace": "a handler opens every file where it is",
                 "UIRequiredDeviceCapabilities": "a handler runs on every machine that it is installed on",
             ]

@@ -381,6 +381,11 @@ public actor RegistryStore {
         return resources
     }
 
+    /// Reads the localised names and the launch images of one handler; nil if no handler has the identifier.
+    package func resources(of id: String) -> BundleResources? {
+        registry.handler(named: id).map { BundleResources(of: $0, languages: desktop.languages) }
+    }
+
     // MARK: Following changes
 
     /// Publishes the handlers, and reads the directories again after every change in them or in the files that their

@@ -27,10 +27,12 @@ extension Application {
         buffer_standard_output_by_line()
         let launcher = variable(HandlerInterface.launchVariable)
         let reach = variable(HandlerInterface.reachVariable).flatMap(HandlerReach.init(rawValue:)) ?? .everyone
+        let directories = directories(of: identifier)
         // Programs that the handler starts must not inherit these variables: the router did not start these programs,
         // and a token is for one window. The handler still gets the tokens in the router's messages.
-        let personal = [HandlerInterface.launchVariable, HandlerInterface.reachVariable]
-        for name in personal + ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] { unsafe unsetenv(name) }
+        for name in HandlerInterface.variables + ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] {
+            unsafe unsetenv(name)
+        }
         let loop: EventLoop
         do {
             loop = try EventLoop()
@@ -40,13 +42,16 @@ extension Application {
         }
         // Keep the library out of the Swift runtime's thread pool, because the pool's first thread starts further
         // threads to watch over it.
-        await withTaskExecutorPreference(loop) { await run(identifier, delegate, launcher, reach, on: loop) }
+        await withTaskExecutorPreference(loop) {
+            await run(identifier, delegate, directories, launcher, reach, on: loop)
+        }
         exit(1)
     }
 
     private static func run(
         _ identifier: BusName,
         _ delegate: any ApplicationDelegate,
+        _ directories: HandlerDirectories,
         _ launcher: String?,
         _ reach: HandlerReach,
         on loop: EventLoop
@@ -64,6 +69,7 @@ extension Application {
             application = Application(
                 identifier,
                 delegate: delegate,
+                directories: directories,
                 blackboard: blackboard,
                 timekeeper: RouterTimekeeper(connection: connection),
                 wayBack: RouterWayBack(connection: connection),
@@ -121,6 +127,15 @@ extension Application {
 
     private static func variable(_ name: String) -> String? {
         unsafe getenv(name).map { unsafe String(cString: $0) }
+    }
+
+    /// Returns the directories that the environment gives the handler.
+    private static func directories(of identifier: BusName) -> HandlerDirectories {
+        var environment: [String: String] = [:]
+        for name in HandlerInterface.variables + ["XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME"] {
+            environment[name] = variable(name)
+        }
+        return HandlerDirectories(of: "\(identifier)", environment: environment)
     }
 
     /// Returns the file for the handler's state.

@@ -154,12 +154,22 @@ struct ConnectedHandlers: RouterBus {
         subscribers.withLock { $0 = names }
     }
 
+    var hasSubscribers: Bool { subscribers.withLock { !$0.isEmpty } }
+
     func announce(changed schemes: [String]) {
         emit(RegistryInterface.changed, schemes)
     }
 
     func announce(_ state: HandlerState, of id: BusName) {
         emit(LifecycleInterface.stateChanged, Arguments(id.rawValue, state.rawValue))
+    }
+
+    func announceLaunch(of id: BusName, _ scheme: String, image: String) {
+        emit(LifecycleInterface.launchBegan, Arguments(id.rawValue, scheme, image))
+    }
+
+    func announceEndOfLaunch(of id: BusName) {
+        emit(LifecycleInterface.launchEnded, id.rawValue)
     }
 
     func announce(_ state: QueuedURL.State, ofQueued id: Int64) {

@@ -142,9 +142,8 @@ actor SessionEnvironment {
     /// An environment without the variables that are meant for a single process.
     static func clean(_ environment: [String: String]) -> [String: String] {
         environment.filter { name, _ in
-            !personal.contains(name) && name != HandlerInterface.launchVariable
-                && name != HandlerInterface.reachVariable
-                && !name.isEmpty && !name.utf8.contains(UInt8(ascii: "="))
+            !personal.contains(name) && !HandlerInterface.variables.contains(name) && !name.isEmpty
+                && !name.utf8.contains(UInt8(ascii: "="))
         }
     }
 }

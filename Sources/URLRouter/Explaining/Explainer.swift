@@ -15,6 +15,10 @@ final class Explainer {
     private let files: FileKinds
     private let permissions: Permissions
     private let lifecycle: HandlerLifecycle
+    private let resources: ResourceFinder?
+
+    /// Returns the localised names and the launch images of the handler with an identifier; nil if there is none.
+    typealias ResourceFinder = @Sendable (_ id: String) async -> BundleResources?
 
     init(
         _ handlers: KnownHandlers,
@@ -22,7 +26,8 @@ final class Explainer {
         _ callbacks: Callbacks,
         _ files: FileKinds,
         _ permissions: Permissions,
-        _ lifecycle: HandlerLifecycle
+        _ lifecycle: HandlerLifecycle,
+        _ resources: ResourceFinder?
     ) {
         self.handlers = handlers
         self.callers = callers
@@ -30,6 +35,7 @@ final class Explainer {
         self.files = files
         self.permissions = permissions
         self.lifecycle = lifecycle
+        self.resources = resources
     }
 
     /// Returns whether a URL has a handler that the caller may reach.
@@ -116,6 +122,9 @@ final class Explainer {
             explanation.handler = claimant.id
             explanation.transport = .known(HandlerKind(claimant.kind))
             if case .handler(let handler) = claimant {
+                if let resources = await resources?(handler.id.rawValue) {
+                    explanation.add(resources, of: handler, Scheme(of: url), file)
+                }
                 explanation.state = .known(lifecycle.state(of: handler))
                 if let session = lifecycle.sessions[handler.id] {
                     await session.quarantine.update(session.handler)
@@ -228,6 +237,26 @@ extension GenericURL {
         parts["query"] = query.map(String.init)
         parts["fragment"] = fragment.map(String.init)
         return parts
+    }
+}
+
+extension Explanation {
+    /// Adds the launch image, and the names in the user's language.
+    fileprivate mutating func add(
+        _ resources: BundleResources,
+        of handler: Handler,
+        _ scheme: Scheme?,
+        _ file: FileKind?
+    ) {
+        launchImage = resources.launchImage(for: scheme)
+        if let file {
+            // The name in the manifest is often meant for people.
+            typeName = handler.manifest.documentType(of: file)?.name.map { resources.typeNames[$0] ?? $0 }
+        } else if let scheme {
+            // The name in the manifest is an identifier.
+            urlName = handler.manifest.urlTypes.first { $0.schemes.contains(scheme) }?.name
+                .flatMap { resources.urlNames[$0] }
+        }
     }
 }
 

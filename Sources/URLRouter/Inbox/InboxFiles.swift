@@ -27,7 +27,10 @@ final class InboxFiles: Sendable {
     }
 
     /// Returns the path of a handler's inbox.
-    func path(of id: String) -> String { "\(dataHome)/\(id)/Inbox" }
+    func path(of id: String) -> String { Self.path(of: id, dataHome: dataHome) }
+
+    /// Returns the path of a handler's inbox in a data directory.
+    static func path(of id: String, dataHome: String) -> String { "\(dataHome)/\(id)/Inbox" }
 
     /// Returns whether a path leads to a file in a handler's inbox. The file need not exist.
     func holds(_ path: [UInt8], of id: String) -> Bool {

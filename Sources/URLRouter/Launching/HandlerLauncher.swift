@@ -52,6 +52,7 @@ struct HandlerLauncher: Sendable {
             .merging(handler.manifest.environment) { $1 }.merging(additional) { $1 }
         environment[HandlerInterface.launchVariable] = router?.rawValue ?? "1"
         environment[HandlerInterface.reachVariable] = handler.reach.rawValue
+        environment.merge(places(of: handler)) { $1 }
         do throws(ProgramStart.Failure) {
             let arguments = [program.description] + handler.manifest.arguments
             let process = try await start(id.rawValue, file: id.rawValue, within: limit) { output in
@@ -72,6 +73,19 @@ struct HandlerLauncher: Sendable {
         } catch {
             throw Self.error(error, of: program, handler)
         }
+    }
+
+    /// Returns the variables with the handler's own directories.
+    private func places(of handler: Handler) -> [String: String] {
+        let directories = BaseDirectories(environment: environment)
+        var places: [String: String] = [:]
+        if handler.isBundle { places[HandlerInterface.bundleVariable] = handler.path }
+        places[HandlerInterface.dataVariable] = directories.dataHome.map { "\($0)/\(handler.id)" }
+        places[HandlerInterface.cacheVariable] = directories.cacheHome.map { "\($0)/\(handler.id)" }
+        places[HandlerInterface.inboxVariable] = directories.dataHome.map {
+            InboxFiles.path(of: handler.id.rawValue, dataHome: $0)
+        }
+        return places
     }
 
     /// Returns the error for a handler whose program was not started.
@@ -120,6 +134,7 @@ struct HandlerLauncher: Sendable {
         guard let program = handler.program else { throw OpenURLError(.launchFailed, "\(id) has no command") }
         let environment = CallerDisplay.complete(environment, from: caller)
             .merging(handler.manifest.environment) { $1 }.merging(additional) { $1 }
+            .merging(places(of: handler)) { $1 }
         do throws(ProgramStart.Failure) {
             return try await start(id, file: id, isRead: true, within: limit) { output in
                 ProgramStart(

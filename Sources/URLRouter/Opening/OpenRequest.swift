@@ -35,6 +35,17 @@ final class OpenRequest {
 
     /// The parsed URL and its claimant; nil until *resolve* has found them.
     var destination: Destination?
+    /// Whether the request brings its handler to the foreground.
+    var bringsToForeground: Bool {
+        switch purpose {
+        case .open: !options.inBackground
+        case .activate: true
+        case .wake: false
+        }
+    }
+
+    /// The URL's scheme; nil if there is no URL, or if *resolve* has not found its claimant.
+    var scheme: Scheme? { destination.flatMap { Scheme(of: $0.url) } }
     /// The place where it waits; nil while it moves from one place to the next.
     var place: Place?
     /// The sender; nil until *identify* has found it.

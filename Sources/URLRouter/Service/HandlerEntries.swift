@@ -27,6 +27,7 @@ final class HandlerEntries {
             if let resources = resources[handler.id] {
                 entry.name = resources.name ?? entry.name
                 entry.urlNames = resources.urlNames
+                entry.typeNames = resources.typeNames
                 entry.launchImage = resources.launchImage() ?? ""
                 entry.warnings += resources.diagnostics.map(\.description)
             }

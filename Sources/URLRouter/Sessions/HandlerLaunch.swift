@@ -105,8 +105,13 @@ final class HandlerLaunch {
             claim: .wasStarted
         )
         process.launched = (handler, started.version, started.fault)
+        process.weight = .foreground
         processes.current = process
         startTimer()
+        // A launch into the background shows nothing.
+        if let shown = session.requests.waiting.first(where: \.bringsToForeground) {
+            host.launches.began(id, shown.scheme)
+        }
         for request in session.requests.waiting {
             request.causedLaunch = true
             request.addPhase("processStarted")

@@ -69,6 +69,8 @@ final class HandlerProcess {
     /// The router's end of a pipe, which stays open while the process is stopped. If the router exits, this end is
     /// closed, and the kernel continues the process.
     var lifeline: UnixFD?
+    /// The weight that the process has; nil if it is unknown, because this router did not start the process.
+    var weight: ProcessWeight?
     /// Names of the open background tasks, by their numbers.
     var tasks: [UInt32: String] = [:]
     /// Numbers of those tasks in ``tasks`` that an earlier router has recorded.

@@ -250,6 +250,8 @@ extension HandlerSession {
             finishLaunch(owner)
             return refusal(error)
         case .timedOut:
+            // The launch may be over, and the handler slow with the URL.
+            host.launches.ended(id)
             return await overdue(request, owner)
         case .unexpectedReply(let error):
             finishLaunch(owner)

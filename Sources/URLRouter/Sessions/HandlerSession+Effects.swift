@@ -15,7 +15,10 @@ extension HandlerSession {
         case .identify(let owner):
             // A process that waits for its first message does not hang. When the message comes, it starts the watchdog
             // again.
-            if requests.waiting.isEmpty { timers.launch.cancel() }
+            if requests.waiting.isEmpty {
+                timers.launch.cancel()
+                host.launches.ended(id)
+            }
             processes.identify(owner)
         case .deliver: deliverWaiting()
         case .failWaiting(let error): failWaiting(error)

@@ -139,6 +139,7 @@ final class HandlerSession {
         guard self.owner == owner else { return }
         process.hasAnswered = true
         timers.launch.cancel()
+        host.launches.ended(id)
     }
 
     /// Removes the secrets of the handler's latest URLs from a string that it has written.
@@ -150,7 +151,9 @@ final class HandlerSession {
         } else {
             host.foreground.remove(id)
         }
+        if state == .notRunning { host.launches.ended(id) }
         background.countTime()
+        weighProcess()
         // If a request has woken the handler, that request delivers the notifications.
         if let owner, !process.notifications.isEmpty, requests.isEmpty, machine.woken == nil {
             host.tasks.start { await self.sendNotifications(owner) }
@@ -159,6 +162,21 @@ final class HandlerSession {
         guard !reached.isEmpty else { return }
         waiters.removeAll { $0.isReached(machine.state) }
         for waiter in reached { waiter.end(true) }
+    }
+
+    /// Gives the process the weight of its state, if it has another one. A suspended process keeps the weight of the
+    /// background, where it continues.
+    private func weighProcess() {
+        guard let running = process.running, let scopes = host.launcher.scopes else { return }
+        let weight: ProcessWeight
+        switch state {
+        case .active: weight = .foreground
+        case .background: weight = .background
+        case .notRunning, .inactive, .suspended: return
+        }
+        guard weight != process.weight else { return }
+        process.weight = weight
+        host.tasks.start { await scopes.weigh(running.pid, weight) }
     }
 
     /// Waits until the machine reaches a matching state; returns false if that takes longer than `time`.

@@ -14,6 +14,7 @@ final class SessionHost {
     let limits: RouterLimits
     let log: Logger
     let tasks: RouterTasks
+    let launches: LaunchAnnouncer
     /// Reports to a handler's session, on the event loop, that the owner of its name has changed.
     let ownerChanged: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
     /// The handlers in the foreground: at most one, except while another takes its place.
@@ -32,6 +33,7 @@ final class SessionHost {
         limits: RouterLimits,
         log: Logger,
         tasks: RouterTasks,
+        resources: Explainer.ResourceFinder? = nil,
         ownerChanged: @escaping @Sendable (BusName, BusName?) -> Void
     ) {
         self.bus = bus
@@ -40,6 +42,7 @@ final class SessionHost {
         self.limits = limits
         self.log = log
         self.tasks = tasks
+        launches = LaunchAnnouncer(bus, tasks, resources)
         self.ownerChanged = ownerChanged
     }
 
