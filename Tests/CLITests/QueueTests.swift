@@ -18,6 +18,17 @@ import Testing
         }
     }
 
+    @Test func storesAURLWithATime() async throws {
+        try await StandInRouter.with { router in
+            let at = ["--at", "2026-12-01T09:30", "--every", "week", "--verbose", "ok:x"]
+            let run = try await openurl(at, on: router)
+            #expect(run.output == "ok:x: com.acme.todolist (queued 12)\n", "\(run)")
+            for arguments in [["--at", "soon"], ["--every", "day"], ["--at", "+1h", "--every", "fortnight"]] {
+                #expect(try await openurl(arguments + ["ok:x"], on: router).status == 64)
+            }
+        }
+    }
+
     @Test(arguments: [["queue"], ["queue", "list"]])
     func listsTheQueue(command: [String]) async throws {
         try await StandInRouter.with { router in
@@ -25,20 +36,20 @@ import Testing
             let run = try await openurl(list, on: router, ["TZ": "UTC"])
             #expect(
                 run.lines == [
-                    "7\tcom.acme.ok\twaiting\t2\t1970-01-02T00:00:01\tok:\\u{1B}x\tit did not start",
-                    "8\tcom.acme.ok\tdead\t8\t–\tok:y\t–",
+                    "7\tcom.acme.ok\twaiting\t2\t1970-01-02T00:00:01\t–\tok:\\u{1B}x\tit did not start",
+                    "8\tcom.acme.ok\tdead\t8\t–\t–\tok:y\t–",
                 ]
             )
             // A text that is not a URL may be a secret as a whole.
             let redacted = try await openurl(command, on: router, ["TZ": "UTC"])
-            #expect(redacted.lines.first == "7\tcom.acme.ok\twaiting\t2\t1970-01-02T00:00:01\t…\tit did not start")
+            #expect(redacted.lines.first == "7\tcom.acme.ok\twaiting\t2\t1970-01-02T00:00:01\t–\t…\tit did not start")
             #expect(redacted.lines.last == run.lines.last)
             let json = try await openurl(command + ["--json"], on: router)
             #expect(
                 json.lines.last
                     == """
                     {"id":"8","request-id":null,"url":"ok:y","handler":"com.acme.ok","state":"dead","attempts":8,"accepted":86400,\
-                    "next":null,"error":null,"message":null}
+                    "next":null,"at":null,"every":null,"error":null,"message":null}
                     """
             )
         }
@@ -50,17 +61,17 @@ import Testing
             let brief = try await onTerminal("queue", environment: environment)
             #expect(
                 brief.lines == [
-                    "ID  HANDLER      STATE    TRIES  NEXT        URL",
-                    "7   com.acme.ok  waiting  2      1970-01-02  …",
-                    "8   com.acme.ok  dead     8      –           ok:y", "", "7: it did not start",
+                    "ID  HANDLER      STATE    TRIES  NEXT        EVERY  URL",
+                    "7   com.acme.ok  waiting  2      1970-01-02  –      …",
+                    "8   com.acme.ok  dead     8      –           –      ok:y", "", "7: it did not start",
                 ]
             )
             let wide = try await onTerminal("queue", "list", "--wide", environment: environment)
             #expect(
                 wide.lines == [
-                    "ID  HANDLER      STATE    TRIES  NEXT                 URL   ERROR",
-                    "7   com.acme.ok  waiting  2      1970-01-02T00:00:01  …     it did not start",
-                    "8   com.acme.ok  dead     8      –                    ok:y  –",
+                    "ID  HANDLER      STATE    TRIES  NEXT                 EVERY  URL   ERROR",
+                    "7   com.acme.ok  waiting  2      1970-01-02T00:00:01  –      …     it did not start",
+                    "8   com.acme.ok  dead     8      –                    –      ok:y  –",
                 ]
             )
         }

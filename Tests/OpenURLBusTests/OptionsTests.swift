@@ -62,7 +62,8 @@ import Testing
     @Test func openOptionsOfAnotherTypeAreErrors() throws {
         for (key, signature) in [
             ("handler", "s"), ("timeout", "u"), ("background", "b"), ("activation-token", "s"),
-            ("desktop-startup-id", "s"), ("fallback", "as"), ("delivery", "s"),
+            ("desktop-startup-id", "s"), ("fallback", "as"), ("delivery", "s"), ("at", "s"),
+            ("every", "s"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: [:], as: OpenOptions.self)
         }

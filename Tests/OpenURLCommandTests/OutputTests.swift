@@ -85,16 +85,22 @@ import Testing
 
     @Test func printsAQueuedURL() {
         var url = QueuedURL(id: "7", url: "a:b", handler: "h", state: .waiting, attempts: 2, accepted: 5)
-        #expect(url.row.map(\.text) == ["7", "h", "waiting", "2", "–", "a:b", "–"])
+        #expect(url.row.map(\.text) == ["7", "h", "waiting", "2", "–", "–", "a:b", "–"])
         url.next = 9
         url.error = RemoteError("com.example.Error.A", "why")
-        #expect(url.row.map(\.text) == ["7", "h", "waiting", "2", LocalTime.text(9), "a:b", "why"])
+        #expect(url.row.map(\.text) == ["7", "h", "waiting", "2", LocalTime.text(9), "–", "a:b", "why"])
         #expect(
             JSON(url).text == """
                 {"id":"7","request-id":null,"url":"a:b","handler":"h","state":"waiting","attempts":2,"accepted":5,\
-                "next":9,"error":"com.example.Error.A","message":"why"}
+                "next":9,"at":null,"every":null,"error":"com.example.Error.A","message":"why"}
                 """
         )
+        // A date alone would not say when the time comes.
+        url.deliveryTime = DeliveryTime(rawValue: "1970-01-02T09:30:00")
+        url.repeatInterval = .week
+        #expect(url.row[4].brief == "\(LocalTime.text(9).prefix(10)) \(LocalTime.text(9).dropFirst(11).prefix(5))")
+        #expect(url.row[5].text == "week")
+        #expect(JSON(url).text.contains(#""at":"1970-01-02T09:30:00","every":"week""#))
     }
 
     // MARK: Streams

@@ -205,6 +205,8 @@ import Testing
     /// Makes the tables those of the first version.
     private static let firstVersion = """
         ALTER TABLE deliveries DROP COLUMN caller; ALTER TABLE deliveries DROP COLUMN name; DROP TABLE replies;
+        ALTER TABLE deliveries DROP COLUMN at; ALTER TABLE deliveries DROP COLUMN every;
+        ALTER TABLE deliveries DROP COLUMN turn;
         PRAGMA user_version = 1
         """
 
@@ -246,7 +248,7 @@ import Testing
 
     private func kill(_ url: String, of sender: String, by store: DeliveryStore) async throws {
         let id = try await store.accept(delivery(url, of: sender), at: 0)
-        #expect(try await store.fail(id, OpenURLError(.declined, "no"), due: nil))
+        #expect(try await store.fail(id, OpenURLError(.declined, "no"), due: nil) == .dead)
     }
 
     @Test func oldestDeadLettersAreRemoved() async throws {
@@ -316,7 +318,7 @@ import Testing
             Issue.record("a waiting delivery has an outcome")
             return
         }
-        #expect(try await store.fail(id, OpenURLError(.declined, "no"), due: nil))
+        #expect(try await store.fail(id, OpenURLError(.declined, "no"), due: nil) == .dead)
         guard case .dead(OpenURLError(.declined, "no"))? = try await store.outcome(of: id, at: 0) else {
             Issue.record("a dead letter has no outcome")
             return
@@ -395,12 +397,13 @@ import Testing
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
         _ = try await store.begin(id)
-        #expect(try await store.fail(id, OpenURLError(.launchFailed, "later"), due: 1, counts: false))
+        let after = try await store.fail(id, OpenURLError(.launchFailed, "later"), due: 1, counts: false)
+        #expect(after == .waiting(due: 1))
         #expect(try await store.begin(id)?.attempt == 1)
         _ = try await store.fail(id, OpenURLError(.declined, "no"), due: nil)
         // A dead letter is not delivered again.
         #expect(try await store.begin(id) == nil)
-        #expect(try await !store.fail(id + 1, OpenURLError(.declined, "no"), due: nil))
+        #expect(try await store.fail(id + 1, OpenURLError(.declined, "no"), due: nil) == .gone)
     }
 
     @Test func numbersAreNeverReused() async throws {

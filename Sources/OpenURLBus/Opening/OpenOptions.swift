@@ -15,6 +15,17 @@ public struct OpenOptions: Sendable, Hashable {
     /// Whether the router stores the URL and returns at once. It delivers the URL when it can, even after a restart,
     /// and tries again after a failure. A time limit then applies to each attempt.
     public var isQueued = false
+    /// When to deliver the URL; nil for at once. A URL with a time is always queued.
+    ///
+    /// A time that has passed is refused. A time that passes while no router runs is made up for by the next router.
+    public var deliveryTime: DeliveryTime? {
+        didSet { if deliveryTime != nil { isQueued = true } }
+    }
+    /// How often to deliver the URL from ``deliveryTime`` on; nil for once. Only a time on the clock of the session can be
+    /// repeated, and the clock says when the next one has come.
+    ///
+    /// If several deliveries are missed, only one is made up for. Each delivery has a request ID of its own.
+    public var repeatInterval: RepeatInterval?
     /// Activation token, which lets the handler take the focus (`XDG_ACTIVATION_TOKEN`). The handler gets it unchanged.
     public var activationToken: String?
     /// Name of the startup notification (`DESKTOP_STARTUP_ID`). The handler gets it unchanged.
@@ -62,6 +73,8 @@ public struct OpenOptions: Sendable, Hashable {
     public init() {}
 
     fileprivate static let deliveryKey = "delivery"
+    private static let timeKey = "at"
+    private static let repeatKey = "every"
     private static let fallbackKey = "fallback"
     private static let annotationKey = "annotation"
     private static let contentTypeKey = "content-type"
@@ -72,7 +85,8 @@ public struct OpenOptions: Sendable, Hashable {
 
     fileprivate var delivery: Delivery {
         get { isQueued ? .queued : .now }
-        set { isQueued = newValue == .queued }
+        // A URL with a time is queued in any case, and its time may have arrived before.
+        set { isQueued = isQueued || newValue == .queued }
     }
 
     private var milliseconds: UInt32? {
@@ -115,6 +129,18 @@ extension OpenOptions: Record {
             { $0.delivery = $1 },
             omitting: .now,
             "When to deliver the URL; `queued` stores it and returns at once."
+        ),
+        Field(
+            timeKey,
+            { $0.deliveryTime },
+            { $0.deliveryTime = $1 },
+            "The time at which to deliver the URL, which is then queued: `2026-12-01T09:00:00` on the clock of the session, or a point in time such as `2026-12-01T08:00:00Z` or `2026-12-01T08:00:00.250Z`."
+        ),
+        Field(
+            repeatKey,
+            { $0.repeatInterval },
+            { $0.repeatInterval = $1 },
+            "How often to deliver the URL from the time in `at` on, which must be on the clock of the session."
         ),
         Field(
             "activation-token",
@@ -194,6 +220,10 @@ extension OpenOptions: Record {
         guard handler?.utf8.count ?? 0 <= Self.maximumNameBytes, desktopEntry?.utf8.count ?? 0 <= Self.maximumNameBytes
         else {
             throw .invalidValue("'handler' or 'desktop-entry' is longer than \(Self.maximumNameBytes) bytes")
+        }
+        if let repeatInterval, deliveryTime?.isOnTheWall != true {
+            let every = "'\(Self.repeatKey)' '\(repeatInterval.rawValue)'"
+            throw .invalidValue("\(every) needs a time on the clock of the session in '\(Self.timeKey)'")
         }
         if let contentType, !isMIMEType(contentType) {
             throw .invalidValue("'\(Self.contentTypeKey)' is not a MIME type such as image/png")

@@ -8,6 +8,9 @@ public import DBus
 /// after eight failures, the URL stays in the queue as a dead letter until a caller retries or drops it, or until there
 /// are a thousand later dead letters.
 ///
+/// A URL with a time, the option `at`, waits for it. If it is repeated, it stays in the queue after a delivery, and also if
+/// a delivery fails for good: it then waits for its next time.
+///
 /// If a method takes a number and the queue has no URL with that number, the error is
 /// `org.freedesktop.DBus.Error.InvalidArgs`.
 public enum QueueInterface {
@@ -21,12 +24,14 @@ public enum QueueInterface {
     public static let pageSize = 128
     /// Maximum number of URLs in the queue.
     public static let capacity = 65_536
-    /// Tries a URL again now, with as many attempts as the first time. If it is being delivered, nothing changes.
+    /// Tries a URL now, even if its time has not come, with as many attempts as the first time. If it is being
+    /// delivered, nothing changes.
     public static let retry = Method<String, Empty>(name, "Retry", inputs: ["id"])
     /// Removes a URL. If it is being delivered, it may still arrive.
     public static let drop = Method<String, Empty>(name, "Drop", inputs: ["id"])
     /// Returns the outcome of a URL, and waits for it if necessary: the result with the handler's reply, or a dead
-    /// letter's error. If the URL is dropped, the error is ``OpenURLError/Code/cancelled``.
+    /// letter's error. For a URL that is repeated, it is the outcome of the next delivery. If the URL is dropped, the
+    /// error is ``OpenURLError/Code/cancelled``.
     ///
     /// A reply is kept for ``keptTime``, without its descriptors. The router keeps at most ``keptReplies`` of them. One
     /// caller gets at most half of the space that is left, and its oldest replies make way for newer ones. After

@@ -10,7 +10,7 @@ public struct QueuedURL: Sendable, Hashable {
         case delivering
         /// It is a dead letter, and is tried again only if a caller asks for that.
         case dead
-        /// A handler has taken it, and it has left the queue.
+        /// A handler has taken it, and it has left the queue, unless it is repeated.
         case delivered
     }
 
@@ -28,8 +28,12 @@ public struct QueuedURL: Sendable, Hashable {
     public var attempts: UInt32
     /// When the router accepted the URL, in seconds since 1970.
     public var accepted: UInt64
-    /// When it is tried next, in seconds since 1970; nil if no attempt is planned.
+    /// When it is tried next, or its time comes, in seconds since 1970; nil if no attempt is planned.
     public var next: UInt64?
+    /// The time that the caller set; nil if it set none. For a URL that is repeated, this is the first time.
+    public var deliveryTime: DeliveryTime?
+    /// How often the URL is delivered; nil for once.
+    public var repeatInterval: RepeatInterval?
     /// Why the last attempt failed.
     public var error: RemoteError? {
         get { errorFields.error.map(RemoteError.init) }
@@ -76,6 +80,18 @@ extension QueuedURL: Record, ErrorReporting {
             "The time when the router accepted the URL, in seconds since 1970."
         ),
         Field("next", { $0.next }, { $0.next = $1 }, "The time of the next attempt, in seconds since 1970."),
+        Field(
+            "at",
+            { $0.deliveryTime },
+            { $0.deliveryTime = $1 },
+            "The time that the caller set, as in the options; without the key, it set none."
+        ),
+        Field(
+            "every",
+            { $0.repeatInterval },
+            { $0.repeatInterval = $1 },
+            "How often the URL is delivered; without the key, it is delivered once."
+        ),
         .error,
         .message
     )

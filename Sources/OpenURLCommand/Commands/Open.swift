@@ -11,13 +11,13 @@ struct Open: Command {
         abstract: "Open URLs and files in order (the default command).",
         discussion: """
             An argument without a scheme is the path of a file; write ./NAME if the name is a command or has a colon.
-            Returns when every handler has answered, or with --queue when every URL is on the disk. A failure does not \
-            stop the rest; the exit status is that of the first failure. Passes on the tokens in XDG_ACTIVATION_TOKEN and \
+            Returns when every handler has answered, or with --queue or --at when every URL is on the disk. A failure \
+            does not stop the rest; the exit status is that of the first failure. Passes on the tokens in XDG_ACTIVATION_TOKEN and \
             DESKTOP_STARTUP_ID, so that the handler can take the focus.
             """,
         examples: [
             "openurl 'todolist:?Buy%20milk'",
-            "openurl open -v --timeout 5s ./report.pdf",
+            "openurl open --at 'tomorrow 9:00' 'todolist:?Buy%20milk'",
         ]
     )
 
@@ -85,6 +85,22 @@ struct Open: Command {
     @Flag(help: "Store the URLs and return; the router delivers them later.")
     var queue = false
 
+    @Option(
+        help: .init(
+            "Store the URLs and deliver them at a time, such as 9:30, 'tomorrow 9:30', +2h or 2026-12-01T09:30.",
+            valueName: "time"
+        ),
+        transform: FutureTime.init
+    )
+    var at: FutureTime?
+
+    @Option(
+        help: .init("Deliver the URLs again every minute, hour, day, week, month or year.", valueName: "step"),
+        completion: .list(RepeatInterval.allCases.map(\.rawValue)),
+        transform: RepeatInterval.init(argument:)
+    )
+    var every: RepeatInterval?
+
     @OptionGroup var outputOptions: OutputOptions
 
     @Flag(name: .shortAndLong, help: "Print nothing on standard error.")
@@ -97,7 +113,11 @@ struct Open: Command {
     var urls: [CommandLineArgument] = []
 
     func validate() throws {
-        if queue, !attach.isEmpty || !save.isEmpty {
+        if every != nil {
+            guard let at else { throw ValidationError("--every needs the first time; add --at") }
+            guard at.isRepeatable else { throw ValidationError("--every needs a time without a time zone in --at") }
+        }
+        if queue || at != nil, !attach.isEmpty || !save.isEmpty {
             throw ValidationError("a queued URL has no open files and no reply; remove --attach and --save")
         }
         for keys in [attach.map(\.key) + Set(annotation.map(\.key)), save.map(\.key)] where Set(keys).count < keys.count
@@ -125,6 +145,15 @@ struct Open: Command {
         options.timeout = timeout?.duration
         options.inBackground = background
         options.isQueued = queue
+        if let at {
+            let time = at.deliveryTime(at: WallClock.microseconds / 1000, isRepeated: every != nil)
+            guard let time else {
+                let message = "the time in --at is after the year 9999"
+                throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
+            }
+            options.deliveryTime = time
+            options.repeatInterval = every
+        }
         if !annotation.isEmpty {
             let entries = annotation.map { (Value.string($0.key), Value.string($0.value)) }
             options.annotation = .dictionary(Dictionary(entries) { $1 }, key: "s", value: "s")

@@ -6,7 +6,7 @@ internal import URLOpener
 struct Queue: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "queue",
-        abstract: "Show and change the queue of 'openurl open --queue'.",
+        abstract: "Show and change the queue of 'openurl open --queue' and '--at'.",
         examples: [
             "openurl queue",
             "openurl queue retry --all",
@@ -21,6 +21,7 @@ struct QueueList: Command {
         commandName: "list",
         abstract: "List the URLs in the queue.",
         discussion: """
+            NEXT is the time of the next attempt, or the time for which a URL is stored; EVERY says how often.
             The router does not try a 'dead' URL again; 'openurl queue retry' does.
             '…' replaces possible secrets: queries, fragments, parameters, users and passwords.
             """,
@@ -44,7 +45,8 @@ struct QueueList: Command {
         // On a terminal, errors are printed below the table, where there is room for them.
         let isBrief = invocation.output.isTerminal && !tableOptions.wide
         let columns: [Column] = [
-            "ID", Column("HANDLER", .cut(least: 16)), "STATE", "TRIES", "NEXT", Column("URL", .cut(least: 16)), "ERROR",
+            "ID", Column("HANDLER", .cut(least: 16)), "STATE", "TRIES", "NEXT", "EVERY", Column("URL", .cut(least: 16)),
+            "ERROR",
         ]
         Table(
             columns: isBrief ? columns.dropLast() : columns,
@@ -135,7 +137,7 @@ struct QueueDrop: Command {
     static let configuration = CommandConfiguration(
         commandName: "drop",
         abstract: "Remove URLs from the queue.",
-        discussion: "A URL whose delivery has begun may still arrive.",
+        discussion: "A URL whose delivery has begun may still arrive. A URL that is repeated ends.",
         examples: [
             "openurl queue drop 1795259131178",
             "openurl queue drop --all",
@@ -231,7 +233,8 @@ extension QueuedURL {
     var row: [Cell] {
         [
             Cell(id), Cell(handler), Cell(state.rawValue, as: state.meaning), Cell("\(attempts)"),
-            next.map(Cell.init(time:)) ?? .absent, Cell(url), reason.map { Cell($0) } ?? .absent,
+            next.map { Cell(time: $0, isExact: deliveryTime != nil) } ?? .absent,
+            repeatInterval.map { Cell($0.rawValue) } ?? .absent, Cell(url), reason.map { Cell($0) } ?? .absent,
         ]
     }
 

@@ -81,7 +81,7 @@ extension HandlerStatus {
     var row: [Cell] {
         [
             Cell(id), Cell(state.rawValue, as: meaning), pid.map { Cell(String($0)) } ?? .absent,
-            since.map(Cell.init(time:)) ?? .absent, memoryText.map { Cell($0) } ?? .absent,
+            since.map { Cell(time: $0) } ?? .absent, memoryText.map { Cell($0) } ?? .absent,
             backgroundTasks.isEmpty ? .absent : Cell(backgroundTasks.joined(separator: ", ")),
         ]
     }

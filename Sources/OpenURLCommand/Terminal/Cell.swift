@@ -19,10 +19,17 @@ struct Cell: Hashable, ExpressibleByStringLiteral {
 
     /// Creates a cell with a time in seconds since 1970. For people to read, it shows the time if it is today, and the
     /// date otherwise.
-    init(time: UInt64) {
+    ///
+    /// - Parameter isExact: Whether the date comes with the time, in hours and minutes.
+    init(time: UInt64, isExact: Bool = false) {
         let halves = LocalTime.text(time).split(separator: "T")
         let isToday = LocalTime.text(WallClock.microseconds / 1_000_000).split(separator: "T").first == halves.first
-        self.init(LocalTime.text(time), brief: (isToday ? halves.last : halves.first).map(String.init))
+        let brief = (isToday ? halves.last : halves.first).map(String.init)
+        guard isExact, !isToday, let date = brief, let hours = halves.last?.prefix(5) else {
+            self.init(LocalTime.text(time), brief: brief)
+            return
+        }
+        self.init(LocalTime.text(time), brief: "\(date) \(hours)")
     }
 
     /// A cell without a value.

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import OpenURLBus
 
 /// Times for people to read.
 enum LocalTime {
@@ -13,5 +14,13 @@ enum LocalTime {
             }
             return String(cString: start)
         }
+    }
+
+    /// Returns the time on the user's clock at a time in seconds since 1970; nil if the year is out of range.
+    static func wallClock(_ seconds: Int64) -> WallClockTime? {
+        var time = time_t(clamping: seconds)
+        var parts = tm()
+        guard localtime_r(&time, &parts) != nil else { return nil }
+        return WallClockTime(seconds: seconds + Int64(parts.tm_gmtoff))
     }
 }

@@ -11,6 +11,20 @@ struct Delivery: Sendable, Hashable {
     let options: OpenOptions
     /// The sender, as it was known when the URL arrived.
     let context: OpenContext
+    /// The number of the delivery among the repeats of the URL, from 0.
+    var turn: Int64 = 0
+
+    /// When the URL is due; nil if the sender has set no time.
+    var schedule: DeliverySchedule? {
+        options.deliveryTime.map { DeliverySchedule($0, every: options.repeatInterval, turn: turn) }
+    }
+
+    /// Returns the name of the request. A handler recognises a repeated attempt by the name, so each repeat of the URL has
+    /// a name of its own.
+    func name(_ id: Int64) -> String {
+        let name = options.requestID?.rawValue ?? "\(id)"
+        return options.repeatInterval == nil ? name : "\(name).\(turn)"
+    }
 
     /// The application whose share of the queue the delivery uses.
     var caller: String { context.source.account }

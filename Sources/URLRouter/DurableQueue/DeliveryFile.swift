@@ -9,7 +9,7 @@ struct DeliveryFile: Sendable {
     let path: String
 
     /// Version of the tables.
-    private static let schemaVersion: Int64 = 3
+    private static let schemaVersion: Int64 = 4
 
     /// The first delivery's number, which is the current time. Because handlers recognise a repeated delivery by its
     /// number, a new file must not reuse the numbers from a file that was lost.
@@ -54,10 +54,19 @@ struct DeliveryFile: Sendable {
                 try database.execute("ALTER TABLE deliveries ADD COLUMN name TEXT NOT NULL DEFAULT ''")
                 try database.execute(Self.replies)
             }
+            if version > 0, version < 4 { try database.execute(Self.addSchedules) }
             if version < Self.schemaVersion { try database.execute("PRAGMA user_version = \(Self.schemaVersion)") }
         }
         return isKnown ? database : nil
     }
+
+    /// Adds the columns of a ``DeliverySchedule``. They are empty for a delivery without a time.
+    private static let addSchedules =
+        """
+        ALTER TABLE deliveries ADD COLUMN at TEXT NOT NULL DEFAULT '';
+        ALTER TABLE deliveries ADD COLUMN every TEXT NOT NULL DEFAULT '';
+        ALTER TABLE deliveries ADD COLUMN turn INTEGER NOT NULL DEFAULT 0
+        """
 
     /// Table of the replies to deliveries. Each reply has its delivery's number.
     private static let replies =
@@ -79,6 +88,7 @@ struct DeliveryFile: Sendable {
                 caller TEXT NOT NULL DEFAULT '',
                 name TEXT NOT NULL DEFAULT ''
             );
+            \(Self.addSchedules);
             \(Self.replies);
             INSERT INTO sqlite_sequence VALUES ('deliveries', \(Self.firstNumber))
             """

@@ -23,7 +23,18 @@ final class DeliveryScheduler {
     /// Number of deliveries that are being stored.
     private var storing = 0
     private let timer: RestartableTimer
+    /// Deliveries that wait for the times that their senders have set.
+    private lazy var timetable = DeliveryTimetable(
+        on: loop,
+        log: log,
+        timeHasCome: { [unowned self] in
+            for delivery in $0 { waiting.add(delivery.id, for: delivery.handler, of: delivery.sender) }
+            deliverDue()
+        },
+        clockHasChanged: { [unowned self] in tasks.start { await self.run() } }
+    )
     private let loop: EventLoop
+    private let limits: RouterLimits
     private let waiters: OutcomeWaiters
     /// Outcomes of attempts, until the store has recorded them.
     private var outcomes: [Int64: Outcome] = [:]
@@ -62,14 +73,16 @@ final class DeliveryScheduler {
     private enum Disposition {
         case delivered
         case again(Duration)
+        /// It is repeated, and waits for its next time.
+        case later(due: Int64, wasDelivered: Bool)
         case dead
         /// It is no longer in the store.
         case gone
 
         var state: QueuedURL.State? {
             switch self {
-            case .delivered: .delivered
-            case .again: .waiting
+            case .delivered, .later(_, wasDelivered: true): .delivered
+            case .again, .later(_, wasDelivered: false): .waiting
             case .dead: .dead
             case .gone: nil
             }
@@ -93,6 +106,7 @@ final class DeliveryScheduler {
         self.open = open
         self.quarantine = quarantine
         self.loop = loop
+        self.limits = limits
         waiting = WaitingDeliveries(limits)
         waiters = OutcomeWaiters(limit: limits.replyWaiters)
         timer = RestartableTimer(on: loop)
@@ -100,7 +114,8 @@ final class DeliveryScheduler {
 
     // MARK: Start and end
 
-    /// Begins to deliver both the URLs that an earlier router left and those that arrive from now on.
+    /// Begins to deliver both the URLs that an earlier router left and those that arrive from now on. Later calls look
+    /// again when the deliveries with a time are due.
     ///
     /// If another router of the same user, on another bus, delivers from the same store, this one waits until the other
     /// has exited.
@@ -109,11 +124,9 @@ final class DeliveryScheduler {
         do throws(DeliveryStoreError) {
             if let stored = try await store.waiting() {
                 let now = WallClock.milliseconds
-                for delivery in stored {
-                    let time = Duration.milliseconds(delivery.due - now)
-                    waiting.add(delivery.id, for: delivery.handler, of: delivery.sender, in: time)
-                }
+                for delivery in stored { wait(for: delivery, at: now) }
                 if state == .new { state = .running }
+                if state == .running { timetable.start() }
                 return deliverDue()
             }
             log.notice("another router of this user delivers the queued URLs")
@@ -125,11 +138,24 @@ final class DeliveryScheduler {
         timer.start(in: Self.pause) { self.tasks.start { await self.run() } }
     }
 
+    private func wait(for delivery: DeliveryStore.Waiting, at now: Int64) {
+        if delivery.isTimed, delivery.due > now {
+            // The time may have changed after it had come.
+            waiting.remove(delivery.id)
+            timetable.add(delivery)
+        } else {
+            timetable.remove(delivery.id)
+            let time = Duration.milliseconds(delivery.due - now)
+            waiting.add(delivery.id, for: delivery.handler, of: delivery.sender, in: time)
+        }
+    }
+
     /// Prevents new attempts, and returns when the deliveries in progress have ended and every accepted URL is stored.
     func stop() async {
         guard state == .new || state == .running else { return }
         state = .stopping
         timer.cancel()
+        timetable.stop()
         waiters.endAll(Self.ending)
         await idle()
         state = .closed
@@ -142,6 +168,7 @@ final class DeliveryScheduler {
         guard state != .closed else { return }
         state = .closed
         timer.cancel()
+        timetable.stop()
         waiters.endAll(Self.ending)
         for id in attempted { await abandon(id) }
         await store.giveBack()
@@ -187,15 +214,39 @@ final class DeliveryScheduler {
             storing -= 1
             resumeIfIdle()
         }
+        let now = WallClock.milliseconds
+        let due = try due(delivery, at: now)
         let id: Int64
         do throws(DeliveryStoreError) {
-            id = try await store.accept(delivery, at: WallClock.milliseconds)
+            id = try await store.accept(delivery, at: now, due: due)
         } catch {
             throw OpenURLError(error.isFull ? .limitsExceeded : .notQueued, error.description)
         }
-        waiting.add(id, for: delivery.handler, of: delivery.caller)
+        wait(
+            for: DeliveryStore.Waiting(
+                id: id,
+                handler: delivery.handler,
+                sender: delivery.caller,
+                due: due ?? now,
+                isTimed: due != nil
+            ),
+            at: WallClock.milliseconds
+        )
         deliverDue()
         return id
+    }
+
+    /// Returns when a new delivery is due, in milliseconds since 1970; nil if its sender has set no time.
+    ///
+    /// - Throws: `notQueued` if the time has passed.
+    private func due(_ delivery: Delivery, at now: Int64) throws(OpenURLError) -> Int64? {
+        guard let schedule = delivery.schedule else { return nil }
+        let due = schedule.due(in: store.zone())
+        // A time that has passed while the call was on its way is not the sender's mistake.
+        guard let due, due > now - Int64(limits.callTime / .milliseconds(1)) else {
+            throw OpenURLError(.notQueued, "the time \(schedule.time.rawValue) has passed")
+        }
+        return due
     }
 
     // MARK: Attempts
@@ -210,8 +261,18 @@ final class DeliveryScheduler {
                     let disposition = await self.attempt(id)
                     self.waiting.end(handler)
                     self.resumeIfIdle()
-                    if case .again(let time) = disposition {
-                        self.waiting.add(id, for: handler, of: sender, in: time)
+                    switch disposition {
+                    case .again(let time): self.waiting.add(id, for: handler, of: sender, in: time)
+                    case .later(let due, _):
+                        let delivery = DeliveryStore.Waiting(
+                            id: id,
+                            handler: handler,
+                            sender: sender,
+                            due: due,
+                            isTimed: true
+                        )
+                        self.wait(for: delivery, at: WallClock.milliseconds)
+                    case .delivered, .dead, .gone: break
                     }
                     if let state = disposition.state { self.bus.announce(state, ofQueued: id) }
                     self.deliverDue()
@@ -242,16 +303,20 @@ final class DeliveryScheduler {
             guard let outcome = outcomes[id] else { return .gone }
             switch outcome {
             case .delivered(let result):
-                try await store.succeed(id, result, at: WallClock.milliseconds)
+                let next = try await store.succeed(id, result, at: WallClock.milliseconds)
                 forget(id)
                 waiters.end(id, .success(result.withoutDescriptors))
-                return .delivered
+                return next.map { .later(due: $0, wasDelivered: true) } ?? .delivered
             case .failed(let error, let delay, let counts):
                 let due = delay.map { WallClock.milliseconds + Int64($0 / .milliseconds(1)) }
-                let isThere = try await store.fail(id, error, due: due, counts: counts)
+                let after = try await store.fail(id, error, due: due, counts: counts)
                 forget(id)
                 if delay == nil { waiters.end(id, .failure(error)) }
-                return isThere ? delay.map(Disposition.again) ?? .dead : .gone
+                switch after {
+                case .gone: return .gone
+                case .dead: return .dead
+                case .waiting(let due): return delay.map(Disposition.again) ?? .later(due: due, wasDelivered: false)
+                }
             }
         } catch {
             // If the file exists, the delivery is still in it.
@@ -319,6 +384,7 @@ final class DeliveryScheduler {
             try await store.retry(id, at: WallClock.milliseconds)
         }
         guard let delivery else { throw .noSuchDelivery(text) }
+        timetable.remove(id)
         waiting.add(id, for: delivery.handler, of: delivery.sender)
         deliverDue()
     }
@@ -335,6 +401,7 @@ final class DeliveryScheduler {
         guard try await asking({ () async throws(DeliveryStoreError) in try await store.drop(id) }) else {
             throw .noSuchDelivery(text)
         }
+        timetable.remove(id)
         waiting.remove(id)
         waiters.end(id, .failure(OpenURLError(.cancelled, "the URL \(id) was removed from the queue")))
     }

@@ -48,10 +48,14 @@ public actor DeliveryStore {
         /// The sender's account.
         let sender: String
         var due: Int64
+        /// Whether it waits for the time that its sender has set, and not for another attempt.
+        var isTimed = false
     }
 
     private let file: DeliveryFile
     private let limits: DeliveryStoreLimits
+    /// Returns the rules of the session's time zone, as they are now.
+    let zone: @Sendable () -> TimeZoneRules
     private let loop: EventLoop
     private let log: Logger
     private var database: Database?
@@ -65,6 +69,7 @@ public actor DeliveryStore {
         let delivery: Delivery
         let request: [UInt8]
         let time: Int64
+        let due: Int64
         let continuation: CheckedContinuation<Result<Int64, DeliveryStoreError>, Never>
     }
 
@@ -81,9 +86,16 @@ public actor DeliveryStore {
         self.init(path: "\(directory)/openurl/queue.sqlite", on: loop, log: log)
     }
 
-    init(path: String, limits: DeliveryStoreLimits = DeliveryStoreLimits(), on loop: EventLoop, log: Logger) {
+    init(
+        path: String,
+        limits: DeliveryStoreLimits = DeliveryStoreLimits(),
+        zone: @escaping @Sendable () -> TimeZoneRules = { .session },
+        on loop: EventLoop,
+        log: Logger
+    ) {
         file = DeliveryFile(path: path)
         self.limits = limits
+        self.zone = zone
         replies = KeptReplies(limits)
         self.loop = loop
         self.log = log
@@ -97,16 +109,26 @@ public actor DeliveryStore {
 
     /// Returns the waiting deliveries, in no particular order. Only one process at a time may deliver; for any other,
     /// the result is nil.
-    func waiting() throws(DeliveryStoreError) -> [Waiting]? {
+    ///
+    /// First looks up the times of the deliveries that have one, because the time zone or the clock may have changed.
+    func waiting(at now: Int64 = WallClock.milliseconds) throws(DeliveryStoreError) -> [Waiting]? {
         if lock == nil { lock = try file.lock() }
         guard lock != nil else { return nil }
+        try reviewSchedules(at: now)
         return try reading([]) { database throws(SQLiteError) in
-            let rows = try database.prepare("SELECT id, handler, caller, due FROM deliveries WHERE due IS NOT NULL")
+            let rows = try database.prepare(
+                "SELECT id, handler, caller, due, \(Self.isTimed) FROM deliveries WHERE due IS NOT NULL"
+            )
             var waiting: [Waiting] = []
             while try rows.step() {
-                waiting.append(
-                    Waiting(id: rows.integer(0), handler: rows.text(1), sender: rows.text(2), due: rows.time(3))
+                var delivery = Waiting(
+                    id: rows.integer(0),
+                    handler: rows.text(1),
+                    sender: rows.text(2),
+                    due: rows.time(3)
                 )
+                delivery.isTimed = rows.integer(4) != 0
+                waiting.append(delivery)
             }
             return waiting
         }
@@ -119,7 +141,9 @@ public actor DeliveryStore {
     }
 
     /// Stores a delivery. Returns its number once it is on disk.
-    func accept(_ delivery: Delivery, at now: Int64) async throws(DeliveryStoreError) -> Int64 {
+    ///
+    /// - Parameter due: The time of the first attempt; nil for now.
+    func accept(_ delivery: Delivery, at now: Int64, due: Int64? = nil) async throws(DeliveryStoreError) -> Int64 {
         // If one delivery cannot be encoded, the others must still be stored.
         let request: [UInt8]
         do throws(MessageEncodingError) {
@@ -130,7 +154,13 @@ public actor DeliveryStore {
         }
         let result = await withCheckedContinuation { continuation in
             accepting.append(
-                Accepting(delivery: delivery, request: request, time: now, continuation: continuation)
+                Accepting(
+                    delivery: delivery,
+                    request: request,
+                    time: now,
+                    due: due ?? now,
+                    continuation: continuation
+                )
             )
             // Other deliveries that arrive before this job runs are written together with this one.
             if accepting.count == 1 { loop.execute { self.assumeIsolated { $0.writeAccepted() } } }
@@ -150,8 +180,8 @@ public actor DeliveryStore {
                 held = nil
                 let insert = try database.prepare(
                     """
-                    INSERT INTO deliveries (url, handler, request, accepted, due, caller, name, attempts)
-                        VALUES (?, ?, ?, ?, ?, ?, ?, 0) RETURNING id
+                    INSERT INTO deliveries (url, handler, request, accepted, due, caller, name, at, every, attempts)
+                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0) RETURNING id
                     """
                 )
                 for entry in accepted {
@@ -165,9 +195,12 @@ public actor DeliveryStore {
                     try insert.bind(2, entry.delivery.handler)
                     try insert.bind(3, entry.request)
                     try insert.bind(4, entry.time)
-                    try insert.bind(5, entry.time)
+                    try insert.bind(5, entry.due)
                     try insert.bind(6, caller)
-                    try insert.bind(7, entry.delivery.options.requestID?.rawValue ?? "")
+                    let options = entry.delivery.options
+                    try insert.bind(7, options.requestID?.rawValue ?? "")
+                    try insert.bind(8, options.deliveryTime?.rawValue ?? "")
+                    try insert.bind(9, options.repeatInterval?.rawValue ?? "")
                     while try insert.step() { results.append(.success(insert.integer(0))) }
                     shares.add(bytes: size, of: caller)
                 }
@@ -233,17 +266,18 @@ public actor DeliveryStore {
     /// - Returns: The delivery and the number of the attempt; nil if the delivery was dropped or is a dead letter. If
     ///   it cannot be read, it becomes a dead letter.
     func begin(_ id: Int64) throws(DeliveryStoreError) -> (delivery: Delivery, attempt: Int)? {
-        var found: (url: String, handler: String, request: [UInt8], attempt: Int)?
+        var found: (url: String, handler: String, request: [UInt8], attempt: Int, turn: Int64)?
         try writing { database throws(SQLiteError) in
             let update = try database.prepare(
                 """
                 UPDATE deliveries SET attempts = max(CAST(attempts AS INTEGER), 0) + 1 WHERE id = ? AND due IS NOT NULL
-                    RETURNING url, handler, request, attempts
+                    RETURNING url, handler, request, attempts, turn
                 """
             )
             try update.bind(1, id)
             while try update.step() {
-                found = (update.text(0), update.text(1), update.withBytes(2) { Array($0) }, Int(update.integer(3)))
+                let request = update.withBytes(2) { Array($0) }
+                found = (update.text(0), update.text(1), request, Int(update.integer(3)), update.integer(4))
             }
         }
         guard let found else { return nil }
@@ -254,17 +288,19 @@ public actor DeliveryStore {
                 "the router exited during each of \(RetryDelay.attempts) attempts"
             )
             log.error("queued URL \(id): \(problem)")
-            _ = try fail(id, problem, due: nil)
+            _ = try set(id, problem, due: nil, counts: true)
             return nil
         }
         do throws(MessageDecodingError) {
             let request: Arguments<OpenOptions, OpenContext> = try MessageArchive.body(from: found.request)
             let (options, context) = request.values
-            return (Delivery(url: found.url, handler: found.handler, options: options, context: context), found.attempt)
+            var delivery = Delivery(url: found.url, handler: found.handler, options: options, context: context)
+            delivery.turn = found.turn
+            return (delivery, found.attempt)
         } catch {
             let problem = OpenURLError(.notQueued, "the stored request is damaged: \(error)")
             log.error("queued URL \(id): \(problem)")
-            _ = try fail(id, problem, due: nil)
+            _ = try set(id, problem, due: nil, counts: true)
             return nil
         }
     }
@@ -278,9 +314,14 @@ public actor DeliveryStore {
         }
     }
 
-    /// Replaces a delivery with its reply (see ``KeptReplies``), because a handler has taken the URL.
-    func succeed(_ id: Int64, _ result: OpenResult, at now: Int64) throws(DeliveryStoreError) {
-        guard try isThere() else { return }
+    /// Replaces a delivery with its reply (see ``KeptReplies``), because a handler has taken the URL. A delivery that is
+    /// repeated waits for its next time instead, and its reply is not kept.
+    ///
+    /// - Returns: The next time; nil if there is none.
+    @discardableResult
+    func succeed(_ id: Int64, _ result: OpenResult, at now: Int64) throws(DeliveryStoreError) -> Int64? {
+        guard try isThere() else { return nil }
+        if let due = try planRepeat(of: id, at: now, after: nil) { return due }
         var reply: [UInt8]?
         do throws(MessageEncodingError) {
             reply = try MessageArchive.bytes(of: result.withoutDescriptors, limit: Self.requestLimit)
@@ -296,6 +337,7 @@ public actor DeliveryStore {
             return rows
         }
         if !deleted.isEmpty { self.replies = replies }
+        return nil
     }
 
     /// A delivery's outcome, as far as the store knows it.
@@ -330,13 +372,37 @@ public actor DeliveryStore {
         }
     }
 
+    /// What becomes of a delivery after a failed attempt.
+    enum AfterFailure: Sendable, Hashable {
+        /// It is no longer in the store.
+        case gone
+        case dead
+        case waiting(due: Int64)
+    }
+
     /// Records why an attempt failed.
     ///
     /// - Parameters:
-    ///   - due: The time of the next attempt; nil if there is none.
+    ///   - due: The time of the next attempt; nil if there is none. A delivery that is repeated then waits for its next
+    ///     time.
     ///   - counts: Whether the attempt counts.
-    /// - Returns: Whether the delivery still exists.
-    func fail(_ id: Int64, _ error: OpenURLError, due: Int64?, counts: Bool = true) throws(DeliveryStoreError) -> Bool {
+    func fail(
+        _ id: Int64,
+        _ error: OpenURLError,
+        due: Int64?,
+        counts: Bool = true,
+        at now: Int64 = WallClock.milliseconds
+    ) throws(DeliveryStoreError) -> AfterFailure {
+        if due == nil, let next = try planRepeat(of: id, at: now, after: error) { return .waiting(due: next) }
+        return try set(id, error, due: due, counts: counts)
+    }
+
+    private func set(
+        _ id: Int64,
+        _ error: OpenURLError,
+        due: Int64?,
+        counts: Bool
+    ) throws(DeliveryStoreError) -> AfterFailure {
         let changed = try change { database throws(SQLiteError) in
             let update = try database.prepare(
                 """
@@ -345,17 +411,22 @@ public actor DeliveryStore {
                 """
             )
             try update.bind(1, error.code.errorName.rawValue)
-            let message = error.message.unicodeScalars
-            let isCut = message.count > limits.messageLength
-            let kept = String(String.UnicodeScalarView(message.prefix(limits.messageLength - 1)))
-            try update.bind(2, isCut ? "\(kept)…" : error.message)
+            try update.bind(2, message(of: error))
             if let due { try update.bind(3, due) }
             try update.bind(4, counts ? 0 : 1)
             try update.bind(5, id)
             return update
         }
         if due == nil { try forgetDeadLetters(besides: id) }
-        return changed != nil
+        guard changed != nil else { return .gone }
+        return due.map(AfterFailure.waiting) ?? .dead
+    }
+
+    /// Returns an error's message, cut to the length that is stored.
+    func message(of error: OpenURLError) -> String {
+        let message = error.message.unicodeScalars
+        guard message.count > limits.messageLength else { return error.message }
+        return "\(String(String.UnicodeScalarView(message.prefix(limits.messageLength - 1))))…"
     }
 
     /// When a sender gets a new dead letter, removes the sender's oldest ones if it has more than half of what the

@@ -42,7 +42,7 @@ extension Opener {
     ///
     /// - Parameter id: the delivery's number in the queue.
     func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
-        let name = delivery.options.requestID?.rawValue ?? "\(id)"
+        let name = delivery.name(id)
         let observed = parts.monitor.observe(.attempt, delivery.url, named: name)
         observed?.note {
             $0.attempt = UInt32(clamping: number)
