@@ -290,7 +290,10 @@ public enum LifecycleInterface {
         "ReturnToSource",
         inputs: ["request_id", "platform_data"]
     )
-    /// Notifies a running handler of a change. It never starts a handler.
+    /// Notifies a running handler of a change. It never starts a handler; ``notifyWithOptions`` can.
+    ///
+    /// The error is ``OpenURLError/Code/notAllowed`` if the handler's manifest does not accept the caller as a sender
+    /// (`OUReach`, `OUAllowedSources`), unless the caller is the handler itself.
     ///
     /// While the handler is suspended, the router keeps the latest value of each kind. The handler gets these values
     /// when it wakes, before the URL ("Queued notifications", Table 4-1). A kind may have at most 128 bytes, a value 64
@@ -299,6 +302,18 @@ public enum LifecycleInterface {
         name,
         "Notify",
         inputs: ["id", "kind", "value"]
+    )
+    /// Notifies a handler of a change, as ``notify`` does, with options.
+    ///
+    /// With ``NotificationOptions/wakes``, it launches a handler that is not running into the background
+    /// (``LaunchReason/message``), or wakes it, and returns when the handler is done with the notification. The handler
+    /// has 30 s, and the launch comes on top, so give the call a longer time limit. The notification waits behind
+    /// earlier URLs for the handler. Until the answer, it counts as one of the caller's requests, with its size. If the
+    /// caller leaves, it is delivered all the same.
+    public static let notifyWithOptions = Method<Arguments<String, String, Value, NotificationOptions>, Empty>(
+        name,
+        "NotifyWithOptions",
+        inputs: ["id", "kind", "value", "options"]
     )
     /// Acts as the router does when the kernel reports that memory is short: warns the running handlers and ends one
     /// suspended handler.
@@ -364,6 +379,14 @@ public enum HandlerInterface {
     /// This returns at once. The URL's ``open`` call then returns soon, with the error ``OpenURLError/Code/cancelled``
     /// or with any other outcome. A handler that does not have the request ignores the call.
     public static let cancel = Method<String, Empty>(name, "Cancel", inputs: ["request_id"])
+    /// Gives the handler something other than a URL, and launches it into the background if it has not launched yet
+    /// (figure 3-3). In any other state, the handler stays where it is. Returns when the handler is done with what the
+    /// context holds.
+    ///
+    /// The handler has 30 s. Meanwhile the router does not suspend it, and if a method of the delegate runs for longer,
+    /// the router ends the process. If a handler lacks this method, the router calls ``enterBackground`` for the launch,
+    /// and ``notify`` for the notifications.
+    public static let wake = Method<WakeContext, Empty>(name, "Wake", inputs: ["context"])
     /// Moves the handler to the background: calls `willResignActive` and `didEnterBackground`, and saves the state.
     /// Returns after that.
     public static let enterBackground = Method<Empty, Empty>(name, "EnterBackground")
@@ -430,6 +453,9 @@ public enum HandlerInterface {
         "willResignActive", "didEnterBackground", "shouldSaveApplicationState", "willEncodeRestorableState",
         "willEnterForeground", "didBecomeActive", "didReceiveMemoryWarning", "didReceiveNotification",
     ]
+
+    /// The phases that may take all the time of ``wake`` while the handler answers it.
+    public static let wakePhases: Set<String> = ["didReceiveNotification"]
 
     /// Returns the path of a handler's object.
     public static func object(of id: BusName) -> ObjectPath { ObjectPath(for: id) }

@@ -166,7 +166,7 @@ public final class Application {
         var result = SequenceResult(start: context.accepted ?? TracePhase.now)
         opened = OpenEvent(url, context, arrived)
         defer { opened = nil }
-        await perform(context.inBackground ? .openInBackground : .open, url, context, arrived, &result)
+        await perform(context.inBackground ? .openInBackground : .open, url, context, arrived, .known(.url), &result)
         return (outcome(of: result), result.trace)
     }
 
@@ -185,11 +185,14 @@ public final class Application {
 
     /// Runs the sequence for an event without a URL.
     ///
-    /// - Parameter tokens: options with the focus tokens.
+    /// - Parameters:
+    ///   - reason: why the handler is launched, if this event launches it.
+    ///   - tokens: options with the focus tokens.
     /// - Returns: the trace of the delegate's methods that ran.
     @discardableResult
     package func handle(
         _ event: LifecycleEvent,
+        _ reason: Reported<LaunchReason> = .absent,
         notifications: [String: Value] = [:],
         tokens: OpenOptions = OpenOptions()
     ) async -> [TracePhase] {
@@ -198,7 +201,7 @@ public final class Application {
         var context = OpenContext()
         context.notifications = notifications
         var result = SequenceResult()
-        await perform(event, nil, context, nil, &result)
+        await perform(event, nil, context, nil, event == .activate ? .known(.activation) : reason, &result)
         return result.trace
     }
 
@@ -207,6 +210,7 @@ public final class Application {
         _ url: GenericURL?,
         _ context: OpenContext,
         _ arrived: ArrivedURL?,
+        _ reason: Reported<LaunchReason>,
         _ result: inout SequenceResult
     ) async {
         // Saving and restoring take two steps each, and the coder passes the state between them. Without a coder, the
@@ -222,12 +226,12 @@ public final class Application {
             case .willFinishLaunching:
                 // The saved state may be the cause even if a launch crashes in its first method.
                 saved = store?.beginLaunch()
-                let options = LaunchOptions(url, context)
+                let options = LaunchOptions(url, context, reason)
                 await call(step, &result) {
                     await delegate.application(self, willFinishLaunchingWithOptions: options)
                 }
             case .didFinishLaunching:
-                let options = LaunchOptions(url, context)
+                let options = LaunchOptions(url, context, reason)
                 await call(step, &result) {
                     await delegate.application(self, didFinishLaunchingWithOptions: options)
                 }

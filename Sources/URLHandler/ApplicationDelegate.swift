@@ -1,5 +1,5 @@
 public import DBus
-internal import OpenURLBus
+public import OpenURLBus
 public import RFC1808
 
 /// The methods that a handler implements to follow its life cycle and to open URLs.
@@ -17,7 +17,7 @@ public protocol ApplicationDelegate: AnyObject {
     ///
     /// No other code in the delegate runs before this.
     ///
-    /// - Parameter options: the URL that the launch is for, and its sender; empty in a launch without a URL.
+    /// - Parameter options: the reason for the launch, and the URL and its sender if the launch is for a URL.
     /// - Returns: false to refuse the URL in the options; the launch still continues.
     func application(
         _ application: Application,
@@ -26,7 +26,7 @@ public protocol ApplicationDelegate: AnyObject {
 
     /// Tells the delegate that the launch is nearly done, before the first URL is opened.
     ///
-    /// - Parameter options: the URL that the launch is for, and its sender; empty in a launch without a URL.
+    /// - Parameter options: the reason for the launch, and the URL and its sender if the launch is for a URL.
     /// - Returns: false to refuse the URL in the options; the launch still continues.
     func application(
         _ application: Application,
@@ -231,6 +231,11 @@ extension ApplicationDelegate {
 
 /// The purpose of a launch.
 public struct LaunchOptions: Sendable, Hashable {
+    /// Why the handler is launched.
+    ///
+    /// It is absent if the router did not say. If the router is newer than this library, it may be a word that the
+    /// library does not know; go on as for a launch without a URL.
+    public var reason = Reported<LaunchReason>.absent
     /// The URL that the handler is launched to open; nil in a launch without a URL.
     public var url: GenericURL?
     /// The sender's bundle identifier, if the sender is a handler.
@@ -241,7 +246,8 @@ public struct LaunchOptions: Sendable, Hashable {
     /// Creates the options for a launch without a URL.
     public init() {}
 
-    init(_ url: GenericURL?, _ context: OpenContext) {
+    init(_ url: GenericURL?, _ context: OpenContext, _ reason: Reported<LaunchReason>) {
+        self.reason = reason
         self.url = url
         sourceApplication = context.sourceApplication
         annotation = context.annotation

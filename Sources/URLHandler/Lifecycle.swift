@@ -13,6 +13,9 @@ package enum LifecycleEvent: CaseIterable {
     case enterBackground
     case receiveMemoryWarning
     case notify
+    /// The handler is given something other than a URL, and is launched for it if necessary. Its place in the
+    /// foreground or in the background stays the same.
+    case wake
     /// The handler is asked to end, and still owns its name. ``terminate`` follows.
     case prepareToTerminate
     case terminate
@@ -78,6 +81,13 @@ enum Lifecycle {
                 .becomeBackground, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
                 .didFinishLaunching, .didEnterBackground, .shouldSaveApplicationState, .willEncodeRestorableState,
             ]
+        // Figure 3-3, with something to do. As soon as `didEnterBackground` has returned, the handler may be suspended.
+        case (.notRunning, .wake):
+            [
+                .becomeBackground, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
+                .didFinishLaunching, .didReceiveNotification, .didEnterBackground, .shouldSaveApplicationState,
+                .willEncodeRestorableState,
+            ]
         // These events start no process, because a handler reads the current values itself at its next launch.
         case (.notRunning, .receiveMemoryWarning), (.notRunning, .notify), (.notRunning, .prepareToTerminate),
             (.notRunning, .terminate):
@@ -108,6 +118,10 @@ enum Lifecycle {
         case (.background, .enterBackground), (.suspended, .enterBackground):
             []
 
+        case (.active, .wake), (.inactive, .wake):
+            [.didReceiveNotification]
+        case (.background, .wake), (.suspended, .wake):
+            [.didReceiveNotification, .shouldSaveApplicationState, .willEncodeRestorableState]
         case (_, .receiveMemoryWarning):
             [.didReceiveMemoryWarning]
         case (_, .notify):

@@ -104,6 +104,15 @@ public import URLHandler
     @discardableResult
     public func enterBackground() async -> EventResult { await handle(.enterBackground) }
 
+    /// Launches the handler into the background for a reason, or gives a running handler what belongs to the reason.
+    ///
+    /// - Parameter notifications: what has changed, by kind.
+    @discardableResult
+    public func wake(
+        _ reason: Reported<LaunchReason> = .known(.message),
+        notifications: [String: Value] = [:]
+    ) async -> EventResult { await handle(.wake, reason, notifications) }
+
     /// Warns a running handler that the system is short of memory.
     @discardableResult
     public func receiveMemoryWarning() async -> EventResult { await handle(.receiveMemoryWarning) }
@@ -111,7 +120,7 @@ public import URLHandler
     /// Notifies a running handler that a value has changed.
     @discardableResult
     public func notify(_ kind: String, _ value: Value) async -> EventResult {
-        await handle(.notify, [kind: value])
+        await handle(.notify, .absent, [kind: value])
     }
 
     /// Calls the expiration handlers of the open background tasks.
@@ -127,8 +136,12 @@ public import URLHandler
         return EventResult(outcome: end.outcome, state: end.state, trace: saving.trace + end.trace)
     }
 
-    private func handle(_ event: LifecycleEvent, _ notifications: [String: Value] = [:]) async -> EventResult {
-        let trace = await application.handle(event, notifications: notifications)
+    private func handle(
+        _ event: LifecycleEvent,
+        _ reason: Reported<LaunchReason> = .absent,
+        _ notifications: [String: Value] = [:]
+    ) async -> EventResult {
+        let trace = await application.handle(event, reason, notifications: notifications)
         return EventResult(outcome: .success([:]), state: application.state, trace: trace)
     }
 }

@@ -106,7 +106,7 @@ import Testing
         let wake = try await watch.next()
         #expect(wake.kind == .known(.wake))
         #expect(wake.handler == Self.app)
-        #expect(wake.trace.map(\.name) == ["processResumed"])
+        #expect(wake.trace.map(\.name) == ["processResumed", "ready"])
         try await router.lifecycle(LifecycleInterface.activate, Self.app)
         #expect(try await watch.next().kind == .known(.activate))
 

@@ -147,6 +147,16 @@ private enum Reference {
         Section("Filter of the log", "The `filter` of `Log` (`org.openurl.Monitor1`).", MonitorFilter.fields),
         Section("Context", "The `context` of `Open` (`org.openurl.Handler1`).", OpenContext.fields),
         Section("Source", "The `source` in a context.", OpenContext.Source.fields),
+        Section(
+            "Reason to wake a handler",
+            "The `context` of `Wake` (`org.openurl.Handler1`).",
+            WakeContext.fields
+        ),
+        Section(
+            "Options of a notification",
+            "The `options` of `NotifyWithOptions` (`org.openurl.Lifecycle1`).",
+            NotificationOptions.fields
+        ),
     ]
 
     static let text = """
@@ -157,8 +167,8 @@ private enum Reference {
         missing, if a known key arrives twice, or if a value has a type other than the table says. You may use any integer
         type that holds an integer. No string may have more than 30 combining marks in a row.
 
-        Later versions may use further words for `kind`, `transport` and the `state` of a handler, so accept words that you do
-        not know.
+        Later versions may use further words for `kind`, `reason`, `transport` and the `state` of a handler, so accept words that
+        you do not know.
 
         With `--json`, the command prints the same keys, and `null` for those without a value. Only the result of an open
         leaves them out.

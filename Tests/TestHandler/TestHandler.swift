@@ -46,6 +46,8 @@ import URLHandler
 /// - `state=TEXT`: the state to save.
 /// - `crash-in=PATH`: crash in the phase whose name the file holds, while the file exists.
 /// - `memory=MIB`: fill some memory at the start.
+/// - `reasons`: say in the log why the handler is launched.
+/// - `slow-notification=MILLISECONDS`: wait in each notification, and say in the log that the wait is over.
 /// - `late`: wait for a task before the handler begins. The main thread is libdispatch's by then.
 /// - `main-queue`: use libdispatch's main queue on each URL, and say in the log which thread is the main actor's.
 @main
@@ -115,6 +117,7 @@ final class TestDelegate: ApplicationDelegate {
     }
 
     func application(_ application: Application, willFinishLaunchingWithOptions options: LaunchOptions) -> Bool {
+        if behaviour["reasons"] != nil { record("reason \(options.reason)") }
         pass("willFinishLaunching")
         return behaviour["will"] != "no"
     }
@@ -322,8 +325,16 @@ final class TestDelegate: ApplicationDelegate {
         pass("didReceiveMemoryWarning")
     }
 
-    func application(_ application: Application, didReceiveNotification kind: String, value: Value) {
+    func application(_ application: Application, didReceiveNotification kind: String, value: Value) async {
         record("notification \(kind) \(value.string ?? "")")
+        if let time = behaviour["slow-notification"].flatMap(Int64.init) {
+            do {
+                try await Task.sleep(for: .milliseconds(time))
+                record("notification is over")
+            } catch {
+                record("notification is cancelled")
+            }
+        }
         if kind == "endTask" { endTask(application) }
         if kind == "return" { Task { await goBack(application) } }
     }

@@ -58,6 +58,7 @@ import Testing
             ]
         )
         var options = LaunchOptions()
+        options.reason = .known(.url)
         options.url = url
         options.sourceApplication = "com.example.sender"
         options.annotation = "note"
@@ -95,7 +96,7 @@ import Testing
         #expect(delegate.names.count == 4)
     }
 
-    @Test func launchWithoutAURLHasEmptyOptionsAndHappensOnce() async throws {
+    @Test func launchWithoutAURLHasItsReasonAndHappensOnce() async throws {
         // The launch has no URL, so `willAgrees` cannot refuse a URL.
         delegate.willAgrees = false
         let application = delegate.application
@@ -106,7 +107,9 @@ import Testing
                 call("didBecomeActive", .active, from: nil),
             ]
         )
-        #expect(delegate.launches == [LaunchOptions(), LaunchOptions()])
+        var options = LaunchOptions()
+        options.reason = .known(.activation)
+        #expect(delegate.launches == [options, options])
         await application.handle(.activate)
         #expect(delegate.calls.count == 3)
         #expect(application.state == .active)

@@ -28,6 +28,29 @@ import URLHandlerTesting
         #expect(end.state == .notRunning)
     }
 
+    /// The word `later` comes from a router that is newer than the library.
+    @Test(arguments: [.known(.message), .unknown("later")] as [Reported<LaunchReason>])
+    func wakeLaunchesIntoTheBackgroundForItsReason(reason: Reported<LaunchReason>) async throws {
+        let driver = HandlerDriver(delegate: delegate)
+        let launch = await driver.wake(reason, notifications: ["clock": "12:00"])
+        #expect(
+            launch.steps == [
+                "willFinishLaunching", "didFinishLaunching", "didReceiveNotification", "didEnterBackground",
+                "shouldSaveApplicationState", "willEncodeRestorableState",
+            ]
+        )
+        #expect(launch.state == .background)
+        #expect(delegate.launches.map(\.reason) == [reason, reason])
+        #expect(delegate.launches.allSatisfy { $0.url == nil })
+        #expect(await driver.wake().steps == ["shouldSaveApplicationState", "willEncodeRestorableState"])
+        await driver.enterForeground()
+        let active = await driver.wake(notifications: ["clock": "13:00"])
+        #expect(active.steps == ["didReceiveNotification"])
+        #expect(active.state == .active)
+        #expect(delegate.notifications == ["clock 12:00", "clock 13:00"])
+        #expect(delegate.launches.count == 2)
+    }
+
     @Test func urlArrivesWithItsContext() async throws {
         let driver = HandlerDriver(delegate: delegate)
         await driver.enterBackground()

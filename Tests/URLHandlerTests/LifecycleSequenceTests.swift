@@ -3,7 +3,7 @@ import Testing
 
 @testable import URLHandler
 
-/// The table of sequences, row by row, for 5 states and 8 events.
+/// The table of sequences, row by row, for 5 states and 9 events.
 struct LifecycleSequenceTests {
     private static let launch: [LifecycleStep] = [
         .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState, .didFinishLaunching,
@@ -23,6 +23,7 @@ struct LifecycleSequenceTests {
         .enterBackground: [.willResignActive, .becomeBackground] + atRest,
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
+        .wake: [.didReceiveNotification],
         .prepareToTerminate: saving,
         .terminate: [.willTerminate, .becomeNotRunning],
     ]
@@ -33,6 +34,7 @@ struct LifecycleSequenceTests {
         .enterBackground: [],
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
+        .wake: [.didReceiveNotification] + saving,
         .prepareToTerminate: saving,
         .terminate: [.willTerminate, .becomeNotRunning],
     ]
@@ -44,6 +46,7 @@ struct LifecycleSequenceTests {
             .enterBackground: intoBackground + atRest,
             .receiveMemoryWarning: [],
             .notify: [],
+            .wake: intoBackground + [.didReceiveNotification] + atRest,
             .prepareToTerminate: [],
             .terminate: [],
         ],

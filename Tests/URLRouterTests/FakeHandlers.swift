@@ -34,6 +34,7 @@ final class FakeHandlers: RouterBus {
         case warnedOfMemory(BusName)
         case expired(BusName)
         case notified(BusName, [String: Value])
+        case woken(BusName, WakeContext)
         case announced(BusName, HandlerState)
         case launchBegan(BusName, String, image: String)
         case launchEnded(BusName)
@@ -66,6 +67,8 @@ final class FakeHandlers: RouterBus {
         var lifelines: [UnixFD] = []
         /// The error of every request to prepare for a stop.
         var suspendError: CallError?
+        /// The error of every request to wake a handler for something other than a URL.
+        var wakeError: CallError?
         /// The error of every request to cancel.
         var cancelError: CallError?
         /// The running method of each handler and its time. A handler without an entry does not answer.
@@ -84,6 +87,8 @@ final class FakeHandlers: RouterBus {
 
     /// A name for the questions for the state, for ``hold(_:)``.
     static let state: BusName = "question.for.state"
+    /// A name for the calls that wake handlers for something other than a URL, for ``hold(_:)``.
+    static let wake: BusName = "call.to.wake"
 
     let loop: EventLoop
     private let content = Mutex(Content())
@@ -191,6 +196,11 @@ final class FakeHandlers: RouterBus {
     /// Makes every request to cancel fail.
     func failCancels(with error: CallError) {
         content.withLock { $0.cancelError = error }
+    }
+
+    /// Makes every request to wake a handler for something other than a URL fail.
+    func failWaking(with error: CallError) {
+        content.withLock { $0.wakeError = error }
     }
 
     /// Makes every request to read the service files again fail.
@@ -389,6 +399,12 @@ final class FakeHandlers: RouterBus {
     func receiveMemoryWarning(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         record(.warnedOfMemory(id))
         await waitUntilReleased(id)
+    }
+
+    func wake(_ context: WakeContext, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        record(.woken(id, context))
+        await waitUntilReleased(Self.wake)
+        if let error = content.withLock({ $0.wakeError }) { throw error }
     }
 
     func expireBackgroundTasks(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {

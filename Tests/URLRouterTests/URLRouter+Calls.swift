@@ -99,8 +99,18 @@ extension URLRouter {
 
     func reset(_ id: BundleIdentifier) throws(OpenURLError) { try lifecycle.reset(id) }
 
-    func notify(_ id: BundleIdentifier, _ kind: String, _ value: Value) async throws(OpenURLError) {
-        try await lifecycle.notify(id, kind, value)
+    func notify(
+        _ id: BundleIdentifier,
+        _ kind: String,
+        _ value: Value,
+        _ options: NotificationOptions = NotificationOptions(),
+        caller: BusName? = ownConnection
+    ) async throws(OpenURLError) {
+        try await lifecycle.notify(id, kind, value, options, caller: caller)
+    }
+
+    func wake(_ id: BundleIdentifier, caller: BusName? = ownConnection) async throws(OpenURLError) {
+        try await lifecycle.wake(id, caller: caller)
     }
 
     func relieveMemory() { lifecycle.relieveMemory() }

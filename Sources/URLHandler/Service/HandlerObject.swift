@@ -33,6 +33,12 @@ struct HandlerObject: Sendable {
                         urls.cancel(name)
                         return Empty()
                     },
+                    routed(HandlerInterface.wake) { context in
+                        _ = try await queue.run { [application] in
+                            await application.handle(.wake, context.reason, notifications: context.notifications)
+                        }
+                        return Empty()
+                    },
                     routed(HandlerInterface.enterBackground) { _ in try await handle(.enterBackground) },
                     // No other process would wake the handler again.
                     routed(HandlerInterface.suspend) { lifeline in try await suspension.begin(lifeline) },

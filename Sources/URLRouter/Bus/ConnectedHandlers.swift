@@ -150,6 +150,10 @@ struct ConnectedHandlers: RouterBus {
         _ = try await call(HandlerInterface.notify, handler(id, owner), notifications, timeout: timeout)
     }
 
+    func wake(_ context: WakeContext, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        _ = try await call(HandlerInterface.wake, handler(id, owner), context, timeout: timeout)
+    }
+
     func setSubscribers(_ names: [BusName]) {
         subscribers.withLock { $0 = names }
     }

@@ -46,6 +46,9 @@ protocol HandlerCalls: Sendable {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError)
+    /// Launches the handler into the background if it has not launched yet, gives it what the context holds, and
+    /// returns when it is done.
+    func wake(_ context: WakeContext, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
     /// Asks a handler to exit.
     func terminate(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
     /// Asks the handler or application `name` at the connection `owner` to show itself.

@@ -46,7 +46,8 @@ final class HandlerLifecycle {
 
     func wake(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
         try await monitor.observing(.wake, id.rawValue, caller) { observed async throws(OpenURLError) in
-            try await sessions.obtain(for: handler(id)).wake(observed)
+            let request = OpenRequest(waking: WakeContext(.known(.message)), observed: observed)
+            try await sessions.obtain(for: handler(id)).wake(request) { await callers.caller(caller).handler?.id }
         }
     }
 
@@ -123,8 +124,30 @@ final class HandlerLifecycle {
         deliveries?.tryWaiting(for: id.rawValue)
     }
 
-    func notify(_ id: BundleIdentifier, _ kind: String, _ value: Value) async throws(OpenURLError) {
-        try await runningSession(id).notify(kind, value)
+    /// Notifies a handler of a change. If the notification wakes the handler, returns when the handler is done with it.
+    func notify(
+        _ id: BundleIdentifier,
+        _ kind: String,
+        _ value: Value,
+        _ options: NotificationOptions = NotificationOptions(),
+        caller: BusName?
+    ) async throws(OpenURLError) {
+        let handler = try handler(id)
+        let sender = await callers.caller(caller)
+        if sender.source.application != id.rawValue {
+            try handler.checkAccess(of: sender.handler?.id, sender.callerClass)
+        }
+        guard options.wakes else { return try await runningSession(id).notify(kind, value) }
+        let bytes = try KeptNotifications.bytes(kind, value, sessions.host.limits)
+        var context = WakeContext(.known(.message))
+        context.notifications = [kind: value]
+        try await monitor.observing(.wake, id.rawValue, caller) { observed async throws(OpenURLError) in
+            let request = OpenRequest(waking: context, observed: observed)
+            request.load = RequestLoad(bytes: bytes, descriptors: 0)
+            try callers.count(&request.load, of: caller)
+            defer { callers.discount(request.load) }
+            try await sessions.obtain(for: handler).wake(request) { sender.handler?.id }
+        }
     }
 
     /// Returns the session of a handler that may be running, even if it is no longer registered.

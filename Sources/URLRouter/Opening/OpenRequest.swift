@@ -21,6 +21,8 @@ final class OpenRequest {
     let inbox: String?
     /// The call that waits for the handler's answer; nil if the sender only opens the URL.
     let waiting: WaitingCall?
+    /// What the handler is given instead of a URL, if the request is to wake it.
+    let waking: WakeContext
     /// The request as others see it; nil if nobody is watching.
     var observed: Observation?
     /// Resources that the router holds for the request until it is answered.
@@ -93,6 +95,8 @@ final class OpenRequest {
     var isOneOfMany = false
     /// Whether a process has received the URL and may have acted on it, or the URL has been stored for later.
     var wasHandedOver = false
+    /// Whether the handler lacks the method that wakes it.
+    var isWakeMissing = false
     /// Whether the process that had the request exited before it began to handle it.
     var isUnbegun = false
     var timer: TimerID?
@@ -161,21 +165,35 @@ final class OpenRequest {
         self.stop = stop
         self.inbox = inbox
         self.waiting = waiting
+        waking = WakeContext()
         self.observed = observed
         allowed = inbox
         load = RequestLoad(bytes: bytes ?? url.utf8.count, descriptors: options.annotation?.descriptorCount ?? 0)
     }
 
-    /// Creates a request without a URL.
-    init(_ purpose: Purpose, _ options: OpenOptions = OpenOptions(), observed: Observation?) {
+    /// Creates a request to show a handler.
+    ///
+    /// - Parameter options: options with the focus tokens.
+    convenience init(activatingWith options: OpenOptions, observed: Observation?) {
+        self.init(.activate, options, WakeContext(), observed: observed)
+    }
+
+    /// Creates a request to wake a handler, and to launch it into the background if it is not running.
+    ///
+    /// - Parameter context: the reason, and what belongs to it.
+    convenience init(waking context: WakeContext, observed: Observation?) {
+        self.init(.wake, OpenOptions(), context, observed: observed)
+    }
+
+    private init(_ purpose: Purpose, _ options: OpenOptions, _ waking: WakeContext, observed: Observation?) {
         self.purpose = purpose
         start = .router
         url = ""
         self.options = options
+        self.waking = waking
         self.observed = observed
         (stop, inbox, waiting) = (nil, nil, nil)
         load = RequestLoad(bytes: 0, descriptors: 0)
-        isComplete = purpose == .wake
     }
 
     /// Whether the caller has cancelled the request.

@@ -68,7 +68,14 @@ enum LifecycleObject {
                 },
                 .method(LifecycleInterface.notify, of: router) { router, call, input in
                     let (id, kind, value) = input.values
-                    try await router.lifecycle.notify(try await subject(id, call, router.callers), kind, value)
+                    let handler = try await subject(id, call, router.callers)
+                    try await router.lifecycle.notify(handler, kind, value, caller: call.sender)
+                    return Empty()
+                },
+                .method(LifecycleInterface.notifyWithOptions, of: router) { router, call, input in
+                    let (id, kind, value, options) = input.values
+                    let handler = try await subject(id, call, router.callers)
+                    try await router.lifecycle.notify(handler, kind, value, options, caller: call.sender)
                     return Empty()
                 },
                 .method(LifecycleInterface.relieveMemory, of: router) { router, _, _ in

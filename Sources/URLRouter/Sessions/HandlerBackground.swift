@@ -7,6 +7,7 @@ internal import SystemPackage
 
 /// The part of a handler's session that ``HandlerBackground`` uses.
 protocol BackgroundView: SessionView {
+    var requests: RequestQueue { get }
     /// Notes that the name's owner has launched.
     func finishLaunch(_ owner: BusName)
 }
@@ -73,8 +74,19 @@ final class HandlerBackground {
         timers.start(timers.state, in: max(SuspendingClock.now.duration(to: end), .zero), .timeOver)
     }
 
+    /// Stops the suspend delay, because the handler is about to work on what has woken it.
+    func beginWaking() {
+        if case .running(_, .background) = session.machine.state { timers.state.cancel() }
+    }
+
+    /// Continues the suspend delay, because the handler is done with what has woken it.
+    func endWaking() {
+        if case .running(_, .background) = session.machine.state { scheduleSuspension() }
+    }
+
     /// Why the handler is not suspended, worded to follow its name; nil if it may be suspended.
     var reasonNotToSuspend: String? {
+        if session.requests.isWaking { return "it is working on what has woken it" }
         if let mode = backgroundMode { return "its manifest has '\(mode.rawValue)' in UIBackgroundModes" }
         return process.reasonNotToSuspend
     }

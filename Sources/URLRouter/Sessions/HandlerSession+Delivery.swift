@@ -11,7 +11,7 @@ extension HandlerSession {
     ///
     /// - Throws: `limitsExceeded` if too many requests are waiting for the handler.
     func accept(_ request: OpenRequest) throws(OpenURLError) {
-        request.begin(requests.nextNumber(), usual: openTimeout)
+        request.begin(requests.nextNumber(), usual: request.purpose == .wake ? host.limits.wakeTime : openTimeout)
         try count(request, to: request.account)
         requests.insert(request)
     }
@@ -47,6 +47,7 @@ extension HandlerSession {
             let hadAnswered = process.hasAnswered
             let answer = await attempt(request, owner)
             requests.release(request)
+            if request.purpose == .wake { background.endWaking() }
             if processes.isLaneOffered { processes.useLane() }
             if self.owner == owner { process.noteAnswer(answer) }
             switch answer {
@@ -139,14 +140,17 @@ extension HandlerSession {
         let activity = machine.state
         request.foundInBackground =
             activity == .running(owner: owner, .background) || activity == .running(owner: owner, .leaving)
-        let inBackground = request.options.inBackground
+        let inBackground = request.options.inBackground || request.purpose == .wake
         let isOwn = request.comes(from: id)
         if !inBackground {
             process.stay.foregroundFollows(isOwn: isOwn, from: activity)
         } else if !isOwn, activity == .running(owner: owner, .background) {
             background.beginStay()
         }
-        handle(.delivers(inBackground: inBackground))
+        // A process that is launched for something other than a URL says itself where it is then.
+        if request.purpose != .wake || activity != .running(owner: owner, .inactive) {
+            handle(.delivers(inBackground: inBackground))
+        }
         let notifications = process.notifications.take()
         do throws(CallError) {
             switch request.purpose {
@@ -160,7 +164,11 @@ extension HandlerSession {
                 if !inBackground { process.returnPaths.add(request.id ?? "", from: context.sourceApplication) }
                 request.addRouterPhase("delivered")
                 return .success(try await host.bus.open(url, context, with: id, at: owner, timeout: left))
-            case .activate, .wake:
+            case .wake:
+                background.beginWaking()
+                try await callWake(request, owner, notifications)
+                return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))
+            case .activate:
                 if !notifications.isEmpty { try await host.bus.notify(notifications, id, at: owner, timeout: left) }
                 let platformData = FreedesktopApplication.platformData(request.options)
                 try await host.bus.activate(id, platformData, at: owner, timeout: left)

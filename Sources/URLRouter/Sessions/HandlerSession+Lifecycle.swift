@@ -19,42 +19,12 @@ extension HandlerSession {
         _ observed: Observation? = nil,
         sender: () async -> BundleIdentifier? = { nil }
     ) async throws(OpenURLError) {
-        let request = OpenRequest(.activate, tokens, observed: observed)
+        let request = OpenRequest(activatingWith: tokens, observed: observed)
         try accept(request)
         defer { leave(request) }
         request.context.sourceApplication = await sender()?.rawValue
         request.complete()
         _ = try await deliver(request)
-    }
-
-    /// Starts or wakes the handler without changing the foreground, and returns when the handler has launched.
-    ///
-    /// - Parameter observed: the request as others see it; nil if nobody is watching.
-    func wake(_ observed: Observation? = nil) async throws(OpenURLError) {
-        let request = OpenRequest(.wake, observed: observed)
-        try accept(request)
-        defer { leave(request) }
-        handle(.requested)
-        let owner = try await turn(of: request)
-        await waitForName()
-        if machine.state == .running(owner: owner, .inactive) { try await launchInBackground(owner) }
-        await sendNotifications(owner)
-    }
-
-    /// Launches a process into the background if it has had no message from the router yet, unless another program's
-    /// message came first: if a call made the bus start the handler, the bus delivers that call ("Figure 3-3").
-    private func launchInBackground(_ owner: BusName) async throws(OpenURLError) {
-        do throws(CallError) {
-            // An empty notification is answered only after all events that the handler has received so far.
-            try await host.bus.notify([:], id, at: owner, timeout: openTimeout)
-            let state = HandlerState(rawValue: try await host.bus.state(of: id, at: owner, timeout: .seconds(1)))
-            if let state, state != .notRunning { return handle(.tellsState(owner: owner, state)) }
-        } catch {
-            // A handler in another language may lack both methods.
-            host.log.debug("\(id) did not report its state: \(error)")
-        }
-        guard machine.state == .running(owner: owner, .inactive) else { return }
-        try await leaveForeground()
     }
 
     /// Moves the handler to the background. Returns when it is there, or has exited because its manifest says so.
@@ -98,12 +68,6 @@ extension HandlerSession {
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .ending:
             throw processes.verdict ?? OpenURLError(.handlerCrashed, "\(id) exited before it was suspended")
         }
-    }
-
-    /// Waits until a woken handler has its name again, or has exited without it.
-    private func waitForName() async {
-        // If this takes too long, the timer for waking ends the wait.
-        _ = await wait(for: openTimeout) { _ in self.machine.woken == nil }
     }
 
     /// Ends the handler, and returns when its process is gone.

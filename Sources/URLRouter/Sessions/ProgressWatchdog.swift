@@ -147,12 +147,14 @@ final class ProgressWatchdog {
     private func judge(_ phase: String, _ time: Duration, of owner: BusName) async {
         let session = session
         let limit: Duration
+        let isWaking =
+            session.requests.firstInHand?.purpose == .wake && HandlerInterface.wakePhases.contains(phase)
         if HandlerInterface.launchPhases.contains(phase) {
             limit = session.machine.launchTimeout
+        } else if phase == HandlerInterface.openPhase || isWaking {
+            limit = openLimit
         } else if HandlerInterface.transitionPhases.contains(phase) {
             limit = session.machine.transitionTimeout
-        } else if phase == HandlerInterface.openPhase {
-            limit = openLimit
         } else {
             return continueWatch(of: owner, in: session.machine.transitionTimeout)
         }
@@ -163,7 +165,7 @@ final class ProgressWatchdog {
         if phase == HandlerInterface.activationPhase, session.requests.isOpening {
             reason += " after open had returned"
         }
-        guard phase == HandlerInterface.openPhase else { return hangs(owner, reason) }
+        guard phase == HandlerInterface.openPhase || isWaking else { return hangs(owner, reason) }
         do throws(CallError) {
             try await bus.check(id, at: owner, timeout: session.machine.transitionTimeout)
             continueWatch(of: owner, in: session.machine.transitionTimeout)
@@ -197,7 +199,12 @@ final class ProgressWatchdog {
     /// Returns the method that keeps a sender waiting beyond its time limit: the one that the handler reports, or else
     /// the one for which the sender is waiting.
     func unfinishedMethod(for purpose: OpenRequest.Purpose, at owner: BusName) async -> QuotingText {
-        let method: QuotingText = purpose == .open ? "open" : "the activation"
+        let method: QuotingText =
+            switch purpose {
+            case .open: "open"
+            case .activate: "the activation"
+            case .wake: "Wake"
+            }
         do throws(CallError) {
             let (phase, _) = try await bus.progress(of: id, at: owner, timeout: limits.phaseTime)
             guard HandlerInterface.launchPhases.union(HandlerInterface.transitionPhases).contains(phase) else {

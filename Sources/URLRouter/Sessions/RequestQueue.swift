@@ -163,6 +163,11 @@ struct RequestQueue {
         inHand.values.contains { $0.purpose == .open }
     }
 
+    /// Whether the process has a request in hand that has woken it.
+    var isWaking: Bool {
+        inHand.values.contains { $0.purpose == .wake }
+    }
+
     /// The request in hand with the longest chain of openings behind it.
     var deepestInHand: OpenRequest? {
         inHand.values.max { $0.context.hops < $1.context.hops }

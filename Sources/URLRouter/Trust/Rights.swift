@@ -89,6 +89,7 @@ package struct Rights: Sendable, Hashable {
             LifecycleInterface.reset.name: changing,
             LifecycleInterface.output.name: governing,
             LifecycleInterface.notify.name: looking,
+            LifecycleInterface.notifyWithOptions.name: looking,
             LifecycleInterface.relieveMemory.name: governing,
             LifecycleInterface.returnToSource.name: working,
             LifecycleInterface.beginBackgroundTask.name: working,

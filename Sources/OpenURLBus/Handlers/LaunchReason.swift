@@ -1,0 +1,9 @@
+/// Why a handler is launched or woken ("Understanding When Your App Gets Launched into the Background").
+public enum LaunchReason: String, Sendable, Hashable, CaseIterable {
+    /// A URL is to be opened.
+    case url
+    /// The user or another program wants the handler in the foreground.
+    case activation
+    /// Another program has called the handler's bus name, or has sent a notification that wakes the handler.
+    case message
+}

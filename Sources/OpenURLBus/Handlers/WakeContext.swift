@@ -1,0 +1,35 @@
+public import DBus
+
+/// Why the router launches or wakes a handler without a URL, and what belongs to the reason: the `context` of
+/// ``HandlerInterface/wake``.
+public struct WakeContext: Sendable, Hashable {
+    /// The reason. Treat a word that you do not know like ``LaunchReason/message``.
+    public var reason: Reported<LaunchReason>
+    /// The latest value of each kind of change that the handler does not know about yet.
+    public var notifications: [String: Value] = [:]
+
+    /// Creates a context.
+    public init(_ reason: Reported<LaunchReason> = .absent) {
+        self.reason = reason
+    }
+}
+
+extension WakeContext: Record {
+    package static let fields = FieldList(
+        initial: WakeContext(),
+        Field(
+            "reason",
+            { $0.reason },
+            { $0.reason = $1 },
+            omitting: .absent,
+            "Why the router launches or wakes the handler."
+        ),
+        Field(
+            "notifications",
+            { $0.notifications },
+            { $0.notifications = $1 },
+            omitting: [:],
+            "The latest value of each kind of change that the handler does not know about yet."
+        )
+    )
+}

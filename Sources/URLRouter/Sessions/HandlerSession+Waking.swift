@@ -1,0 +1,90 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+
+/// Starts and wakes the handler for something other than a URL.
+extension HandlerSession {
+    /// Starts or wakes the handler without changing the foreground, gives it what the request holds, and returns when
+    /// the handler is done and has its name ("Figure 3-3").
+    ///
+    /// Like a URL, the request waits in the handler's queue behind every earlier request.
+    ///
+    /// - Parameter sender: finds out which handler asks; nil for any other program.
+    func wake(
+        _ request: OpenRequest,
+        sender: () async -> BundleIdentifier? = { nil }
+    ) async throws(OpenURLError) {
+        try accept(request)
+        defer { leave(request) }
+        request.context.sourceApplication = await sender()?.rawValue
+        request.complete()
+        _ = try await deliver(request)
+        if let owner {
+            if request.isWakeMissing { try await wakeWithoutMethod(request, owner) }
+            await learnState(of: owner)
+            // Without a word from the handler, it is where it was launched.
+            if machine.state == .running(owner: owner, .inactive) { handle(.delivers(inBackground: true)) }
+        }
+        await waitForName()
+    }
+
+    /// Hands a request over to a handler that has its turn.
+    func callWake(
+        _ request: OpenRequest,
+        _ owner: BusName,
+        _ notifications: [String: Value]
+    ) async throws(CallError) {
+        var context = request.waking
+        context.notifications.merge(notifications) { own, _ in own }
+        if machine.state == .running(owner: owner, .inactive) {
+            // If a call made the bus start the handler, the bus delivers that call, which may bring the handler to the
+            // foreground. An empty notification is answered only after all events that the handler has received so far.
+            do throws(CallError) {
+                try await host.bus.notify([:], id, at: owner, timeout: openTimeout)
+            } catch {
+                host.log.debug("\(id) did not take notifications: \(error)")
+            }
+            await learnState(of: owner)
+        }
+        // A handler that runs already, and has missed nothing, need not hear of it.
+        guard machine.state == .running(owner: owner, .inactive) || !context.isEmpty else { return }
+        do throws(CallError) {
+            try await host.bus.wake(context, id, at: owner, timeout: host.limits.wakeTime)
+        } catch .remote(let error) where error.isFromMissingMethod {
+            request.isWakeMissing = true
+            for (kind, value) in context.notifications { process.notifications.add(kind, value) }
+        }
+    }
+
+    /// Wakes a handler in another language, or of an earlier contract, which launches into the background with
+    /// ``HandlerInterface/enterBackground``.
+    private func wakeWithoutMethod(_ request: OpenRequest, _ owner: BusName) async throws(OpenURLError) {
+        if machine.state == .running(owner: owner, .inactive) { try await leaveForeground() }
+        if self.owner == owner { await sendNotifications(owner) }
+    }
+
+    /// Asks a process whose launch the router has not seen for its state.
+    private func learnState(of owner: BusName) async {
+        guard machine.state == .running(owner: owner, .inactive) else { return }
+        do throws(CallError) {
+            let state = HandlerState(rawValue: try await host.bus.state(of: id, at: owner, timeout: .seconds(1)))
+            if let state, state != .notRunning { handle(.tellsState(owner: owner, state)) }
+        } catch {
+            // A handler in another language may lack the property.
+            host.log.debug("\(id) did not report its state: \(error)")
+        }
+    }
+
+    /// Waits until a woken handler has its name again, or has exited without it.
+    func waitForName() async {
+        // If this takes too long, the timer for waking ends the wait.
+        _ = await wait(for: openTimeout) { _ in self.machine.woken == nil }
+    }
+}
+
+extension WakeContext {
+    /// Whether there is nothing to do for a handler that is running.
+    fileprivate var isEmpty: Bool { notifications.isEmpty }
+}
