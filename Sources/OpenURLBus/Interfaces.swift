@@ -221,6 +221,18 @@ public enum LifecycleInterface {
     public static let background = Method<String, Empty>(name, "Background", inputs: ["id"])
     /// Moves a handler to the background and suspends it at once. Returns when its process is stopped.
     public static let suspend = Method<String, Empty>(name, "Suspend", inputs: ["id"])
+    /// Begins an interruption: takes an active handler to the inactive state ("Responding to Interruptions", Figure
+    /// 3-4). Returns when its delegate has been told.
+    ///
+    /// The handler stays in the foreground and still gets URLs, but none of them makes it active. The interruption ends
+    /// with ``resume``, with the caller's connection, or when the handler leaves the foreground. If several programs
+    /// interrupt a handler, it becomes active again when the last of their interruptions ends. A handler that lacks
+    /// ``HandlerInterface/resignActive`` is not told.
+    public static let interrupt = Method<String, Empty>(name, "Interrupt", inputs: ["id"])
+    /// Ends the caller's interruption of a handler. A caller that has not interrupted the handler ends all its
+    /// interruptions instead, even that of a locked session. Returns when the handler's delegate has been told, or at
+    /// once if the handler stays inactive or is not inactive.
+    public static let resume = Method<String, Empty>(name, "Resume", inputs: ["id"])
     /// Ends a handler and removes its saved state, even if the handler is still running but no longer registered.
     /// Returns when its process has exited. If it was in the foreground, the handler that sent its latest URL comes to
     /// the foreground again.
@@ -387,8 +399,16 @@ public enum HandlerInterface {
     /// the router ends the process. If a handler lacks this method, the router calls ``enterBackground`` for the launch,
     /// and ``notify`` for the notifications.
     public static let wake = Method<WakeContext, Empty>(name, "Wake", inputs: ["context"])
-    /// Moves the handler to the background: calls `willResignActive` and `didEnterBackground`, and saves the state.
-    /// Returns after that.
+    /// Begins an interruption: calls `willResignActive`, and the handler is then inactive. Returns after that.
+    ///
+    /// An inactive handler stays in the foreground and continues to get URLs. Next comes either ``becomeActive`` or
+    /// ``enterBackground``. If a handler has no such method, it makes no distinction between the two states.
+    public static let resignActive = Method<Empty, Empty>(name, "ResignActive")
+    /// Ends an interruption: calls `didBecomeActive`, and the handler is then active. Returns after that. If the handler
+    /// is not inactive, nothing happens.
+    public static let becomeActive = Method<Empty, Empty>(name, "BecomeActive")
+    /// Moves the handler to the background: calls `willResignActive`, unless the handler is inactive already, and
+    /// `didEnterBackground`, and saves the state. Returns after that.
     public static let enterBackground = Method<Empty, Empty>(name, "EnterBackground")
     /// Prepares the handler for having its process stopped. Returns whether it is idle.
     ///

@@ -22,7 +22,7 @@ public final class Application {
     /// The handler's state (Table 3-1 of the app programming guide).
     ///
     /// It is `notRunning` until the launch begins. During the launch it is `inactive`, or `background` if the handler
-    /// is launched into the background.
+    /// is launched into the background. During an interruption, it is `inactive`.
     public private(set) var state = HandlerState.notRunning {
         didSet { blackboard.update(state: state) }
     }

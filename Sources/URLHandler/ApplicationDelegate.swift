@@ -61,11 +61,16 @@ public protocol ApplicationDelegate: AnyObject {
     /// This is called only if the delegate does not implement ``application(_:open:sourceApplication:annotation:)``.
     func application(_ application: Application, handleOpen url: GenericURL) async throws -> OpenResponse
 
-    /// Tells the delegate that the handler is in the foreground and receives events from now on.
+    /// Tells the delegate that the handler is in the foreground and receives events from now on, after it has come to
+    /// the foreground or after an interruption.
     func applicationDidBecomeActive(_ application: Application) async
 
-    /// Tells the delegate that another handler is coming to the foreground, and that this one will go to the background
-    /// next.
+    /// Tells the delegate that the handler will be inactive: either it is interrupted, for example because the screen is
+    /// locked, or it will go to the background next.
+    ///
+    /// Pause what needs the user's attention, and stop timers and other repeated work ("What to Do When an Interruption
+    /// Occurs"). During an interruption, the handler stays in the foreground, and URLs are still opened. Afterwards comes
+    /// either ``applicationDidBecomeActive(_:)`` or ``applicationDidEnterBackground(_:)``.
     func applicationWillResignActive(_ application: Application) async
 
     /// Tells the delegate that the handler is in the background.

@@ -8,6 +8,10 @@ package enum LifecycleEvent: CaseIterable {
     case open
     /// A URL arrives and leaves the handler in its current state.
     case openInBackground
+    /// An interruption begins. The handler stays in the foreground.
+    case resignActive
+    /// The interruption has ended, and the handler is still in the foreground.
+    case becomeActive
     /// The handler goes to the background, because another handler comes to the foreground or this one is no longer
     /// needed.
     case enterBackground
@@ -90,19 +94,30 @@ enum Lifecycle {
             ]
         // These events start no process, because a handler reads the current values itself at its next launch.
         case (.notRunning, .receiveMemoryWarning), (.notRunning, .notify), (.notRunning, .prepareToTerminate),
-            (.notRunning, .terminate):
+            (.notRunning, .terminate), (.notRunning, .resignActive), (.notRunning, .becomeActive):
             []
 
         case (.active, .activate), (.inactive, .activate):
             []
+        // An interruption withholds only the user's input, so a URL is opened, and the handler stays inactive.
         case (.active, .open), (.inactive, .open), (.active, .openInBackground), (.inactive, .openInBackground):
             [.didReceiveNotification, .open]
+        // Figure 3-4.
+        case (.active, .resignActive):
+            [.willResignActive, .becomeInactive]
+        case (.inactive, .becomeActive):
+            [.becomeActive, .didBecomeActive]
+        case (.inactive, .resignActive), (.active, .becomeActive):
+            []
         // Figure 3-5.
-        case (.active, .enterBackground), (.inactive, .enterBackground):
+        case (.active, .enterBackground):
             [
                 .willResignActive, .becomeBackground, .didEnterBackground, .shouldSaveApplicationState,
                 .willEncodeRestorableState,
             ]
+        // Figure 3-4, "or on to the background": the delegate has been told already that the handler is not active.
+        case (.inactive, .enterBackground):
+            [.becomeBackground, .didEnterBackground, .shouldSaveApplicationState, .willEncodeRestorableState]
 
         // Figure 3-6. A suspended handler executes no code, so it still sees the state `background`.
         case (.background, .activate), (.suspended, .activate):
@@ -115,7 +130,8 @@ enum Lifecycle {
         // The handler is in the background again without being told by an event, and may be ended without notice.
         case (.background, .openInBackground), (.suspended, .openInBackground):
             [.didReceiveNotification, .open, .shouldSaveApplicationState, .willEncodeRestorableState]
-        case (.background, .enterBackground), (.suspended, .enterBackground):
+        case (.background, .enterBackground), (.suspended, .enterBackground), (.background, .resignActive),
+            (.suspended, .resignActive), (.background, .becomeActive), (.suspended, .becomeActive):
             []
 
         case (.active, .wake), (.inactive, .wake):

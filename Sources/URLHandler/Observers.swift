@@ -6,9 +6,9 @@ public enum LifecycleNotification: Sendable, Hashable, CaseIterable {
     case didFinishLaunching
     /// The handler is on its way to the foreground.
     case willEnterForeground
-    /// The handler is in the foreground.
+    /// The handler is in the foreground and receives events.
     case didBecomeActive
-    /// The handler is about to leave the foreground.
+    /// The handler is interrupted, or is about to leave the foreground.
     case willResignActive
     /// The handler is in the background and may be suspended soon.
     case didEnterBackground

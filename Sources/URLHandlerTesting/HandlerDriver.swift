@@ -99,6 +99,15 @@ public import URLHandler
         )
     }
 
+    /// Interrupts an active handler, which then stays inactive until ``resume()`` or ``enterBackground()``. In any other
+    /// state, nothing happens.
+    @discardableResult
+    public func interrupt() async -> EventResult { await handle(.resignActive) }
+
+    /// Ends an interruption, so that the handler is active again. If it is not interrupted, nothing happens.
+    @discardableResult
+    public func resume() async -> EventResult { await handle(.becomeActive) }
+
     /// Moves the handler to the background and saves its state. If the handler is not running, it is launched into the
     /// background.
     @discardableResult

@@ -43,6 +43,10 @@ public struct RouterLimits: Sendable, Hashable {
     public var callbacks = 256
     /// Number of claims on callbacks that one application may have.
     public var callbacksPerAccount = 16
+    /// Number of interruptions that programs have begun. One application gets at most half of what is left.
+    public var interruptions = 64
+    /// How long the machine's sleep or shutdown waits for the handlers to save their states.
+    public var sleepDelay = Duration.seconds(2)
     /// Number of calls that wait for their handlers' answers. One application gets at most half of what is left.
     public var calls = 1024
     /// Number of handlers that the router keeps only in memory. One application gets at most half of what is left.

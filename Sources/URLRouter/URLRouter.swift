@@ -125,6 +125,12 @@ public actor URLRouter {
         callers,
         monitor
     )
+    private(set) lazy var interruptions = Interruptions(
+        lifecycle,
+        callers,
+        RouterTasks(of: self),
+        limit: limits.interruptions
+    )
     private(set) lazy var outputs = OutputPlaces(handlers, sessions, launcher.output)
     private(set) lazy var temporary = TemporaryRegistrations(
         handlers,
@@ -234,7 +240,8 @@ public actor URLRouter {
             // A watch on a name may still report a change after the router is released.
             ownerChanged: { [weak self] id, owner in
                 self?.assumeIsolated { $0.sessions[id]?.processes.ownerChanged(to: owner) }
-            }
+            },
+            foregroundChanged: { [weak self] id in self?.interruptions.foregroundChanged(id) }
         )
         return HandlerSessions(host)
     }

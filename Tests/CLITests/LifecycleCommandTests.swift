@@ -1,10 +1,11 @@
 import Testing
 
-/// `openurl activate`, `background`, `suspend`, `terminate` and `restart`.
+/// `openurl activate`, `resume`, `background`, `suspend`, `terminate` and `restart`.
 @Suite struct LifecycleCommandTests {
     @Test(arguments: [
         (["activate"], "activate"), (["activate", "--background"], "wake"), (["background"], "background"),
         (["suspend"], "suspend"), (["terminate"], "terminate"), (["start"], "activate"), (["stop"], "terminate"),
+        (["resume"], "resume"),
     ])
     func asksTheRouter(command: [String], method: String) async throws {
         try await StandInRouter.with { router in

@@ -192,7 +192,7 @@ actor StandInRouter {
                 asked("reset", LifecycleInterface.reset), asked("activate", LifecycleInterface.activate),
                 asked("wake", LifecycleInterface.wake),
                 asked("background", LifecycleInterface.background), asked("suspend", LifecycleInterface.suspend),
-                asked("terminate", LifecycleInterface.terminate),
+                asked("resume", LifecycleInterface.resume), asked("terminate", LifecycleInterface.terminate),
             ]
         )
     }

@@ -51,6 +51,28 @@ import URLHandlerTesting
         #expect(delegate.launches.count == 2)
     }
 
+    @Test func interruptionEndsInTheForegroundOrInTheBackground() async throws {
+        let driver = HandlerDriver(delegate: delegate)
+        #expect(await driver.interrupt().state == .notRunning)
+        await driver.launch()
+        let interruption = await driver.interrupt()
+        #expect(interruption.steps == ["willResignActive"])
+        #expect(interruption.state == .inactive)
+        #expect(await driver.interrupt().steps == [])
+        let opened = try await driver.open("app:x")
+        #expect(opened.steps == ["open"])
+        #expect(opened.state == .inactive)
+        let end = await driver.resume()
+        #expect(end.steps == ["didBecomeActive"])
+        #expect(end.state == .active)
+        #expect(await driver.resume().steps == [])
+        await driver.interrupt()
+        let background = await driver.enterBackground()
+        #expect(background.steps.first == "didEnterBackground")
+        #expect(background.state == .background)
+        #expect(await driver.resume().state == .background)
+    }
+
     @Test func urlArrivesWithItsContext() async throws {
         let driver = HandlerDriver(delegate: delegate)
         await driver.enterBackground()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import URLHandler
 
-/// The table of sequences, row by row, for 5 states and 9 events.
+/// The table of sequences, row by row, for 5 states and 11 events.
 struct LifecycleSequenceTests {
     private static let launch: [LifecycleStep] = [
         .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState, .didFinishLaunching,
@@ -16,10 +16,12 @@ struct LifecycleSequenceTests {
     private static let saving: [LifecycleStep] = [.shouldSaveApplicationState, .willEncodeRestorableState]
     private static let atRest = [.didEnterBackground] + saving
 
-    private static let foreground: [LifecycleEvent: [LifecycleStep]] = [
+    private static let active: [LifecycleEvent: [LifecycleStep]] = [
         .activate: [],
         .open: openURL,
         .openInBackground: openURL,
+        .resignActive: [.willResignActive, .becomeInactive],
+        .becomeActive: [],
         .enterBackground: [.willResignActive, .becomeBackground] + atRest,
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
@@ -27,10 +29,18 @@ struct LifecycleSequenceTests {
         .prepareToTerminate: saving,
         .terminate: [.willTerminate, .becomeNotRunning],
     ]
+    /// An interrupted handler has been told already that it is not active.
+    private static let inactive = active.merging([
+        .resignActive: [],
+        .becomeActive: activation,
+        .enterBackground: [.becomeBackground] + atRest,
+    ]) { $1 }
     private static let background: [LifecycleEvent: [LifecycleStep]] = [
         .activate: [.willEnterForeground] + activation,
         .open: [.willEnterForeground, .becomeInactive] + openURL + activation,
         .openInBackground: openURL + saving,
+        .resignActive: [],
+        .becomeActive: [],
         .enterBackground: [],
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
@@ -43,6 +53,8 @@ struct LifecycleSequenceTests {
             .activate: intoForeground + activation,
             .open: intoForeground + openURL + activation,
             .openInBackground: intoBackground + openURL + atRest,
+            .resignActive: [],
+            .becomeActive: [],
             .enterBackground: intoBackground + atRest,
             .receiveMemoryWarning: [],
             .notify: [],
@@ -50,8 +62,8 @@ struct LifecycleSequenceTests {
             .prepareToTerminate: [],
             .terminate: [],
         ],
-        .inactive: foreground,
-        .active: foreground,
+        .inactive: inactive,
+        .active: active,
         .background: background,
         .suspended: background,
     ]
@@ -71,10 +83,10 @@ struct LifecycleSequenceTests {
     }
 
     @Test(arguments: table.keys, LifecycleEvent.allCases)
-    func sequencesEndInAStableState(state: HandlerState, event: LifecycleEvent) {
+    func onlyAnInterruptionLeavesTheHandlerInactive(state: HandlerState, event: LifecycleEvent) {
         let changes: [LifecycleStep] = [.becomeNotRunning, .becomeInactive, .becomeActive, .becomeBackground]
         let last = Lifecycle.steps(for: event, in: state).last { changes.contains($0) }
-        #expect(last != .becomeInactive)
+        #expect((last == .becomeInactive) == (state == .active && event == .resignActive))
         // Only the terminate event ends the handler, and no other event may do so.
         let ends = event == .terminate && state != .notRunning
         #expect((last == .becomeNotRunning) == ends)

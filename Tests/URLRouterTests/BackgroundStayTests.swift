@@ -33,6 +33,7 @@ import Testing
     @Test func timeIsToldInEveryState() {
         let stay = BackgroundStay()
         #expect(left(stay, in: Self.active) == nil)
+        #expect(left(stay, in: .running(owner: Self.owner, .interrupted)) == nil)
         for state in [
             Self.leaving, Self.background, .running(owner: Self.owner, .inactive), .suspending(owner: Self.owner),
         ] {

@@ -22,6 +22,8 @@ final class FakeHandlers: RouterBus {
         case started(BusName)
         case askedForActivatableNames
         case reloadedConfiguration
+        case interrupted(BusName)
+        case resumed(BusName)
         case sentToBackground(BusName)
         case askedToSuspend(BusName)
         case askedToEnd(BusName)
@@ -69,6 +71,8 @@ final class FakeHandlers: RouterBus {
         var suspendError: CallError?
         /// The error of every request to wake a handler for something other than a URL.
         var wakeError: CallError?
+        /// The error of every report that an interruption begins or ends.
+        var activityError: CallError?
         /// The error of every request to cancel.
         var cancelError: CallError?
         /// The running method of each handler and its time. A handler without an entry does not answer.
@@ -191,6 +195,11 @@ final class FakeHandlers: RouterBus {
     /// Makes every request to prepare for a stop fail.
     func failSuspensions(with error: CallError) {
         content.withLock { $0.suspendError = error }
+    }
+
+    /// Makes every report that an interruption begins or ends fail.
+    func failInterruptions(with error: CallError) {
+        content.withLock { $0.activityError = error }
     }
 
     /// Makes every request to cancel fail.
@@ -374,6 +383,18 @@ final class FakeHandlers: RouterBus {
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {
         await waitUntilReleased(Self.state)
         return content.withLock { $0.states[id] ?? .active }.rawValue
+    }
+
+    func resignActive(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        record(.interrupted(id))
+        await waitUntilReleased(id)
+        if let error = content.withLock({ $0.activityError }) { throw error }
+    }
+
+    func becomeActive(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        record(.resumed(id))
+        await waitUntilReleased(id)
+        if let error = content.withLock({ $0.activityError }) { throw error }
     }
 
     func enterBackground(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {

@@ -32,8 +32,9 @@ import Testing
         case requested, foundNobody, foundFirst, foundSecond, nameIsFree, nameIsTheFirsts, nameIsTheSeconds
         case foundStranger, launchFailed, exited, launchTimedOut, firstHangs, secondHangs, lookupFailed, refusesMore,
             endTimedOut
-        case delivers, deliversInBackground, firstSaysBackground, secondSaysBackground, firstSaysActive
-        case losesForeground, firstReachesBackground, secondReachesBackground, released
+        case delivers, deliversInBackground, firstSaysBackground, secondSaysBackground, firstSaysActive,
+            firstSaysInactive
+        case interrupted, resumed, losesForeground, firstReachesBackground, secondReachesBackground, released
         case backgroundTimeIsOver, firstIsReady, firstIsBusy, secondIsReady, firstCannotBeStopped, timeOver,
             nameTimeOver, terminated, purged, replaced
 
@@ -60,6 +61,9 @@ import Testing
             case .firstSaysBackground: .tellsState(owner: first, .background)
             case .secondSaysBackground: .tellsState(owner: second, .background)
             case .firstSaysActive: .tellsState(owner: first, .active)
+            case .firstSaysInactive: .tellsState(owner: first, .inactive)
+            case .interrupted: .interrupted
+            case .resumed: .resumed
             case .losesForeground: .losesForeground
             case .firstReachesBackground: .reachedBackground(owner: first)
             case .secondReachesBackground: .reachedBackground(owner: second)
@@ -106,6 +110,8 @@ import Testing
             history = suspended(owner) + [.requested, .delivers(inBackground: false)]
         case .running(let owner, .inactive): history = [.ownerChanged(owner)]
         case .running(let owner, .foreground): history = [.ownerChanged(owner), .delivers(inBackground: false)]
+        case .running(let owner, .interrupted):
+            history = [.ownerChanged(owner), .delivers(inBackground: false), .interrupted]
         case .running(let owner, .leaving): history = [.ownerChanged(owner), .losesForeground]
         case .running(let owner, .background): history = background(owner)
         case .suspending(let owner): history = background(owner) + [.timeOver]
@@ -130,6 +136,9 @@ import Testing
         Place(state: .running(owner: first, .foreground)),
         Place(state: .running(owner: first, .foreground), hasProcess: true),
         Place(state: .running(owner: first, .foreground), hasProcess: true, exitsOnSuspend: true),
+        Place(state: .running(owner: first, .interrupted)),
+        Place(state: .running(owner: first, .interrupted), hasProcess: true),
+        Place(state: .running(owner: first, .interrupted), hasProcess: true, exitsOnSuspend: true),
         Place(state: .running(owner: first, .leaving), hasProcess: true),
         Place(state: .running(owner: first, .background), hasProcess: true),
         Place(state: .running(owner: first, .background), hasProcess: true, isWoken: true),
@@ -279,6 +288,7 @@ import Testing
             }
         case .delivers:
             switch state {
+            case .running(_, .interrupted): return nothing
             case .running: return running(.foreground, [.takeForeground])
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
                 return nothing
@@ -297,9 +307,30 @@ import Testing
                 .ending:
                 return nothing
             }
+        case .firstSaysInactive:
+            switch state {
+            case .running(_, .inactive): return running(.foreground, [.takeForeground, .becomeActive(owner: first)])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+                .ending:
+                return nothing
+            }
+        case .interrupted:
+            switch state {
+            case .running(_, .foreground): return running(.interrupted, [.resignActive(owner: first)])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+                .ending:
+                return nothing
+            }
+        case .resumed:
+            switch state {
+            case .running(_, .interrupted): return running(.foreground, [.becomeActive(owner: first)])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+                .ending:
+                return nothing
+            }
         case .losesForeground:
             switch state {
-            case .running(_, .inactive), .running(_, .foreground):
+            case .running(_, .inactive), .running(_, .foreground), .running(_, .interrupted):
                 return place.exitsOnSuspend
                     ? ending(first, [.terminate, .startEndWatchdog])
                     : running(.leaving, [.enterBackground(owner: first)])

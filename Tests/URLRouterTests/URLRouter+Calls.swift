@@ -95,6 +95,17 @@ extension URLRouter {
 
     func suspend(_ id: BundleIdentifier) async throws(OpenURLError) { try await lifecycle.suspend(id) }
 
+    /// The state of a handler as callers see it.
+    func state(ofHandler id: BundleIdentifier) -> HandlerState { sessions.state(of: id) }
+
+    func interrupt(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
+        try await interruptions.begin(id, caller: caller)
+    }
+
+    func resume(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
+        try await interruptions.end(id, caller: caller)
+    }
+
     func terminate(_ id: BundleIdentifier) async throws(OpenURLError) { try await lifecycle.terminate(id) }
 
     func reset(_ id: BundleIdentifier) throws(OpenURLError) { try lifecycle.reset(id) }

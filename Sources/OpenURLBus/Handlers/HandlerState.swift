@@ -2,7 +2,8 @@
 public enum HandlerState: String, Sendable, Hashable, CaseIterable {
     /// It has no process.
     case notRunning
-    /// In the foreground but not receiving events, during the launch or on the way to another state.
+    /// In the foreground but not receiving events, during an interruption, during the launch, or on the way to another
+    /// state.
     case inactive
     /// In the foreground and receiving events.
     case active

@@ -50,8 +50,8 @@ struct CommandLineInterface: ParsableCommand {
             CommandGroup(
                 name: "Running handlers",
                 subcommands: [
-                    Status.self, Output.self, Activate.self, Background.self, Suspend.self, Terminate.self,
-                    Restart.self,
+                    Status.self, Output.self, Activate.self, InterruptHandler.self, Resume.self, Background.self,
+                    Suspend.self, Terminate.self, Restart.self,
                 ]
             ),
             CommandGroup(name: "Rules", subcommands: [Policy.self, Permissions.self]),

@@ -66,6 +66,47 @@ struct Suspend: LifecycleCommand {
     var methods: [Method<String, Empty>] { [LifecycleInterface.suspend] }
 }
 
+struct InterruptHandler: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "interrupt",
+        abstract: "Make an active handler inactive, until Ctrl-C.",
+        discussion: """
+            The handler stays in the foreground and still gets URLs, but it pauses, as it does while the screen is locked. \
+            The interruption ends with this command, with 'openurl resume', or when the handler leaves the foreground.
+            """,
+        examples: [
+            "openurl interrupt com.acme.todolist"
+        ]
+    )
+
+    @Argument(
+        help: .init("The bundle identifier of a handler.", valueName: "id"),
+        completion: .handlers,
+        transform: CommandLineArgument.requiredText
+    )
+    var id: String
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try InterruptionOperation(id, invocation).perform()
+    }
+}
+
+struct Resume: LifecycleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "resume",
+        abstract: "End all interruptions of a handler.",
+        discussion: "Returns when the handler is active again. This also ends the interruption by a locked screen.",
+        examples: [
+            "openurl resume com.acme.todolist",
+            "openurl resume com.acme.todolist com.example.hello",
+        ]
+    )
+
+    @OptionGroup var handlers: HandlerArguments
+
+    var methods: [Method<String, Empty>] { [LifecycleInterface.resume] }
+}
+
 struct Terminate: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "terminate",

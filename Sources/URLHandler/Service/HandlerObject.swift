@@ -39,6 +39,8 @@ struct HandlerObject: Sendable {
                         }
                         return Empty()
                     },
+                    routed(HandlerInterface.resignActive) { _ in try await handle(.resignActive) },
+                    routed(HandlerInterface.becomeActive) { _ in try await handle(.becomeActive) },
                     routed(HandlerInterface.enterBackground) { _ in try await handle(.enterBackground) },
                     // No other process would wake the handler again.
                     routed(HandlerInterface.suspend) { lifeline in try await suspension.begin(lifeline) },

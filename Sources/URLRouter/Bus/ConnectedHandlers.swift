@@ -120,6 +120,14 @@ struct ConnectedHandlers: RouterBus {
         }
     }
 
+    func resignActive(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        _ = try await call(HandlerInterface.resignActive, handler(id, owner), Empty(), timeout: timeout)
+    }
+
+    func becomeActive(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        _ = try await call(HandlerInterface.becomeActive, handler(id, owner), Empty(), timeout: timeout)
+    }
+
     func enterBackground(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         _ = try await call(HandlerInterface.enterBackground, handler(id, owner), Empty(), timeout: timeout)
     }

@@ -173,7 +173,10 @@ final class HandlerLifecycle {
         return handler
     }
 
-    private func runningSession(_ id: BundleIdentifier) async throws(OpenURLError) -> HandlerSession {
+    /// Returns the session of a handler that is running.
+    ///
+    /// - Throws: `noHandler`, or `notAllowed` if it is not running or is a command.
+    func runningSession(_ id: BundleIdentifier) async throws(OpenURLError) -> HandlerSession {
         guard let session = try await sessions.find(handler(id)), session.machine.connection != nil else {
             throw OpenURLError(.notAllowed, "\(id) is not running")
         }

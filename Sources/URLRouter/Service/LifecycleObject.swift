@@ -30,6 +30,14 @@ enum LifecycleObject {
                     try await router.lifecycle.suspend(try await subject(id, call, router.callers))
                     return Empty()
                 },
+                .method(LifecycleInterface.interrupt, of: router) { router, call, id in
+                    try await router.interruptions.begin(try identifier(id), caller: call.sender)
+                    return Empty()
+                },
+                .method(LifecycleInterface.resume, of: router) { router, call, id in
+                    try await router.interruptions.end(try identifier(id), caller: call.sender)
+                    return Empty()
+                },
                 .method(LifecycleInterface.terminate, of: router) { router, call, id in
                     try await router.lifecycle.terminate(try await subject(id, call, router.callers))
                     return Empty()

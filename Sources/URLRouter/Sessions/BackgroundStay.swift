@@ -22,7 +22,7 @@ struct BackgroundStay {
     ///   - state: the state before.
     mutating func foregroundFollows(isOwn: Bool, from state: HandlerStateMachine.State) {
         switch state {
-        case .running(_, .foreground): goesOn = goesOn && isOwn
+        case .running(_, .foreground), .running(_, .interrupted): goesOn = goesOn && isOwn
         case .running(_, .background), .running(_, .leaving): goesOn = isOwn
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running(_, .inactive), .suspending, .suspended,
             .waking,
@@ -54,7 +54,7 @@ struct BackgroundStay {
         at now: SuspendingClock.Instant
     ) -> Duration? {
         switch state {
-        case .running(_, .foreground): nil
+        case .running(_, .foreground), .running(_, .interrupted): nil
         case .ending: .zero
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:
             limit.map { time.left(of: $0, at: now) }

@@ -43,8 +43,8 @@ final class HandlerBackground {
         let session = session
         // Before the handler was told about the background, a URL may have brought it back to the foreground.
         guard session.machine.state == .running(owner: owner, .leaving) else { return }
-        let start = SuspendingClock.now
-        process.leavingSince = start
+        let process = process
+        let transition = process.begin(HandlerInterface.enterBackground.name)
         watchdog.startTransition()
         do throws(CallError) {
             try await host.bus.enterBackground(id, at: owner, timeout: host.limits.eventTimeout)
@@ -58,8 +58,7 @@ final class HandlerBackground {
         }
         // In the meantime, the handler may have been in the foreground, and may be on its way to the background
         // again.
-        guard process.leavingSince == start else { return }
-        process.leavingSince = nil
+        guard process.end(transition), process === self.process else { return }
         session.handle(.reachedBackground(owner: owner))
     }
 

@@ -54,8 +54,8 @@ final class HandlerProcess {
     var suspensionProblem: String?
     /// When the launch's time limit ends, if the router started the process.
     var launchDeadline: SuspendingClock.Instant?
-    /// When the handler was sent to the background.
-    var leavingSince: SuspendingClock.Instant?
+    /// The latest change of activity that the handler has not answered yet.
+    private(set) var transition: Transition?
     /// Whether the handler is working on a URL whose time limit has run out. If so, it gets no other URL for now.
     var isBusy = false
     /// When the watchdog asked the first question that the process has not answered yet; nil after an answer.
@@ -132,6 +132,40 @@ final class HandlerProcess {
 
     /// Whether the router may end the process. It may not end a sandbox's proxy.
     var isRoutersToEnd: Bool { claim == .wasStarted || claim == .runsProgram }
+
+    // MARK: Transitions
+
+    /// A change of activity that the handler has been told about: `ResignActive`, `BecomeActive` or `EnterBackground`.
+    final class Transition {
+        let method: MemberName
+        /// When the handler could begin with it.
+        fileprivate(set) var since = SuspendingClock.now
+
+        init(_ method: MemberName) {
+            self.method = method
+        }
+    }
+
+    /// Notes that the handler is being told about a change of activity.
+    func begin(_ method: MemberName) -> Transition {
+        let transition = Transition(method)
+        self.transition = transition
+        return transition
+    }
+
+    /// Notes that the handler has answered, or that no answer is expected any longer.
+    ///
+    /// - Returns: false if the handler has been told about another change in the meantime.
+    @discardableResult
+    func end(_ ended: Transition) -> Bool {
+        guard transition === ended else {
+            // The handler takes one event after another, so it begins with the later change now.
+            transition?.since = .now
+            return false
+        }
+        transition = nil
+        return true
+    }
 
     // MARK: Suspension
 

@@ -25,6 +25,8 @@ extension HandlerSession {
         case .failLaunch(let failure): failWaiting(launch.error(of: failure))
         case .checkProgress: watchdog.checkProgress()
         case .takeForeground: host.clearForeground(except: id)
+        case .resignActive(let owner): tell(owner, isActive: false)
+        case .becomeActive(let owner): tell(owner, isActive: true)
         case .enterBackground(let owner): startTask { await self.background.enter(owner) }
         case .scheduleSuspension: background.scheduleSuspension()
         case .askToSuspend(let owner): startTask { await self.background.askToSuspend(owner) }

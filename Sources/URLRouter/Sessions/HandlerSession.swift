@@ -40,6 +40,8 @@ final class HandlerSession {
     private var announced = HandlerState.notRunning
     /// Tasks that wait for the machine to reach a state.
     private var waiters: [StateWaiter] = []
+    /// The latest task that has told the handler whether it is active.
+    var activityNotice: Task<Void, Never>?
 
     init(_ handler: Handler, _ id: BusName, _ host: SessionHost) {
         self.handler = handler
@@ -85,7 +87,7 @@ final class HandlerSession {
         switch machine.state {
         case .notRunning, .lookingForOwner, .lostProcess: .notRunning
         case .ending where process.running == nil: .notRunning
-        case .starting, .ending, .running(_, .inactive), .running(_, .leaving): .inactive
+        case .starting, .ending, .running(_, .inactive), .running(_, .interrupted), .running(_, .leaving): .inactive
         case .running(_, .foreground): .active
         case .running(_, .background), .suspending: .background
         case .suspended, .waking: .suspended
@@ -118,7 +120,7 @@ final class HandlerSession {
             if machine.state != before { timers.state.cancel() }
             if machine.woken != wasWoken { timers.name.cancel() }
             for effect in effects { perform(effect) }
-            if machine.state != before || machine.woken != wasWoken { stateChanged() }
+            if machine.state != before || machine.woken != wasWoken { stateChanged(from: before) }
         }
         // If a launch fails immediately, callers need not know about the state in between.
         if state != announced, !processes.startGate.isClosed {
@@ -145,13 +147,14 @@ final class HandlerSession {
     /// Removes the secrets of the handler's latest URLs from a string that it has written.
     func withoutSecrets(_ text: QuotingText) -> QuotingText { host.withoutSecrets(text, of: id) }
 
-    private func stateChanged() {
-        if case .running(_, .foreground) = machine.state {
+    private func stateChanged(from before: HandlerStateMachine.State) {
+        if machine.state.isInForeground {
             host.foreground.insert(id)
         } else {
             host.foreground.remove(id)
         }
         if state == .notRunning { host.launches.ended(id) }
+        if machine.state.isInForeground || before.isInForeground { host.foregroundChanged(id) }
         background.countTime()
         weighProcess()
         // If a request has woken the handler, that request delivers the notifications.
@@ -194,6 +197,20 @@ final class HandlerSession {
             }
         }
     }
+}
+
+extension HandlerStateMachine.State {
+    /// Whether the handler is in the foreground, active or interrupted.
+    var isInForeground: Bool {
+        switch self {
+        case .running(_, .foreground), .running(_, .interrupted): true
+        case .running(_, .inactive), .running(_, .leaving), .running(_, .background): false
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending: false
+        }
+    }
+
+    /// Whether the handler is inactive because of an interruption.
+    var isInterrupted: Bool { if case .running(_, .interrupted) = self { true } else { false } }
 }
 
 extension HandlerSession: WatchdogView, BackgroundView, ProcessesView, LaunchView, ReplacementView {}

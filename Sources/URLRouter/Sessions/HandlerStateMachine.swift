@@ -37,6 +37,8 @@ struct HandlerStateMachine {
         /// The handler has had no message from the router yet.
         case inactive
         case foreground
+        /// In the foreground, but inactive because of an interruption.
+        case interrupted
         /// It is on its way to the background.
         case leaving
         case background
@@ -64,6 +66,10 @@ struct HandlerStateMachine {
         case lookupFailed
         /// A handler that another program started has reported its state.
         case tellsState(owner: BusName, HandlerState)
+        /// An interruption begins.
+        case interrupted
+        /// The last interruption has ended.
+        case resumed
         /// Another handler comes to the foreground, or a caller asks this one to leave it.
         case losesForeground
         /// The handler has answered that it is in the background, or that it has no such method.
@@ -118,6 +124,10 @@ struct HandlerStateMachine {
         case checkProgress
         /// Make this handler the only one in the foreground.
         case takeForeground
+        /// Tell the handler that it is no longer active.
+        case resignActive(owner: BusName)
+        /// Tell the handler that it is active again.
+        case becomeActive(owner: BusName)
         /// Send the handler to the background.
         case enterBackground(owner: BusName)
         /// If the handler may be suspended, do so after its suspend delay.
@@ -200,6 +210,8 @@ struct HandlerStateMachine {
         case .launchTimedOut: launchTimedOut()
         case .lookupFailed: lookupFailed()
         case .tellsState(let owner, let told): tellsState(owner, told)
+        case .interrupted: interrupted()
+        case .resumed: resumed()
         case .losesForeground: losesForeground()
         case .reachedBackground(let owner): reachedBackground(owner)
         case .hangs(let owner, let reason): hangs(owner, reason)
@@ -459,6 +471,9 @@ extension HandlerStateMachine {
 extension HandlerStateMachine {
     private mutating func delivers(_ inBackground: Bool) -> [Effect] {
         switch state {
+        // The interruption goes on: it withholds only the user's input.
+        case .running(_, .interrupted):
+            return []
         case .running(let owner, _) where !inBackground:
             state = .running(owner: owner, .foreground)
             return [.takeForeground]
@@ -479,18 +494,43 @@ extension HandlerStateMachine {
                 state = .running(owner: teller, .background)
                 return [.scheduleSuspension]
             }
-            // A handler that is started by hand starts in the foreground.
+            // A handler that is started by hand starts in the foreground. If an earlier router has interrupted it, that
+            // interruption is over.
             state = .running(owner: teller, .foreground)
-            return [.takeForeground]
+            return told == .inactive ? [.takeForeground, .becomeActive(owner: teller)] : [.takeForeground]
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
             .ending:
             return []
         }
     }
 
+    private mutating func interrupted() -> [Effect] {
+        switch state {
+        case .running(let owner, .foreground):
+            state = .running(owner: owner, .interrupted)
+            return [.resignActive(owner: owner)]
+        case .running(_, .inactive), .running(_, .interrupted), .running(_, .leaving), .running(_, .background):
+            return []
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
+            return []
+        }
+    }
+
+    private mutating func resumed() -> [Effect] {
+        switch state {
+        case .running(let owner, .interrupted):
+            state = .running(owner: owner, .foreground)
+            return [.becomeActive(owner: owner)]
+        case .running(_, .inactive), .running(_, .foreground), .running(_, .leaving), .running(_, .background):
+            return []
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
+            return []
+        }
+    }
+
     private mutating func losesForeground() -> [Effect] {
         switch state {
-        case .running(let owner, .inactive), .running(let owner, .foreground):
+        case .running(let owner, .inactive), .running(let owner, .foreground), .running(let owner, .interrupted):
             if exitsOnSuspend { return end(owner, .terminate) }
             state = .running(owner: owner, .leaving)
             return [.enterBackground(owner: owner)]
@@ -516,7 +556,7 @@ extension HandlerStateMachine {
         switch state {
         case .running(let owner, .background), .suspending(let owner):
             return kill(owner, "a background task of \(id) was still open when its time ran out")
-        case .running(_, .inactive), .running(_, .foreground), .running(_, .leaving):
+        case .running(_, .inactive), .running(_, .foreground), .running(_, .interrupted), .running(_, .leaving):
             return []
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspended, .waking, .ending:
             return []
@@ -535,7 +575,7 @@ extension HandlerStateMachine {
             return kill(nil, "\(id) did not get ready to be suspended within \(transitionTimeout.inWords)")
         case .waking:
             return end(nil, .kill, .failWaiting(nameTimeoutError))
-        case .running(_, .inactive), .running(_, .foreground), .running(_, .leaving):
+        case .running(_, .inactive), .running(_, .foreground), .running(_, .interrupted), .running(_, .leaving):
             return []
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspended, .ending:
             return []
@@ -598,7 +638,7 @@ extension HandlerStateMachine {
             return end(owner, .terminate)
         case .suspended:
             return killStopped()
-        case .running(_, .inactive), .running(_, .foreground), .running(_, .leaving):
+        case .running(_, .inactive), .running(_, .foreground), .running(_, .interrupted), .running(_, .leaving):
             return []
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .waking, .ending:
             return []

@@ -39,12 +39,9 @@ final class ProgressWatchdog {
     private var process: HandlerProcess { session.process }
 
     /// Whether the handler has something to answer.
-    private var isExpectedToAnswer: Bool {
-        if case .running(_, .leaving) = session.machine.state { return true }
-        return hasURLs
-    }
+    private var isExpectedToAnswer: Bool { process.transition != nil || hasURLs }
 
-    /// Whether the handler has anything to do other than go to the background.
+    /// Whether the handler has anything to do other than change its activity.
     private var hasURLs: Bool { !session.requests.inHand.isEmpty || process.isBusy }
 
     /// How long `open` may take now. A sender may give the handler more time than usual, but not if other senders are
@@ -69,7 +66,7 @@ final class ProgressWatchdog {
         if !timer.isRunning { start(in: Self.questionTime(transitionTimeout)) }
     }
 
-    /// Starts the watchdog for the transition to the background, whose time begins now.
+    /// Starts the watchdog for a change of activity, whose time begins now.
     func startTransition() { start(in: Self.questionTime(session.machine.transitionTimeout)) }
 
     /// Stops the watchdog, because there is no process.
@@ -132,15 +129,16 @@ final class ProgressWatchdog {
         }
     }
 
-    /// Decides whether a handler that does not report its progress hangs on its way to the background.
+    /// Decides whether a handler that does not report its progress hangs in a change of its activity.
     private func judgeTransition(of owner: BusName) {
         let limit = session.machine.transitionTimeout
-        guard case .running(owner, .leaving) = session.machine.state, !hasURLs, let start = process.leavingSince else {
+        guard session.machine.owner == owner, !hasURLs, let transition = process.transition else {
             return continueWatch(of: owner, in: limit)
         }
-        let left = limit - start.duration(to: .now)
+        let left = limit - transition.since.duration(to: .now)
         if left > .zero { return timer.start(in: left) { [weak self] in self?.judgeTransition(of: owner) } }
-        hangs(owner, "EnterBackground of \(id) did not return within \(limit.inWords)")
+        let method = QuotingText(stringLiteral: transition.method.rawValue)
+        hangs(owner, "\(method) of \(id) did not return within \(limit.inWords)")
     }
 
     /// Decides whether a delegate method that has been running for the given time hangs.
@@ -188,6 +186,7 @@ final class ProgressWatchdog {
         process.silentSince = nil
         guard process.isRoutersToEnd, !process.isHeld else {
             log.warning("\(reason); its process keeps running", metadata: ["handler": "\(id)"])
+            if let transition = process.transition { process.end(transition) }
             return session.handle(.reachedBackground(owner: owner))
         }
         // Handlers take one event after another, so a new process may get the URLs behind the one that hangs. The first

@@ -17,6 +17,8 @@ final class SessionHost {
     let launches: LaunchAnnouncer
     /// Reports to a handler's session, on the event loop, that the owner of its name has changed.
     let ownerChanged: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
+    /// Called after a handler has come to the foreground, has left it, or has changed there between active and inactive.
+    let foregroundChanged: (_ id: BusName) -> Void
     /// The handlers in the foreground: at most one, except while another takes its place.
     var foreground: Set<BusName> = []
     /// Processes that have started handlers' programs and have claimed schemes for them, by handler.
@@ -34,7 +36,8 @@ final class SessionHost {
         log: Logger,
         tasks: RouterTasks,
         resources: Explainer.ResourceFinder? = nil,
-        ownerChanged: @escaping @Sendable (BusName, BusName?) -> Void
+        ownerChanged: @escaping @Sendable (BusName, BusName?) -> Void,
+        foregroundChanged: @escaping (BusName) -> Void
     ) {
         self.bus = bus
         self.launcher = launcher
@@ -44,6 +47,7 @@ final class SessionHost {
         self.tasks = tasks
         launches = LaunchAnnouncer(bus, tasks, resources)
         self.ownerChanged = ownerChanged
+        self.foregroundChanged = foregroundChanged
     }
 
     /// Connects the host to its sessions.

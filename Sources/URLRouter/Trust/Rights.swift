@@ -85,6 +85,8 @@ package struct Rights: Sendable, Hashable {
             LifecycleInterface.wake.name: changing,
             LifecycleInterface.background.name: changing,
             LifecycleInterface.suspend.name: changing,
+            LifecycleInterface.interrupt.name: governing,
+            LifecycleInterface.resume.name: governing,
             LifecycleInterface.terminate.name: changing,
             LifecycleInterface.reset.name: changing,
             LifecycleInterface.output.name: governing,

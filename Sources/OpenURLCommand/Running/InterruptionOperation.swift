@@ -1,0 +1,64 @@
+internal import DBus
+internal import OpenURLBus
+internal import URLOpener
+
+/// An interruption of a handler, which lasts as long as this process is connected.
+final class InterruptionOperation {
+    private let id: String
+    private let invocation: Invocation
+    private let router: RouterClient
+    private var interrupt: Interrupt?
+    private var isDone = false
+
+    init(_ id: String, _ invocation: Invocation) {
+        self.id = id
+        self.invocation = invocation
+        router = RouterClient(on: invocation)
+    }
+
+    /// Interrupts the handler until Ctrl-C, or until the handler is no longer inactive.
+    func perform() throws(CommandFailure) -> Int32 {
+        let bus = try router.bus()
+        bus.receive(LifecycleInterface.stateChanged, from: RouterService.object) { [unowned self] change in
+            let (id, state) = change.values
+            if id == self.id, state != HandlerState.inactive.rawValue { isDone = true }
+        }
+        interrupt = invocation.makeInterrupt()
+        defer { interrupt?.end() }
+        _ = try router.call(RouterInterface.subscribe, Empty())
+        do throws(CommandFailure) {
+            _ = try router.call(LifecycleInterface.interrupt, id, timeout: RouterClient.lifecycleCall)
+        } catch {
+            throw router.suggestingHandler(for: id, error)
+        }
+        // A script reads this line to know when the handler is inactive.
+        invocation.output.print("\(id) is inactive until Ctrl-C or 'openurl resume \(id)'")
+        invocation.output.flush()
+        do throws(CallError) {
+            _ = try bus.wait(
+                forSignalsOf: RouterService.name,
+                timeout: Self.endless,
+                watching: { watches },
+                until: { isDone }
+            )
+        } catch {
+            let failure = CommandFailure(error, refusal: ExitStatus.unavailable)
+            let message = "the router is gone, and so is the interruption of \(id)"
+            throw CommandFailure(failure.name, message, exitStatus: ExitStatus.unavailable)
+        }
+        return 0
+    }
+
+    /// About thirty years.
+    private static let endless = Duration.seconds(1_000_000_000)
+
+    private var watches: [BlockingConnection.DescriptorToWatch] {
+        guard let interrupt else { return [] }
+        return [
+            (
+                descriptor: interrupt.descriptor,
+                isReadable: { [unowned self] in if interrupt.take() { isDone = true } }
+            )
+        ]
+    }
+}

@@ -1,0 +1,112 @@
+internal import DBus
+internal import OpenURLBus
+internal import SchemeRegistry
+
+/// Keeps active handlers inactive for as long as something interrupts them ("Responding to Interruptions").
+///
+/// An interruption concerns a handler that is active when it begins, and ends when the handler leaves the foreground.
+/// This belongs to the router's actor.
+final class Interruptions {
+    private let lifecycle: HandlerLifecycle
+    private let callers: Callers
+    private let tasks: RouterTasks
+    /// The programs that interrupt each handler, by their connections.
+    private var programs: [BusName: [BusName: Program]] = [:]
+    /// The number of programs in ``programs``, and of those that are about to be there.
+    private var shares: Shares<String>
+
+    /// A program that interrupts a handler.
+    private struct Program {
+        let account: String
+        let watch: ConnectionWatch
+    }
+
+    /// - Parameter limit: the number of interruptions. One application gets at most half of what is left.
+    init(_ lifecycle: HandlerLifecycle, _ callers: Callers, _ tasks: RouterTasks, limit: Int) {
+        self.lifecycle = lifecycle
+        self.callers = callers
+        self.tasks = tasks
+        shares = Shares(limit: limit)
+    }
+
+    private var sessions: HandlerSessions { lifecycle.sessions }
+
+    /// Adapts to a change of the foreground: an interruption ends when its handler leaves the foreground.
+    func foregroundChanged(_ id: BusName) {
+        guard sessions[id]?.machine.state.isInterrupted != true else { return }
+        endAll(of: id)
+    }
+
+    // MARK: Programs
+
+    /// Interrupts an active handler until the caller resumes it or leaves the bus. Returns when the handler has been
+    /// told.
+    ///
+    /// - Throws: `notAllowed` if the handler is not active, `limitsExceeded`, and why the handler has exited.
+    func begin(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
+        guard let caller else { throw OpenURLError(.notAllowed, "only a program on the bus can interrupt a handler") }
+        let session = try await lifecycle.runningSession(id)
+        if programs[session.id]?[caller] == nil { try await add(caller, to: session) }
+        try await session.interrupt()
+    }
+
+    private func add(_ caller: BusName, to session: HandlerSession) async throws(OpenURLError) {
+        let account = await callers.caller(caller).account
+        guard shares.refusal(of: account, 1) == nil else {
+            throw OpenURLError(
+                .limitsExceeded,
+                "\(shares[account]) interruptions by \(account) have not ended; end one first"
+            )
+        }
+        shares.add(1, to: account)
+        var isAdded = false
+        var hasLeft = false
+        let watch = ConnectionWatch(on: sessions.host.bus) { [unowned self] in
+            hasLeft = true
+            guard end(session.id, caller) else { return }
+            tasks.start { await self.resume(session) }
+        }
+        defer {
+            if !isAdded {
+                watch.end()
+                shares.remove(1, from: account)
+            }
+        }
+        try await watch.begin(caller, tasks)
+        // In the meantime, the caller may have left or called again, and the handler may have left the foreground.
+        if programs[session.id]?[caller] != nil { return }
+        if hasLeft { throw OpenURLError(.cancelled, "the program that interrupts \(session.id) has left the bus") }
+        guard session.isInForeground else { throw OpenURLError(.notAllowed, "\(session.id) is not active") }
+        programs[session.id, default: [:]][caller] = Program(account: account, watch: watch)
+        isAdded = true
+    }
+
+    /// Ends the caller's interruption of a handler, or all its interruptions if the caller has not begun one. Returns
+    /// when the handler has been told, unless it stays inactive.
+    func end(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
+        let session = try await lifecycle.runningSession(id)
+        if caller.map({ end(session.id, $0) }) != true { endAll(of: session.id) }
+        await resume(session)
+    }
+
+    /// Ends one program's interruption.
+    ///
+    /// - Returns: whether there was one.
+    private func end(_ id: BusName, _ caller: BusName) -> Bool {
+        guard let program = programs[id]?.removeValue(forKey: caller) else { return false }
+        if programs[id]?.isEmpty == true { programs[id] = nil }
+        program.watch.end()
+        shares.remove(1, from: program.account)
+        return true
+    }
+
+    private func endAll(of id: BusName) {
+        for caller in programs[id]?.keys.map(\.self) ?? [] { _ = end(id, caller) }
+    }
+
+    /// Makes a handler active again if nothing interrupts it any longer.
+    private func resume(_ session: HandlerSession) async {
+        guard programs[session.id] == nil else { return }
+        await session.resume()
+    }
+}
