@@ -92,6 +92,7 @@ class Chaos:
         self.environment = {"PATH": os.environ["PATH"], "HOME": root, "XDG_DATA_DIRS": f"{root}/none"}
         for part in ["DATA", "CONFIG", "CACHE", "STATE"]:
             self.environment[f"XDG_{part}_HOME"] = f"{root}/{part.lower()}"
+        self.environment["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={root}/no-system-bus"
         # The router's own socket is here.
         self.environment["XDG_RUNTIME_DIR"] = f"{root}/run"
         os.mkdir(f"{root}/run", 0o700)

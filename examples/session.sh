@@ -19,6 +19,8 @@ export HOME
 HOME=$(mktemp -d)
 trap 'rm -rf "$HOME"' EXIT
 export XDG_DATA_HOME=$HOME/data XDG_DATA_DIRS=$HOME/system XDG_RUNTIME_DIR=$HOME/run
+# The machine's login session does nothing to the handlers of this session.
+export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$HOME/no-system-bus
 export XDG_CONFIG_HOME=$HOME/config XDG_CACHE_HOME=$HOME/cache XDG_STATE_HOME=$HOME/state
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 mkdir -p "$XDG_DATA_HOME/dbus-1/services" "$HOME/system/openurl/handlers"

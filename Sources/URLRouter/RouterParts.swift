@@ -28,6 +28,8 @@ struct RouterParts {
     var uniqueName: BusName?
     /// Finds the names and the images to show to people; nil if there are none.
     var resources: Explainer.ResourceFinder?
+    /// The bus that reports on the user's login session; nil if the router does not follow one.
+    var systemBus: BusAddress?
     /// Makes the object that asks the user.
     var person: (HandlerLauncher) -> any PersonAsking = { _ in Nobody() }
     /// Decides whether the process that owns a handler's name is the handler; nil for the router's own rules.

@@ -129,7 +129,7 @@ public actor URLRouter {
         lifecycle,
         callers,
         RouterTasks(of: self),
-        limit: limits.interruptions
+        systemBus: parts.systemBus
     )
     private(set) lazy var outputs = OutputPlaces(handlers, sessions, launcher.output)
     private(set) lazy var temporary = TemporaryRegistrations(
@@ -192,6 +192,7 @@ public actor URLRouter {
         parts.session = SessionEnvironment(environment, from: connection, on: connection.loop, log: log)
         parts.scopes = ProcessScopes(connection, log: log)
         parts.uniqueName = connection.uniqueName
+        parts.systemBus = .system
         parts.person = { DesktopPerson(connection: connection, launcher: $0, log: log) }
         self.init(parts)
     }

@@ -30,9 +30,13 @@ final class RouterProcess: Sendable {
     ///   scheme that is the last element of its identifier.
     /// - Parameter wrapper: A program, by its path, that runs the router, and the arguments before the router's own
     ///   path.
-    init(_ handlers: [String: [String]] = [:], wrapper: [String] = [], prepare: (URL) throws -> Void = { _ in })
-        async throws
-    {
+    /// - Parameter variables: Variables of the router's environment that replace those of the bus.
+    init(
+        _ handlers: [String: [String]] = [:],
+        wrapper: [String] = [],
+        variables: [String: String] = [:],
+        prepare: (URL) throws -> Void = { _ in }
+    ) async throws {
         bus = try await PrivateBus { directory in
             let schemes = directory.appending(path: "XDG_DATA_DIRS/openurl")
             try FileManager.default.createDirectory(at: schemes, withIntermediateDirectories: true)
@@ -46,7 +50,7 @@ final class RouterProcess: Sendable {
         let command = wrapper + [Self.products.appending(path: "openurld").path]
         process.executableURL = URL(filePath: command[0])
         process.arguments = Array(command.dropFirst())
-        process.environment = bus.environment
+        process.environment = bus.environment.merging(variables) { $1 }
         // Handlers inherit this file as their standard error. They must not keep the test's own output open.
         let log = bus.directory.appending(path: "openurld.log")
         _ = FileManager.default.createFile(atPath: log.path, contents: nil)

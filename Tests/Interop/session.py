@@ -90,6 +90,7 @@ class Session:
             "LANG": "C.UTF-8",
             "XDG_DATA_DIRS": f"{prefix}/share:/usr/local/share:/usr/share",
             "XDG_RUNTIME_DIR": f"{root}/run",
+            "DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={root}/no-system-bus",
             # The bridge to assistive technology would start a bus of its own.
             "NO_AT_BRIDGE": "1",
             "GTK_A11Y": "none",

@@ -33,6 +33,8 @@ public final class PrivateBus: Sendable {
         }
         for name in directories { environment[name] = directory.appending(path: name).path }
         environment["HOME"] = directory.path
+        // Otherwise, programs would find the machine's system bus.
+        environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=\(directory.path)/no-system-bus"
         return environment
     }
 

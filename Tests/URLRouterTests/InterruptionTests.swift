@@ -133,6 +133,31 @@ import Testing
         #expect(await router.state(of: Self.id) == .running(owner: Self.owner, .interrupted))
     }
 
+    @Test func handlerIsActiveAgainWhenNeitherAProgramNorTheLockInterruptsIt() async throws {
+        let router = try await activeRouter()
+        try await router.interrupt(app, caller: Self.first)
+        await router.lockScreen()
+        try await router.resume(app, caller: Self.first)
+        #expect(await router.state(ofHandler: app) == .inactive)
+        await router.unlockScreen()
+        #expect(await router.state(ofHandler: app) == .active)
+        #expect(bus.count(of: .interrupted(Self.id)) == 1)
+        await router.lockScreen()
+        try await router.interrupt(app, caller: Self.first)
+        await router.unlockScreen()
+        #expect(await router.state(ofHandler: app) == .inactive)
+        try await router.resume(app, caller: Self.first)
+        #expect(await router.state(ofHandler: app) == .active)
+    }
+
+    @Test func resumingEndsTheInterruptionByTheLock() async throws {
+        let router = try await activeRouter()
+        await router.lockScreen()
+        #expect(await router.state(ofHandler: app) == .inactive)
+        try await router.resume(app, caller: ownConnection)
+        #expect(await router.state(ofHandler: app) == .active)
+    }
+
     /// A handler in another language need not have the methods.
     @Test(arguments: [CallError.fromBus(.unknownMethod), .named(.failed)])
     func handlerThatCannotBeToldIsInterruptedAllTheSame(error: CallError) async throws {

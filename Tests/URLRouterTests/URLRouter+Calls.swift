@@ -98,6 +98,10 @@ extension URLRouter {
     /// The state of a handler as callers see it.
     func state(ofHandler id: BundleIdentifier) -> HandlerState { sessions.state(of: id) }
 
+    func lockScreen() { interruptions.lock() }
+
+    func unlockScreen() { interruptions.unlock() }
+
     func interrupt(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
         try await interruptions.begin(id, caller: caller)
     }

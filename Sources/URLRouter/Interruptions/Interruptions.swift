@@ -1,10 +1,14 @@
 internal import DBus
+internal import Logging
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// Keeps active handlers inactive for as long as something interrupts them ("Responding to Interruptions").
+/// Keeps active handlers inactive for as long as something interrupts them: a program, or a locked screen ("Responding
+/// to Interruptions").
 ///
 /// An interruption concerns a handler that is active when it begins, and ends when the handler leaves the foreground.
+/// When the machine goes to sleep, the handler goes on to the background, and comes back afterwards.
+///
 /// This belongs to the router's actor.
 final class Interruptions {
     private let lifecycle: HandlerLifecycle
@@ -15,26 +19,39 @@ final class Interruptions {
     /// The number of programs in ``programs``, and of those that are about to be there.
     private var shares: Shares<String>
 
+    /// The handlers that are inactive because the screen is locked.
+    private var locked: Set<BusName> = []
+    private var isLocked = false
+    /// Whether the machine sleeps, or is about to sleep or to shut down.
+    private var isPaused = false
+    /// The handler that was in the foreground before the pause; nil if another has come to the foreground since.
+    private var returning: BusName?
+    /// Nil if the router does not follow a login session.
+    private var login: LoginSession?
+
     /// A program that interrupts a handler.
     private struct Program {
         let account: String
         let watch: ConnectionWatch
     }
 
-    /// - Parameter limit: the number of interruptions. One application gets at most half of what is left.
-    init(_ lifecycle: HandlerLifecycle, _ callers: Callers, _ tasks: RouterTasks, limit: Int) {
+    /// - Parameter systemBus: the bus that has the login session; nil if the router does not follow one.
+    init(_ lifecycle: HandlerLifecycle, _ callers: Callers, _ tasks: RouterTasks, systemBus: BusAddress?) {
         self.lifecycle = lifecycle
         self.callers = callers
         self.tasks = tasks
-        shares = Shares(limit: limit)
+        shares = Shares(limit: lifecycle.sessions.host.limits.interruptions)
+        login = systemBus.map { LoginSession(on: $0, self, sessions.host) }
     }
 
     private var sessions: HandlerSessions { lifecycle.sessions }
 
     /// Adapts to a change of the foreground: an interruption ends when its handler leaves the foreground.
     func foregroundChanged(_ id: BusName) {
-        guard sessions[id]?.machine.state.isInterrupted != true else { return }
-        endAll(of: id)
+        let state = sessions[id]?.machine.state
+        if state?.isInterrupted != true { endAll(of: id) }
+        if state?.isInForeground == true { returning = nil }
+        login?.foregroundChanged()
     }
 
     // MARK: Programs
@@ -101,12 +118,87 @@ final class Interruptions {
     }
 
     private func endAll(of id: BusName) {
+        locked.remove(id)
         for caller in programs[id]?.keys.map(\.self) ?? [] { _ = end(id, caller) }
     }
 
     /// Makes a handler active again if nothing interrupts it any longer.
     private func resume(_ session: HandlerSession) async {
-        guard programs[session.id] == nil else { return }
+        guard programs[session.id] == nil, !locked.contains(session.id) else { return }
         await session.resume()
+    }
+}
+
+// MARK: - The login session
+
+extension Interruptions: LoginSessionView {
+    var hasForeground: Bool { !sessions.host.foreground.isEmpty }
+
+    func lock() {
+        isLocked = true
+        for id in sessions.host.foreground {
+            locked.insert(id)
+            sessions[id]?.handle(.interrupted)
+        }
+    }
+
+    func unlock() {
+        isLocked = false
+        let inactive = locked.compactMap { sessions[$0] }
+        locked = []
+        for session in inactive { tasks.start { await self.resume(session) } }
+        bringBack()
+    }
+
+    func pause() async {
+        isPaused = true
+        await clearForeground()
+    }
+
+    func continueAfterPause() {
+        isPaused = false
+        bringBack()
+    }
+
+    func end() {
+        isLocked = false
+        tasks.start {
+            await self.clearForeground()
+            self.returning = nil
+        }
+    }
+
+    /// Moves the handlers in the foreground to the background. Returns when they have saved their states.
+    private func clearForeground() async {
+        let leaving = sessions.host.foreground.compactMap { sessions[$0] }
+        if let session = leaving.first { returning = session.id }
+        sessions.host.clearForeground()
+        for session in leaving {
+            do throws(OpenURLError) {
+                try await session.leaveForeground()
+            } catch {
+                let reason = session.withoutSecrets("\(error)")
+                sessions.host.log.notice("not in the background: \(reason)", metadata: ["handler": "\(session.id)"])
+            }
+        }
+    }
+
+    /// Brings the handler back that was in the foreground before the pause, once the user can see it. A handler that
+    /// has exited is not started.
+    private func bringBack() {
+        guard !isPaused, !isLocked, let id = returning, let session = sessions[id] else { return }
+        returning = nil
+        switch session.machine.state {
+        case .running, .suspending, .suspended, .waking: break
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .ending: return
+        }
+        tasks.start { [log = sessions.host.log] in
+            do throws(OpenURLError) {
+                try await session.activate()
+            } catch {
+                let reason = session.withoutSecrets("\(error)")
+                log.notice("cannot return to the foreground: \(reason)", metadata: ["handler": "\(session.id)"])
+            }
+        }
     }
 }

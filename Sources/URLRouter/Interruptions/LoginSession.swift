@@ -1,0 +1,221 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+
+/// What a user's login session acts on.
+protocol LoginSessionView: AnyObject {
+    /// Whether any handler is in the foreground.
+    var hasForeground: Bool { get }
+    /// The screen is locked.
+    func lock()
+    /// The screen is unlocked.
+    func unlock()
+    /// The machine goes to sleep or shuts down. Returns when the handlers are ready for that.
+    func pause() async
+    /// The machine has woken up, or does not shut down after all.
+    func continueAfterPause()
+    /// The session has ended.
+    func end()
+}
+
+/// Follows the user's login session on the system bus: its lock, its end, and the machine's sleep and shutdown.
+///
+/// Nothing is asked before the first handler comes to the foreground. From then on the connection stays open, because
+/// it costs nothing while nothing happens. Without a system bus or without logind, nothing happens at all. The
+/// connection exports nothing, so it takes no calls, and its limits are separate from those of the session bus.
+///
+/// While a handler is in the foreground, the router holds a delay inhibitor, as logind's documentation advises:
+/// otherwise the machine could be asleep before the handlers have saved their states.
+///
+/// This belongs to the router's actor.
+final class LoginSession {
+    private let address: BusAddress
+    private let loop: EventLoop
+    private let tasks: RouterTasks
+    private let log: Logger
+    /// How long sleep and shutdown may wait for the handlers.
+    private let delay: Duration
+    private unowned let view: any LoginSessionView
+
+    private var connection: Connection?
+    /// Whether there was no system bus.
+    private var isMissing = false
+    /// The session's object; nil if the user has no session.
+    private var session: ObjectPath?
+    /// Delays sleep and shutdown while it exists.
+    private var inhibitor: UnixFD?
+    /// Whether the machine is about to sleep or to shut down, or is asleep.
+    private var isPausing = false
+    private var isUpdating = false
+    private var isUpdateDue = false
+    private let pauseTimer: RestartableTimer
+
+    init(
+        on address: BusAddress,
+        _ view: any LoginSessionView,
+        _ host: SessionHost
+    ) {
+        self.address = address
+        self.view = view
+        loop = host.loop
+        tasks = host.tasks
+        log = host.log
+        delay = host.limits.sleepDelay
+        pauseTimer = RestartableTimer(on: host.loop)
+    }
+
+    /// Adapts to a change of the foreground, once for all changes that follow from one event: when a handler takes the
+    /// place of another, the foreground is empty in between.
+    func foregroundChanged() {
+        guard !isUpdateDue, !isMissing else { return }
+        isUpdateDue = true
+        loop.execute(
+            tasks.onLoop { [self] in
+                isUpdateDue = false
+                update()
+            }
+        )
+    }
+
+    /// Connects if necessary, and takes or releases the inhibitor.
+    private func update() {
+        guard !isUpdating else { return }
+        isUpdating = true
+        tasks.start { [self] in
+            if view.hasForeground, connection == nil { await connect() }
+            if let connection {
+                // The foreground may change while logind is answering.
+                while !isPausing, view.hasForeground != (inhibitor != nil) {
+                    guard view.hasForeground else {
+                        inhibitor = nil
+                        continue
+                    }
+                    guard await inhibit(connection) else { break }
+                }
+            }
+            isUpdating = false
+        }
+    }
+
+    // MARK: The system bus
+
+    /// Time limit for connecting and for each call.
+    private static let callTimeout = Duration.seconds(5)
+
+    private func connect() async {
+        let connection: Connection
+        do throws(ConnectionError) {
+            connection = try await Connection.open(address, on: loop, timeout: Self.callTimeout)
+        } catch {
+            isMissing = true
+            return log.debug("there is no system bus: \(error)")
+        }
+        do throws(CallError) {
+            try await follow(connection)
+        } catch {
+            log.debug("the system bus does not report login sessions: \(error)")
+        }
+        await findSession(connection)
+        self.connection = connection
+        tasks.start { [self] in
+            await connection.waitUntilClosed()
+            self.connection = nil
+            inhibitor = nil
+        }
+    }
+
+    private func follow(_ connection: Connection) async throws(CallError) {
+        let manager = MatchRule(sender: LoginManager.name, path: LoginManager.path)
+        try await follow(LoginManager.prepareForSleep, manager, connection) { [self] in pauses($0.body) }
+        try await follow(LoginManager.prepareForShutdown, manager, connection) { [self] in pauses($0.body) }
+        try await follow(LoginManager.sessionNew, manager, connection) { [self] _ in
+            tasks.start { await self.findSession(connection) }
+        }
+        try await follow(LoginManager.sessionRemoved, manager, connection) { [self] signal in
+            guard signal.body.values.1 == session else { return }
+            view.end()
+            tasks.start { await self.findSession(connection) }
+        }
+        // The user's session may change, so the rules are for all sessions.
+        var sessions = MatchRule(sender: LoginManager.name, pathNamespace: LoginManager.sessions)
+        try await follow(LoginManager.lock, sessions, connection) { [self] signal in
+            if signal.path == session { view.lock() }
+        }
+        try await follow(LoginManager.unlock, sessions, connection) { [self] signal in
+            if signal.path == session { view.unlock() }
+        }
+        // Many desktops lock the screen without a request by logind, and only report it there.
+        sessions.arguments = [0: LoginManager.sessionInterface.rawValue]
+        try await follow(PropertiesInterface.changed, sessions, connection) { [self] signal in
+            guard signal.path == session, let isLocked = signal.body.values.1[LoginManager.lockedHint]?.bool else {
+                return
+            }
+            if isLocked { view.lock() } else { view.unlock() }
+        }
+    }
+
+    private func follow<Body: MessageBody & Sendable>(
+        _ signal: Signal<Body>,
+        _ rule: MatchRule,
+        _ connection: Connection,
+        _ handle: @escaping (ReceivedSignal<Body>) -> Void
+    ) async throws(CallError) {
+        let signals = try await connection.signals(signal, matching: rule)
+        tasks.start { for await signal in signals { handle(signal) } }
+    }
+
+    private func findSession(_ connection: Connection) async {
+        do throws(CallError) {
+            session = try await connection.call(
+                LoginManager.getSession,
+                on: LoginManager.object,
+                "auto",
+                timeout: Self.callTimeout
+            )
+        } catch {
+            session = nil
+            log.debug("the user has no login session: \(error)")
+        }
+    }
+
+    // MARK: Sleep and shutdown
+
+    /// - Returns: whether there is an inhibitor now.
+    private func inhibit(_ connection: Connection) async -> Bool {
+        do throws(CallError) {
+            let inhibitor = try await connection.call(
+                LoginManager.inhibit,
+                on: LoginManager.object,
+                Arguments("sleep:shutdown", "openurl", "Programs that open URLs save their states", "delay"),
+                timeout: Self.callTimeout
+            )
+            // By now, the machine may be about to sleep.
+            if !isPausing { self.inhibitor = inhibitor }
+            return true
+        } catch {
+            log.debug("sleep and shutdown cannot be delayed: \(error)")
+            return false
+        }
+    }
+
+    private func pauses(_ begins: Bool) {
+        pauseTimer.cancel()
+        isPausing = begins
+        guard begins else {
+            view.continueAfterPause()
+            return update()
+        }
+        let held = inhibitor
+        pauseTimer.start(at: .now + delay) { [self] in
+            log.notice("the handlers did not save their states within \(delay.inWords)")
+            inhibitor = nil
+        }
+        tasks.start { [self] in
+            await view.pause()
+            guard inhibitor === held else { return }
+            pauseTimer.cancel()
+            inhibitor = nil
+        }
+    }
+}
