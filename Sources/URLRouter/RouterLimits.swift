@@ -33,6 +33,9 @@ public struct RouterLimits: Sendable, Hashable {
     public var questionsPerAccount = 2
     /// Number of questions that may wait for a reply.
     public var questions = 32
+    /// Number of notifications on the screen whose click opens a URL. One application gets at most half of what is left,
+    /// and its oldest ones make way for newer ones.
+    public var shownReminders = 256
     /// Number of calls that wait for replies to queued URLs. One application gets at most half of what is left.
     public var replyWaiters = 256
     /// Number of connections that get the router's signals. One application gets at most half of what is left.

@@ -32,6 +32,8 @@ struct RouterParts {
     var systemBus: BusAddress?
     /// Makes the object that asks the user.
     var person: (HandlerLauncher) -> any PersonAsking = { _ in Nobody() }
+    /// Makes the object that shows reminders to the user.
+    var reminders: (HandlerLauncher, RouterTasks) -> any ReminderShowing = { _, _ in NoDesktop() }
     /// Decides whether the process that owns a handler's name is the handler; nil for the router's own rules.
     var examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)?
 }

@@ -86,6 +86,8 @@ public actor URLRouter {
         log: log
     )
     private(set) lazy var questions = Questions(parts.person(launcher), permissions, limits, RouterTasks(of: self))
+    /// Shows the URLs in the queue that have a text for a notification.
+    private(set) lazy var reminders: Reminders = makeReminders()
     /// Later deliveries; nil if there is nowhere to store them.
     private(set) lazy var deliveries: DeliveryScheduler? = makeDeliveries()
 
@@ -194,6 +196,9 @@ public actor URLRouter {
         parts.uniqueName = connection.uniqueName
         parts.systemBus = .system
         parts.person = { DesktopPerson(connection: connection, launcher: $0, log: log) }
+        parts.reminders = {
+            DesktopReminders(connection: connection, launcher: $0, tasks: $1, limits: limits)
+        }
         self.init(parts)
     }
 
@@ -247,6 +252,16 @@ public actor URLRouter {
         return HandlerSessions(host)
     }
 
+    private func makeReminders() -> Reminders {
+        Reminders(
+            parts.reminders(launcher, RouterTasks(of: self)),
+            log: log,
+            tasks: RouterTasks(of: self),
+            name: { [unowned self] in registry.handler(named: $0)?.name },
+            deliveries: { [unowned self] in deliveries }
+        )
+    }
+
     private func makeDeliveries() -> DeliveryScheduler? {
         guard let store = parts.deliveries else { return nil }
         return DeliveryScheduler(
@@ -256,7 +271,10 @@ public actor URLRouter {
             limits: limits,
             log: log,
             tasks: RouterTasks(of: self),
-            open: { [unowned self] in await opener.attempt($0, $1, $2) },
+            open: { [unowned self] in
+                if let result = await reminders.attempt($0, $1) { return result }
+                return await opener.attempt($0, $1, $2)
+            },
             quarantine: { [unowned self] in
                 guard let left = BusName($0).flatMap({ sessions[$0]?.quarantine.timeLeft }) else { return nil }
                 // Round up, so that the next attempt is not too early.

@@ -49,7 +49,7 @@ import Testing
                 json.lines.last
                     == """
                     {"id":"8","request-id":null,"url":"ok:y","handler":"com.acme.ok","state":"dead","attempts":8,"accepted":86400,\
-                    "next":null,"at":null,"every":null,"error":null,"message":null}
+                    "next":null,"at":null,"every":null,"notify":null,"error":null,"message":null}
                     """
             )
         }

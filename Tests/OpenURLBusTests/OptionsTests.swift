@@ -63,7 +63,7 @@ import Testing
         for (key, signature) in [
             ("handler", "s"), ("timeout", "u"), ("background", "b"), ("activation-token", "s"),
             ("desktop-startup-id", "s"), ("fallback", "as"), ("delivery", "s"), ("at", "s"),
-            ("every", "s"),
+            ("every", "s"), ("notify", "s"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: [:], as: OpenOptions.self)
         }
@@ -83,6 +83,16 @@ import Testing
         #expect(try problem(["delivery": "never"], as: OpenOptions.self) == "'delivery' must be 'now' or 'queued'")
         #expect(try problem(["delivery": "queued"], as: OpenOptions.self) == nil)
         #expect(try problem(["delivery": "now"], as: OpenOptions.self) == nil)
+        for (size, problem) in [
+            (0, "'notify' must have 1 to 1024 bytes"), (1024, nil), (1025, "'notify' must have 1 to 1024 bytes"),
+        ]
+            as [(Int, String?)]
+        {
+            let text = Value.string(String(repeating: "a", count: size))
+            #expect(try OpenURLBusTests.problem(["notify": text], as: OpenOptions.self) == problem)
+        }
+        let reminder: [String: Value] = ["notify": "a"]
+        #expect(try recoded(reminder, as: OpenOptions.self).isQueued)
     }
 
     @Test func unknownKeysAreIgnored() throws {

@@ -17,13 +17,14 @@ import Testing
         url.next = 1_700_000_004
         url.deliveryTime = .instant(milliseconds: 1_700_000_004_000)
         url.repeatInterval = .month
+        url.notification = "text"
         url.error = RemoteError("org.openurl.Error.LaunchFailed", "why")
         #expect(try recoded(url) == url)
         #expect(
             try recoded(url, as: [String: Value].self) == [
                 "id": "12", "url": "app:x", "handler": "com.example.app", "state": "waiting", "attempts": .uint32(3),
                 "accepted": .uint64(1_700_000_000), "next": .uint64(1_700_000_004),
-                "at": "2023-11-14T22:13:24Z", "every": "month",
+                "at": "2023-11-14T22:13:24Z", "every": "month", "notify": "text",
                 "error": "org.openurl.Error.LaunchFailed", "message": "why",
             ]
         )
@@ -33,7 +34,7 @@ import Testing
         let options: [String: Value] = ["id": "1", "url": "a:", "state": "dead"]
         for (key, signature) in [
             ("id", "s"), ("url", "s"), ("handler", "s"), ("state", "s"), ("attempts", "u"), ("accepted", "t"),
-            ("next", "t"), ("at", "s"), ("every", "s"), ("error", "s"),
+            ("next", "t"), ("at", "s"), ("every", "s"), ("notify", "s"), ("error", "s"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: options, as: QueuedURL.self)
         }

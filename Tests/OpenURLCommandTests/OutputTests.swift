@@ -92,7 +92,7 @@ import Testing
         #expect(
             JSON(url).text == """
                 {"id":"7","request-id":null,"url":"a:b","handler":"h","state":"waiting","attempts":2,"accepted":5,\
-                "next":9,"at":null,"every":null,"error":"com.example.Error.A","message":"why"}
+                "next":9,"at":null,"every":null,"notify":null,"error":"com.example.Error.A","message":"why"}
                 """
         )
         // A date alone would not say when the time comes.

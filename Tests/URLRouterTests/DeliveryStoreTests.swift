@@ -206,7 +206,7 @@ import Testing
     private static let firstVersion = """
         ALTER TABLE deliveries DROP COLUMN caller; ALTER TABLE deliveries DROP COLUMN name; DROP TABLE replies;
         ALTER TABLE deliveries DROP COLUMN at; ALTER TABLE deliveries DROP COLUMN every;
-        ALTER TABLE deliveries DROP COLUMN turn;
+        ALTER TABLE deliveries DROP COLUMN turn; ALTER TABLE deliveries DROP COLUMN notify;
         PRAGMA user_version = 1
         """
 

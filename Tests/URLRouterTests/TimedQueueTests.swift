@@ -227,18 +227,21 @@ import Testing
 
     @Test func droppedURLIsNotDelivered() async throws {
         let bus = try FakeHandlers([handler: owner])
-        let router = try router(on: bus)
+        let zone = Lock(TimeZoneRules.utc)
+        let router = try router(on: bus) { zone.withLock { $0 } }
         await router.startDeliveries()
-        let time = DeliveryTime.after(.seconds(5))
-        let soon = try await router.open("app:1", at(time), caller: ownConnection)
-        try await router.dropQueued(try #require(soon.id), caller: ownConnection)
-        // The same time, and a larger number.
-        let later = try await router.open("app:2", at(time), caller: ownConnection)
+        let time = try #require(WallClock.wall(in: 3600))
+        let dropped = try #require(try await router.open("app:1", at(time), caller: ownConnection).id)
+        _ = try await router.open("app:2", at(time), caller: ownConnection)
+        try await router.dropQueued(dropped, caller: ownConnection)
+        // The time of both comes.
+        zone.withLock { $0 = .tokyo }
+        await router.clockHasChanged()
         await bus.wait(for: .opened("app:2", at: owner))
         bus.answer("app:2")
-        await bus.wait(for: .announcedQueued(try #require(later.id), .delivered))
         await router.stopDeliveries()
         #expect(bus.opened == [])
+        #expect(try await router.queuedURLs(caller: ownConnection) == [])
     }
 
     @Test func retryDeliversBeforeTheTime() async throws {

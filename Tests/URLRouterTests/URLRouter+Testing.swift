@@ -43,6 +43,7 @@ extension URLRouter {
         policy: PolicyStore? = nil,
         requests: RequestLog? = nil,
         person: any PersonAsking = Nobody(),
+        reminders: any ReminderShowing & Sendable = NoDesktop(),
         examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)? = ownProgramOrAnother,
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) {
@@ -58,6 +59,7 @@ extension URLRouter {
         parts.policy = policy
         parts.requests = requests
         parts.person = { _ in person }
+        parts.reminders = { _, _ in reminders }
         parts.examine = examine
         self.init(parts)
     }

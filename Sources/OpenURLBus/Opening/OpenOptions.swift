@@ -26,6 +26,13 @@ public struct OpenOptions: Sendable, Hashable {
     ///
     /// If several deliveries are missed, only one is made up for. Each delivery has a request ID of its own.
     public var repeatInterval: RepeatInterval?
+    /// The text of a notification that the user gets instead of the handler getting the URL; nil for none. A click on the
+    /// notification opens the URL. At most ``maximumNotificationBytes``; a URL with such a text is always queued.
+    ///
+    /// When the notification is on the screen, the URL has left the queue. A click puts it there again.
+    public var notification: String? {
+        didSet { if notification != nil { isQueued = true } }
+    }
     /// Activation token, which lets the handler take the focus (`XDG_ACTIVATION_TOKEN`). The handler gets it unchanged.
     public var activationToken: String?
     /// Name of the startup notification (`DESKTOP_STARTUP_ID`). The handler gets it unchanged.
@@ -66,6 +73,8 @@ public struct OpenOptions: Sendable, Hashable {
     private static let maximumNameBytes = 255
     /// Maximum size of all URLs in ``fallback`` together, in bytes.
     package static let maximumFallbackBytes = 64 << 10
+    /// Maximum size of ``notification`` in bytes.
+    public static let maximumNotificationBytes = 1024
     /// Maximum number of URLs in ``fallback``.
     public static let maximumFallbacks = 16
 
@@ -75,6 +84,7 @@ public struct OpenOptions: Sendable, Hashable {
     fileprivate static let deliveryKey = "delivery"
     private static let timeKey = "at"
     private static let repeatKey = "every"
+    private static let notificationKey = "notify"
     private static let fallbackKey = "fallback"
     private static let annotationKey = "annotation"
     private static let contentTypeKey = "content-type"
@@ -85,7 +95,7 @@ public struct OpenOptions: Sendable, Hashable {
 
     fileprivate var delivery: Delivery {
         get { isQueued ? .queued : .now }
-        // A URL with a time is queued in any case, and its time may have arrived before.
+        // A URL with a time or a notification is queued in any case, and that key may have arrived before.
         set { isQueued = isQueued || newValue == .queued }
     }
 
@@ -141,6 +151,12 @@ extension OpenOptions: Record {
             { $0.repeatInterval },
             { $0.repeatInterval = $1 },
             "How often to deliver the URL from the time in `at` on, which must be on the clock of the session."
+        ),
+        Field(
+            notificationKey,
+            { $0.notification },
+            { $0.notification = $1 },
+            "The text of a notification that the user gets instead, and whose click opens the URL, which is then queued; at most \(maximumNotificationBytes) bytes."
         ),
         Field(
             "activation-token",
@@ -224,6 +240,9 @@ extension OpenOptions: Record {
         if let repeatInterval, deliveryTime?.isOnTheWall != true {
             let every = "'\(Self.repeatKey)' '\(repeatInterval.rawValue)'"
             throw .invalidValue("\(every) needs a time on the clock of the session in '\(Self.timeKey)'")
+        }
+        if let notification, !(1...Self.maximumNotificationBytes).contains(notification.utf8.count) {
+            throw .invalidValue("'\(Self.notificationKey)' must have 1 to \(Self.maximumNotificationBytes) bytes")
         }
         if let contentType, !isMIMEType(contentType) {
             throw .invalidValue("'\(Self.contentTypeKey)' is not a MIME type such as image/png")

@@ -18,6 +18,8 @@ public struct OpenResult: Sendable, Hashable {
         case completed
         /// The router stored the URL and will deliver it later.
         case queued
+        /// The router has shown the URL's notification. If the user clicks on it, the URL is queued again.
+        case notified
         /// The URL had no handler, so one of the fallback URLs was opened.
         case fallback
         /// A program was waiting for the URL with ``CallbackInterface/request``, and has it now. For a

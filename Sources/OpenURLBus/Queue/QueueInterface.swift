@@ -11,6 +11,9 @@ public import DBus
 /// A URL with a time, the option `at`, waits for it. If it is repeated, it stays in the queue after a delivery, and also if
 /// a delivery fails for good: it then waits for its next time.
 ///
+/// A URL with a text for a notification, the option `notify`, leaves the queue when the notification is on the screen. If
+/// the user clicks on it, the URL is in the queue again, with another number, and is delivered.
+///
 /// If a method takes a number and the queue has no URL with that number, the error is
 /// `org.freedesktop.DBus.Error.InvalidArgs`.
 public enum QueueInterface {

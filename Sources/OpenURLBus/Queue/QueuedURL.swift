@@ -34,6 +34,8 @@ public struct QueuedURL: Sendable, Hashable {
     public var deliveryTime: DeliveryTime?
     /// How often the URL is delivered; nil for once.
     public var repeatInterval: RepeatInterval?
+    /// The text of the notification that the user gets; nil if the URL is delivered.
+    public var notification: String?
     /// Why the last attempt failed.
     public var error: RemoteError? {
         get { errorFields.error.map(RemoteError.init) }
@@ -91,6 +93,12 @@ extension QueuedURL: Record, ErrorReporting {
             { $0.repeatInterval },
             { $0.repeatInterval = $1 },
             "How often the URL is delivered; without the key, it is delivered once."
+        ),
+        Field(
+            "notify",
+            { $0.notification },
+            { $0.notification = $1 },
+            "The text of the notification that the user gets; without the key, the URL is delivered."
         ),
         .error,
         .message

@@ -11,8 +11,8 @@ struct Open: Command {
         abstract: "Open URLs and files in order (the default command).",
         discussion: """
             An argument without a scheme is the path of a file; write ./NAME if the name is a command or has a colon.
-            Returns when every handler has answered, or with --queue or --at when every URL is on the disk. A failure \
-            does not stop the rest; the exit status is that of the first failure. Passes on the tokens in XDG_ACTIVATION_TOKEN and \
+            Returns when every handler has answered, or with --queue, --at or --notify when every URL is on the \
+            disk. A failure does not stop the rest; the exit status is that of the first failure. Passes on the tokens in XDG_ACTIVATION_TOKEN and \
             DESKTOP_STARTUP_ID, so that the handler can take the focus.
             """,
         examples: [
@@ -101,6 +101,12 @@ struct Open: Command {
     )
     var every: RepeatInterval?
 
+    @Option(
+        help: .init("Notify the user instead; a click opens the URL.", valueName: "text"),
+        transform: CommandLineArgument.requiredText
+    )
+    var notify: String?
+
     @OptionGroup var outputOptions: OutputOptions
 
     @Flag(name: .shortAndLong, help: "Print nothing on standard error.")
@@ -117,7 +123,10 @@ struct Open: Command {
             guard let at else { throw ValidationError("--every needs the first time; add --at") }
             guard at.isRepeatable else { throw ValidationError("--every needs a time without a time zone in --at") }
         }
-        if queue || at != nil, !attach.isEmpty || !save.isEmpty {
+        if let notify, notify.utf8.count > OpenOptions.maximumNotificationBytes {
+            throw ValidationError("a notification can have at most \(OpenOptions.maximumNotificationBytes) bytes")
+        }
+        if queue || at != nil || notify != nil, !attach.isEmpty || !save.isEmpty {
             throw ValidationError("a queued URL has no open files and no reply; remove --attach and --save")
         }
         for keys in [attach.map(\.key) + Set(annotation.map(\.key)), save.map(\.key)] where Set(keys).count < keys.count
@@ -154,6 +163,7 @@ struct Open: Command {
             options.deliveryTime = time
             options.repeatInterval = every
         }
+        options.notification = notify
         if !annotation.isEmpty {
             let entries = annotation.map { (Value.string($0.key), Value.string($0.value)) }
             options.annotation = .dictionary(Dictionary(entries) { $1 }, key: "s", value: "s")

@@ -226,6 +226,7 @@ extension QueuedURL {
         let redacted = RedactedURL(url)
         var entry = self
         entry.url = redacted.text
+        entry.notification = notification.map { _ in "…" }
         entry.error = error.map { RemoteError($0.name, redacted.redacting($0.message)) }
         return entry
     }

@@ -60,12 +60,14 @@ struct DeliveryFile: Sendable {
         return isKnown ? database : nil
     }
 
-    /// Adds the columns of a ``DeliverySchedule``. They are empty for a delivery without a time.
+    /// Adds the columns of a ``DeliverySchedule``, and the text of the notification. They are empty for a delivery that
+    /// has neither.
     private static let addSchedules =
         """
         ALTER TABLE deliveries ADD COLUMN at TEXT NOT NULL DEFAULT '';
         ALTER TABLE deliveries ADD COLUMN every TEXT NOT NULL DEFAULT '';
-        ALTER TABLE deliveries ADD COLUMN turn INTEGER NOT NULL DEFAULT 0
+        ALTER TABLE deliveries ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE deliveries ADD COLUMN notify TEXT NOT NULL DEFAULT ''
         """
 
     /// Table of the replies to deliveries. Each reply has its delivery's number.

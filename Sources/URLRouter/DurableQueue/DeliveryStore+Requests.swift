@@ -14,7 +14,8 @@ extension DeliveryStore {
             let rows = try database.prepare(
                 """
                 SELECT id, \(Self.listed("url")), \(Self.listed("handler")), attempts, accepted, due, due IS NULL, error,
-                    \(Self.listed("message")), \(Self.listed("name")), at, every FROM deliveries
+                    \(Self.listed("message")), \(Self.listed("name")), at, every,
+                    \(Self.listed("notify")) FROM deliveries
                     WHERE id > ?1 AND (caller = ?3 OR \(account == nil)) ORDER BY id LIMIT ?2
                 """
             )
@@ -37,6 +38,7 @@ extension DeliveryStore {
                 if !isDead { url.next = UInt64((rows.time(5) + 999) / 1000) }
                 url.deliveryTime = DeliveryTime(rawValue: rows.text(10))
                 url.repeatInterval = RepeatInterval(rawValue: rows.text(11))
+                url.notification = rows.text(12).isEmpty ? nil : rows.text(12)
                 if let name = ErrorName(rows.text(7)) { url.error = RemoteError(name, rows.text(8)) }
                 size += url.url.utf8.count + url.handler.utf8.count + rows.text(8).utf8.count
                 urls.append(url)

@@ -180,8 +180,9 @@ public actor DeliveryStore {
                 held = nil
                 let insert = try database.prepare(
                     """
-                    INSERT INTO deliveries (url, handler, request, accepted, due, caller, name, at, every, attempts)
-                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0) RETURNING id
+                    INSERT INTO deliveries
+                        (url, handler, request, accepted, due, caller, name, at, every, notify, attempts)
+                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0) RETURNING id
                     """
                 )
                 for entry in accepted {
@@ -201,6 +202,7 @@ public actor DeliveryStore {
                     try insert.bind(7, options.requestID?.rawValue ?? "")
                     try insert.bind(8, options.deliveryTime?.rawValue ?? "")
                     try insert.bind(9, options.repeatInterval?.rawValue ?? "")
+                    try insert.bind(10, options.notification ?? "")
                     while try insert.step() { results.append(.success(insert.integer(0))) }
                     shares.add(bytes: size, of: caller)
                 }

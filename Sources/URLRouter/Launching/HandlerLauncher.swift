@@ -26,6 +26,9 @@ struct HandlerLauncher: Sendable {
     /// The session's variables, which every process gets.
     var environment: [String: String] { session.assumeIsolated { $0.variables } }
 
+    /// Whether the session has a display.
+    var hasDisplay: Bool { ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false } }
+
     /// Programs that are being started, each in its own thread, by the identifiers that share the threads.
     let starts = Lock(Shares<String>(limit: 64))
     let children = StartedChildren()

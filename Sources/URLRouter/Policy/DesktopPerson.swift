@@ -17,7 +17,7 @@ struct DesktopPerson: PersonAsking {
         await launcher.session.startUpdate()?.value
         let environment = launcher.environment
         let end = ContinuousClock.now + time
-        let hasDisplay = ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false }
+        let hasDisplay = launcher.hasDisplay
         var ways: [any PersonAsking] = [NotifiedPerson(connection: connection, mayStart: hasDisplay)]
         if hasDisplay {
             ways.insert(ProgramPerson(launcher: launcher, environment: environment), at: 0)

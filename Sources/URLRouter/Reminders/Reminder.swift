@@ -1,0 +1,54 @@
+internal import OpenURLBus
+internal import UserFiles
+
+/// A notification about a URL in the queue, whose click opens the URL.
+struct Reminder: Sendable, Hashable {
+    /// The name of the handler that gets the URL, or its identifier.
+    let title: String
+    /// The sender's text. Unless the user or the handler itself has sent it, its last line names the sender.
+    let text: String
+    /// The application that the reminder counts towards.
+    let account: String
+
+    /// Length of a handler's name, in characters.
+    private static let titleLength = 80
+    /// The action of a click on the notification itself, in the specification.
+    private static let click = "default"
+
+    /// Creates a reminder; nil if the delivery has no text for one.
+    ///
+    /// - Parameter name: The handler's name; nil if the handler is unknown by now.
+    init?(_ delivery: Delivery, handler name: String?) {
+        guard let text = delivery.options.notification else { return nil }
+        title = String(printableLine(name ?? delivery.handler).prefix(Self.titleLength))
+        account = delivery.caller
+        // A line break is the only control character that a text may have.
+        let lines = text.replacing("\r\n", with: "\n").split(separator: "\n", omittingEmptySubsequences: false)
+            .map { printableLine(String($0)) }
+        let signature = delivery.context.source.signature(for: delivery.handler)
+        self.text = (lines + [signature].compactMap(\.self)).joined(separator: "\n")
+    }
+
+    /// Returns the notification for a service with these capabilities. Some services show only a title.
+    func notification(for capabilities: [String]) -> NotificationService.Notification {
+        NotificationService.Notification(
+            icon: "appointment-soon",
+            title: capabilities.contains("body") ? title : "\(title): \(text)",
+            text: text,
+            actions: capabilities.contains("actions") ? [(Self.click, "Open")] : [],
+            urgency: .normal
+        )
+    }
+}
+
+extension OpenContext.Source {
+    /// Names the sender of a reminder for a handler; nil for the user's own programs, and for the handler itself.
+    fileprivate func signature(for handler: String) -> String? {
+        switch callerClass.known {
+        case .user: nil
+        case .handler where application == handler: nil
+        case .handler, .sandboxed, .remote, .unknown, nil:
+            "(from \(application.map { printable($0) } ?? "a program without a name"))"
+        }
+    }
+}

@@ -1,0 +1,187 @@
+import DBus
+import Logging
+import OpenURLBus
+import Reactor
+import TestSupport
+import Testing
+
+@testable import URLRouter
+
+/// A desktop whose notifications the test clicks on.
+private final class FakeDesktop: ReminderShowing, Sendable {
+    private struct State {
+        var shown: [Reminder] = []
+        var failures: [OpenURLError] = []
+    }
+
+    /// A closure of the router, which the test calls only in the router's isolation.
+    private struct Click: @unchecked Sendable {
+        let body: (String?) -> Void
+    }
+
+    private let state = Lock(State())
+    private let clicks = Lock<[Click]>([])
+
+    init(failing failures: [OpenURLError] = []) {
+        state.withLock { $0.failures = failures }
+    }
+
+    var shown: [Reminder] { state.withLock { $0.shown } }
+
+    func show(_ reminder: Reminder, onClick: @escaping (String?) -> Void) async throws(OpenURLError) {
+        let failure = state.withLock { $0.failures.isEmpty ? nil : $0.failures.removeFirst() }
+        if let failure { throw failure }
+        state.withLock { $0.shown.append(reminder) }
+        let click = Click(body: onClick)
+        clicks.withLock { $0.append(click) }
+    }
+
+    func click(_ index: Int, _ token: String?, in router: isolated URLRouter) {
+        clicks.withLock { $0[index] }.body(token)
+    }
+}
+
+/// Notifications about URLs in the queue.
+@Suite(.timeLimit(.minutes(10))) struct ReminderTests {
+    private let handler: BusName = "com.example.app"
+    private let owner: BusName = ":1.1"
+    private let directory = TemporaryState()
+    private let log = RecordedLog()
+
+    private func router(on bus: FakeHandlers, _ desktop: FakeDesktop) throws -> URLRouter {
+        let store = DeliveryStore(path: directory.queue, on: directory.loop, log: log.logger)
+        return URLRouter(
+            [try .test("com.example.app")],
+            on: bus,
+            deliveries: store,
+            reminders: desktop,
+            log: log.logger
+        )
+    }
+
+    private func options(_ text: String, _ time: DeliveryTime? = nil, every: RepeatInterval? = nil) -> OpenOptions {
+        var options = OpenOptions()
+        options.notification = text
+        options.deliveryTime = time
+        options.repeatInterval = every
+        return options
+    }
+
+    @Test func clickQueuesTheURLWithItsToken() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let desktop = FakeDesktop()
+        let router = try router(on: bus, desktop)
+        await router.startDeliveries()
+        let id = try #require(try await router.open("app:1", options("text"), caller: ownConnection).id)
+        await bus.wait(for: .announcedQueued(id, .delivered))
+        #expect(desktop.shown.map(\.text) == ["text"])
+        #expect(try await router.queuedURLs(caller: ownConnection) == [])
+        #expect(bus.opened == [])
+        await desktop.click(0, "token", in: router)
+        await bus.wait(for: .opened("app:1", at: owner))
+        #expect(bus.context(of: "app:1")?.activationToken == "token")
+        let entry = try #require(try await router.queuedURLs(caller: ownConnection).first)
+        #expect(entry.id != id && entry.notification == nil)
+        bus.answer("app:1")
+        await bus.wait(for: .announcedQueued(entry.id, .delivered))
+        await router.stopDeliveries()
+    }
+
+    @Test func waitForAReminderEndsWhenItIsShown() async throws {
+        let bus = try FakeHandlers([handler: owner, ownConnection: ownConnection])
+        let router = try router(on: bus, FakeDesktop())
+        await router.startDeliveries()
+        let id = try #require(try await router.open("app:1", options("text"), caller: ownConnection).id)
+        let number = try #require(UInt64(id))
+        #expect(try await router.outcome(ofQueued: number, caller: ownConnection).way == .notified)
+        await router.stopDeliveries()
+    }
+
+    @Test func reminderThatCannotBeShownIsTriedAgain() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let desktop = FakeDesktop(failing: [OpenURLError(.launchFailed, "no service")])
+        let router = try router(on: bus, desktop)
+        await router.startDeliveries()
+        let id = try #require(try await router.open("app:1", options("text"), caller: ownConnection).id)
+        await bus.wait(for: .announcedQueued(id, .waiting))
+        #expect(log.lines.contains { $0.hasSuffix("a queued URL was not delivered: no service") })
+        await bus.wait(for: .announcedQueued(id, .delivered))
+        #expect(desktop.shown.count == 1)
+        await router.stopDeliveries()
+    }
+
+    @Test func eachClickOnARepeatedReminderIsARequestOfItsOwn() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let desktop = FakeDesktop()
+        let router = try router(on: bus, desktop)
+        await router.startDeliveries()
+        var options = options("text", .wallClock(try wall("2090-01-01T09:00:00")), every: .day)
+        options.requestID = RequestID(rawValue: "plants")
+        let id = try #require(try await router.open("app:1", options, caller: ownConnection).id)
+        try await router.retryQueued(id, caller: ownConnection)
+        await bus.wait(for: .announcedQueued(id, .delivered))
+        #expect(try await router.queuedURLs(caller: ownConnection).map(\.id) == [id])
+        await desktop.click(0, nil, in: router)
+        await bus.wait(for: .opened("app:1", at: owner))
+        #expect(bus.context(of: "app:1")?.requestID == "plants.0")
+        bus.answer("app:1")
+        await router.stopDeliveries()
+    }
+
+    @Test func clickAfterTheEndIsLogged() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let desktop = FakeDesktop()
+        let router = try router(on: bus, desktop)
+        await router.startDeliveries()
+        let id = try #require(try await router.open("app:1", options("text"), caller: ownConnection).id)
+        await bus.wait(for: .announcedQueued(id, .delivered))
+        await router.stopDeliveries()
+        await desktop.click(0, nil, in: router)
+        await router.wait { _ in log.lines.contains { $0.contains("the click on its notification was lost") } }
+    }
+
+    // MARK: Text
+
+    private func reminder(_ text: String, from source: OpenContext.Source, handler name: String? = nil) -> Reminder? {
+        var options = OpenOptions()
+        options.notification = text
+        var context = OpenContext()
+        context.source = source
+        let delivery = Delivery(url: "app:1", handler: "com.example.app", options: options, context: context)
+        return Reminder(delivery, handler: name)
+    }
+
+    private func source(_ callerClass: CallerClass, _ application: String? = nil) -> OpenContext.Source {
+        var source = OpenContext.Source()
+        source.callerClass = .known(callerClass)
+        source.application = application
+        return source
+    }
+
+    @Test func textCannotMislead() throws {
+        let hostile = "Tea\u{1B}[2J\u{202E}\r\nnext"
+        let reminder = try #require(self.reminder(hostile, from: source(.user), handler: "To\u{202E}do"))
+        #expect(reminder.title == "To\\u{202E}do")
+        #expect(reminder.text == "Tea\\u{1B}[2J\\u{202E}\nnext")
+        let long = self.reminder("a", from: source(.user), handler: String(repeating: "x", count: 200))
+        #expect(long?.title.count == 80)
+        #expect(self.reminder("Müll", from: source(.user))?.text == "Müll")
+        #expect(self.reminder("a", from: source(.user))?.title == "com.example.app")
+    }
+
+    @Test func senderThatIsNotTheUserIsNamed() {
+        #expect(reminder("a", from: source(.handler, "com.example.app"))?.text == "a")
+        #expect(reminder("a", from: source(.handler, "com.example.other"))?.text == "a\n(from com.example.other)")
+        #expect(reminder("a", from: source(.sandboxed, "org.<b>"))?.text == "a\n(from org.<b>)")
+        #expect(reminder("a", from: source(.sandboxed))?.text == "a\n(from a program without a name)")
+        #expect(reminder("a", from: source(.unknown))?.text == "a\n(from a program without a name)")
+    }
+
+    @Test func serviceWithoutTextOrActionsGetsWhatItCanShow() throws {
+        let reminder = try #require(self.reminder("Tea", from: source(.user), handler: "Kitchen"))
+        let full = reminder.notification(for: ["actions", "body"])
+        #expect(full.title == "Kitchen" && full.text == "Tea" && full.actions.map(\.id) == ["default"])
+        let poor = reminder.notification(for: [])
+        #expect(poor.title == "Kitchen: Tea" && poor.actions.isEmpty)
+    }
+}
