@@ -404,8 +404,10 @@ public enum HandlerInterface {
     /// An inactive handler stays in the foreground and continues to get URLs. Next comes either ``becomeActive`` or
     /// ``enterBackground``. If a handler has no such method, it makes no distinction between the two states.
     public static let resignActive = Method<Empty, Empty>(name, "ResignActive")
-    /// Ends an interruption: calls `didBecomeActive`, and the handler is then active. Returns after that. If the handler
-    /// is not inactive, nothing happens.
+    /// Ends an interruption: calls `didBecomeActive`, and the handler is then active. Returns after that.
+    ///
+    /// If the handler went to the background because the machine slept, it comes back to the foreground:
+    /// `willEnterForeground` is called first. It is not asked to show its windows, as `Activate` does.
     public static let becomeActive = Method<Empty, Empty>(name, "BecomeActive")
     /// Moves the handler to the background: calls `willResignActive`, unless the handler is inactive already, and
     /// `didEnterBackground`, and saves the state. Returns after that.

@@ -10,7 +10,7 @@ package enum LifecycleEvent: CaseIterable {
     case openInBackground
     /// An interruption begins. The handler stays in the foreground.
     case resignActive
-    /// The interruption has ended, and the handler is still in the foreground.
+    /// The interruption has ended, and the handler is active again. It may have gone to the background meanwhile.
     case becomeActive
     /// The handler goes to the background, because another handler comes to the foreground or this one is no longer
     /// needed.
@@ -120,7 +120,8 @@ enum Lifecycle {
             [.becomeBackground, .didEnterBackground, .shouldSaveApplicationState, .willEncodeRestorableState]
 
         // Figure 3-6. A suspended handler executes no code, so it still sees the state `background`.
-        case (.background, .activate), (.suspended, .activate):
+        case (.background, .activate), (.suspended, .activate), (.background, .becomeActive),
+            (.suspended, .becomeActive):
             [.willEnterForeground, .becomeActive, .didBecomeActive]
         // Figure 6-2.
         case (.background, .open), (.suspended, .open):
@@ -131,7 +132,7 @@ enum Lifecycle {
         case (.background, .openInBackground), (.suspended, .openInBackground):
             [.didReceiveNotification, .open, .shouldSaveApplicationState, .willEncodeRestorableState]
         case (.background, .enterBackground), (.suspended, .enterBackground), (.background, .resignActive),
-            (.suspended, .resignActive), (.background, .becomeActive), (.suspended, .becomeActive):
+            (.suspended, .resignActive):
             []
 
         case (.active, .wake), (.inactive, .wake):

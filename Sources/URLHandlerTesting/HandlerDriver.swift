@@ -104,7 +104,8 @@ public import URLHandler
     @discardableResult
     public func interrupt() async -> EventResult { await handle(.resignActive) }
 
-    /// Ends an interruption, so that the handler is active again. If it is not interrupted, nothing happens.
+    /// Ends an interruption, so that the handler is active again. If it went to the background meanwhile, as it does
+    /// when the machine sleeps, it comes back to the foreground.
     @discardableResult
     public func resume() async -> EventResult { await handle(.becomeActive) }
 

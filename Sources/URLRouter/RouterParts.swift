@@ -28,7 +28,7 @@ struct RouterParts {
     var uniqueName: BusName?
     /// Finds the names and the images to show to people; nil if there are none.
     var resources: Explainer.ResourceFinder?
-    /// The bus that reports on the user's login session; nil if the router does not follow one.
+    /// The bus that reports on the machine and on the user's login session; nil if the router does not ask.
     var systemBus: BusAddress?
     /// Makes the object that asks the user.
     var person: (HandlerLauncher) -> any PersonAsking = { _ in Nobody() }

@@ -127,12 +127,8 @@ public actor URLRouter {
         callers,
         monitor
     )
-    private(set) lazy var interruptions = Interruptions(
-        lifecycle,
-        callers,
-        RouterTasks(of: self),
-        systemBus: parts.systemBus
-    )
+    private(set) lazy var systemBus = SystemBus(parts.systemBus, on: loop, RouterTasks(of: self), log: log)
+    private(set) lazy var interruptions = Interruptions(lifecycle, callers, RouterTasks(of: self), systemBus)
     private(set) lazy var outputs = OutputPlaces(handlers, sessions, launcher.output)
     private(set) lazy var temporary = TemporaryRegistrations(
         handlers,
@@ -243,11 +239,11 @@ public actor URLRouter {
             log: log,
             tasks: RouterTasks(of: self),
             resources: parts.resources,
-            // A watch on a name may still report a change after the router is released.
+            // A watch or a timer may still report a change after the router is released.
             ownerChanged: { [weak self] id, owner in
                 self?.assumeIsolated { $0.sessions[id]?.processes.ownerChanged(to: owner) }
             },
-            foregroundChanged: { [weak self] id in self?.interruptions.foregroundChanged(id) }
+            foregroundChanged: { [weak self] id in self?.assumeIsolated { $0.interruptions.foregroundChanged(id) } }
         )
         return HandlerSessions(host)
     }

@@ -60,6 +60,7 @@ for member, signature, body, words, harm in [
         ("Terminate", "", [], "tells a handler to end, past the router", lambda handler, events: "willTerminate" in events),
         ("EnterBackground", "", [], "sends a handler to the background, past the router",
          lambda handler, events: "didEnterBackground" in events),
+        ("ResignActive", "", [], "interrupts a handler, past the router", lambda handler, events: "willResignActive" in events),
         ("ReceiveMemoryWarning", "", [], "warns a handler of low memory, past the router",
          lambda handler, events: "didReceiveMemoryWarning" in events),
         ("Notify", "a{sv}", [{"evil": ("s", "text")}], "notifies a handler, past the router",

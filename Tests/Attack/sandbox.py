@@ -243,6 +243,7 @@ def lifecycle(member, harm, prepare=lambda handler: handler.start()):
 for member, words, harm, prepare in [
         ("Terminate", "ends a handler", lambda handler, events: not is_alive(handler.pid), Handler.start),
         ("Suspend", "stops a handler", lambda handler, events: state(handler.pid) == "T", Handler.start),
+        ("Interrupt", "interrupts a handler", lambda handler, events: "willResignActive" in events, Handler.start),
         ("Background", "takes a handler from the foreground", lambda handler, events: "didEnterBackground" in events,
          Handler.start),
         ("Activate", "starts a handler without a URL", lambda handler, events: handler.pids(), lambda handler: handler),

@@ -2,6 +2,7 @@ import DBus
 import Foundation
 import Glibc
 import OpenURLBus
+import PrivateBus
 import TestSupport
 import Testing
 
@@ -117,6 +118,22 @@ import Testing
         try await router.lifecycle(LifecycleInterface.interrupt, Self.script)
         try await router.lifecycle(LifecycleInterface.background, Self.script)
         #expect(notes(try await router.open("script:z")) == ["inactive", "active", "inactive", "background"])
+    }
+
+    /// A handler that lacks the methods makes no distinction between the two states.
+    @Test func handlerThatCannotBeToldIsInactiveAllTheSame() async throws {
+        let router = try await RouterProcess { directory in
+            try ScriptHandler.write(Self.script, "uploading_handler", in: directory)
+        }
+        defer { router.stop() }
+        _ = try await router.open("script:x")
+        try await router.lifecycle(LifecycleInterface.interrupt, Self.script)
+        #expect(try await router.status(of: Self.script).state == .known(.inactive))
+        #expect(try await router.open("script:y").way == .active)
+        try await router.lifecycle(LifecycleInterface.resume, Self.script)
+        #expect(try await router.status(of: Self.script).state == .known(.active))
+        let log = try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
+        #expect(!log.contains("ResignActive") && !log.contains("BecomeActive"), "\(log)")
     }
 
     @Test func commandInterruptsUntilTheHandlerIsResumed() async throws {

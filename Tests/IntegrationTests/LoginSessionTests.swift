@@ -18,7 +18,7 @@ import Testing
             variables: machine.variables
         )
         _ = try await router.open("first:x")
-        try await eventually(machine.inhibitors()) { $0 == [Self.inhibitor] }
+        try await eventually(await machine.inhibitors()) { $0 == [Self.inhibitor] }
         return router
     }
 
@@ -38,7 +38,7 @@ import Testing
         try await machine.sleep()
         let pause = try await machine.pauses.next { _ in true }.body
         #expect(pause < 2000, "\(pause) ms")
-        #expect(try events(router, 2) == ["willResignActive", "didEnterBackground"])
+        #expect(try events(router, 3) == ["willResignActive", "didEnterBackground", "willEncodeRestorableState"])
         let state = router.bus.directory.appending(path: "XDG_STATE_HOME/openurl/\(Self.first).state")
         #expect(FileManager.default.fileExists(atPath: state.path))
         #expect(try await machine.inhibitors() == [])
@@ -46,7 +46,7 @@ import Testing
         try await machine.wake()
         try await states.wait(for: "active", of: Self.first)
         try await eventually(events(router, 2)) { $0 == ["willEnterForeground", "didBecomeActive"] }
-        try await eventually(machine.inhibitors()) { $0 == [Self.inhibitor] }
+        try await eventually(await machine.inhibitors()) { $0 == [Self.inhibitor] }
     }
 
     @Test func handlerThatHangsDelaysTheSleepForTwoSecondsAtMost() async throws {
@@ -84,7 +84,7 @@ import Testing
         _ = try await router.open("second:x")
         try await machine.wake()
         // The inhibitor is back after the router has heard of the end of the sleep.
-        try await eventually(machine.inhibitors()) { $0 == [Self.inhibitor] }
+        try await eventually(await machine.inhibitors()) { $0 == [Self.inhibitor] }
         #expect(try await router.status(of: Self.second).state == .known(.active))
         #expect(try events(router, 1) == ["didEnterBackground"])
     }
@@ -100,7 +100,7 @@ import Testing
         let count = try router.log(of: Self.first).count
         try await machine.wake()
         _ = try await router.open("second:x")
-        try await eventually(machine.inhibitors()) { $0 == [Self.inhibitor] }
+        try await eventually(await machine.inhibitors()) { $0 == [Self.inhibitor] }
         #expect(try router.log(of: Self.first).count == count)
         #expect(try await router.status(of: Self.first).state == .known(.notRunning))
     }
@@ -170,11 +170,11 @@ import Testing
         try await states.wait(for: "background", of: Self.first)
         #expect(try events(router, 2) == ["willResignActive", "didEnterBackground"])
         // The inhibitor is only for handlers in the foreground.
-        try await eventually(machine.inhibitors()) { $0 == [] }
+        try await eventually(await machine.inhibitors()) { $0 == [] }
         // The router follows the next session.
         try await machine.login("c2")
         _ = try await router.open("first:y")
-        try await eventually(machine.inhibitors()) { $0 == [Self.inhibitor] }
+        try await eventually(await machine.inhibitors()) { $0 == [Self.inhibitor] }
         try await machine.lock("c2")
         try await states.wait(for: "active", of: Self.first)
         try await states.wait(for: "inactive", of: Self.first)
@@ -190,10 +190,10 @@ import Testing
         _ = try await router.open("first:x", options)
         #expect(try await machine.connections() == 0)
         _ = try await router.open("first:y")
-        try await eventually(machine.inhibitors()) { $0 == [Self.inhibitor] }
+        try await eventually(await machine.inhibitors()) { $0 == [Self.inhibitor] }
         #expect(try await machine.connections() == 1)
         try await router.lifecycle(LifecycleInterface.background, Self.first)
-        try await eventually(machine.inhibitors()) { $0 == [] }
+        try await eventually(await machine.inhibitors()) { $0 == [] }
     }
 
     @Test func systemBusWithoutLogindIsFine() async throws {

@@ -70,7 +70,9 @@ import URLHandlerTesting
         let background = await driver.enterBackground()
         #expect(background.steps.first == "didEnterBackground")
         #expect(background.state == .background)
-        #expect(await driver.resume().state == .background)
+        let wakeUp = await driver.resume()
+        #expect(wakeUp.steps == ["willEnterForeground", "didBecomeActive"])
+        #expect(wakeUp.state == .active)
     }
 
     @Test func urlArrivesWithItsContext() async throws {

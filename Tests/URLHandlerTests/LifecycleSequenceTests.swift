@@ -40,7 +40,7 @@ struct LifecycleSequenceTests {
         .open: [.willEnterForeground, .becomeInactive] + openURL + activation,
         .openInBackground: openURL + saving,
         .resignActive: [],
-        .becomeActive: [],
+        .becomeActive: [.willEnterForeground] + activation,
         .enterBackground: [],
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],

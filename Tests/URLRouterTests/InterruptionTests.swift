@@ -150,6 +150,31 @@ import Testing
         #expect(await router.state(ofHandler: app) == .active)
     }
 
+    @Test func handlerThatComesBackAfterASleepIsNotAskedToShowItself() async throws {
+        let router = try await activeRouter()
+        await router.pause()
+        #expect(await router.state(ofHandler: app) == .background)
+        await router.continueAfterPause()
+        await bus.wait(for: .resumed(Self.id))
+        #expect(await router.state(ofHandler: app) == .active)
+        #expect(bus.count(of: .activated(Self.id, at: Self.owner)) == 0)
+    }
+
+    @Test func handlerThatIsReplacedDuringTheSleepStaysInTheBackground() async throws {
+        let router = try await activeRouter()
+        await router.lockScreen()
+        await router.pause()
+        await router.continueAfterPause()
+        // The screen is still locked.
+        #expect(await router.state(ofHandler: app) == .background)
+        try await open("other:x", at: ":1.2", router)
+        await router.unlockScreen()
+        try await router.background(BundleIdentifier("com.example.other"))
+        await router.unlockScreen()
+        #expect(bus.count(of: .resumed(Self.id)) == 0)
+        #expect(await router.state(ofHandler: app) == .background)
+    }
+
     @Test func resumingEndsTheInterruptionByTheLock() async throws {
         let router = try await activeRouter()
         await router.lockScreen()
@@ -158,10 +183,8 @@ import Testing
         #expect(await router.state(ofHandler: app) == .active)
     }
 
-    /// A handler in another language need not have the methods.
-    @Test(arguments: [CallError.fromBus(.unknownMethod), .named(.failed)])
-    func handlerThatCannotBeToldIsInterruptedAllTheSame(error: CallError) async throws {
-        bus.failInterruptions(with: error)
+    @Test func handlerThatCannotBeToldIsInterruptedAllTheSame() async throws {
+        bus.failInterruptions(with: .named(.failed))
         let router = try await activeRouter()
         try await router.interrupt(app, caller: Self.first)
         #expect(await router.state(ofHandler: app) == .inactive)
@@ -172,7 +195,7 @@ import Testing
     @Test func nextRouterEndsTheInterruptionsOfAnEarlierOne() async throws {
         bus.setState(of: Self.id, to: .inactive)
         let router = URLRouter([try .test("com.example.app")], on: bus)
-        await router.adoptRunning()
+        _ = await router.status()
         await bus.wait(for: .resumed(Self.id))
         #expect(await router.state(of: Self.id) == .running(owner: Self.owner, .foreground))
     }

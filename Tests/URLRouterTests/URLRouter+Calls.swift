@@ -102,6 +102,10 @@ extension URLRouter {
 
     func unlockScreen() { interruptions.unlock() }
 
+    func pause() async { await interruptions.pause() }
+
+    func continueAfterPause() { interruptions.continueAfterPause() }
+
     func interrupt(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
         try await interruptions.begin(id, caller: caller)
     }

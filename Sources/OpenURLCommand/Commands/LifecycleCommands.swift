@@ -75,7 +75,8 @@ struct InterruptHandler: Command {
             The interruption ends with this command, with 'openurl resume', or when the handler leaves the foreground.
             """,
         examples: [
-            "openurl interrupt com.acme.todolist"
+            "openurl interrupt com.acme.todolist",
+            "openurl interrupt com.example.hello",
         ]
     )
 

@@ -121,11 +121,25 @@ struct ConnectedHandlers: RouterBus {
     }
 
     func resignActive(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
-        _ = try await call(HandlerInterface.resignActive, handler(id, owner), Empty(), timeout: timeout)
+        try await callIfPresent(HandlerInterface.resignActive, id, owner, timeout)
     }
 
     func becomeActive(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
-        _ = try await call(HandlerInterface.becomeActive, handler(id, owner), Empty(), timeout: timeout)
+        try await callIfPresent(HandlerInterface.becomeActive, id, owner, timeout)
+    }
+
+    /// Calls a method that a handler may lack if it makes no distinction between active and inactive.
+    private func callIfPresent(
+        _ method: Method<Empty, Empty>,
+        _ id: BusName,
+        _ owner: BusName,
+        _ timeout: Duration
+    ) async throws(CallError) {
+        do throws(CallError) {
+            _ = try await call(method, handler(id, owner), Empty(), timeout: timeout)
+        } catch .remote(let error) where error.isFromMissingMethod {
+            // There is nothing to tell it.
+        }
     }
 
     func enterBackground(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {

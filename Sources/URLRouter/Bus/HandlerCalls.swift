@@ -29,9 +29,11 @@ protocol HandlerCalls: Sendable {
     func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
     /// Returns the state that the handler reports.
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String
-    /// Begins an interruption of the handler, and returns when its delegate has been told.
+    /// Begins an interruption of the handler, and returns when its delegate has been told. If the handler lacks the
+    /// method, this does nothing.
     func resignActive(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
-    /// Ends an interruption of the handler, and returns when its delegate has been told.
+    /// Ends an interruption of the handler, or brings it back from the background, and returns when its delegate has
+    /// been told. If the handler lacks the method, this does nothing.
     func becomeActive(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
     /// Moves the handler to the background, and returns when its delegate has been told.
     func enterBackground(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)

@@ -26,7 +26,6 @@ final class Interruptions {
     private var isPaused = false
     /// The handler that was in the foreground before the pause; nil if another has come to the foreground since.
     private var returning: BusName?
-    /// Nil if the router does not follow a login session.
     private var login: LoginSession?
 
     /// A program that interrupts a handler.
@@ -35,13 +34,12 @@ final class Interruptions {
         let watch: ConnectionWatch
     }
 
-    /// - Parameter systemBus: the bus that has the login session; nil if the router does not follow one.
-    init(_ lifecycle: HandlerLifecycle, _ callers: Callers, _ tasks: RouterTasks, systemBus: BusAddress?) {
+    init(_ lifecycle: HandlerLifecycle, _ callers: Callers, _ tasks: RouterTasks, _ systemBus: SystemBus) {
         self.lifecycle = lifecycle
         self.callers = callers
         self.tasks = tasks
         shares = Shares(limit: lifecycle.sessions.host.limits.interruptions)
-        login = systemBus.map { LoginSession(on: $0, self, sessions.host) }
+        login = LoginSession(systemBus, self, sessions.host)
     }
 
     private var sessions: HandlerSessions { lifecycle.sessions }
@@ -194,7 +192,7 @@ extension Interruptions: LoginSessionView {
         }
         tasks.start { [log = sessions.host.log] in
             do throws(OpenURLError) {
-                try await session.activate()
+                try await session.comeBack()
             } catch {
                 let reason = session.withoutSecrets("\(error)")
                 log.notice("cannot return to the foreground: \(reason)", metadata: ["handler": "\(session.id)"])

@@ -21,16 +21,15 @@ protocol LoginSessionView: AnyObject {
 
 /// Follows the user's login session on the system bus: its lock, its end, and the machine's sleep and shutdown.
 ///
-/// Nothing is asked before the first handler comes to the foreground. From then on the connection stays open, because
-/// it costs nothing while nothing happens. Without a system bus or without logind, nothing happens at all. The
-/// connection exports nothing, so it takes no calls, and its limits are separate from those of the session bus.
+/// Nothing is asked before the first handler comes to the foreground. Without a system bus or without logind, nothing
+/// happens at all.
 ///
 /// While a handler is in the foreground, the router holds a delay inhibitor, as logind's documentation advises:
 /// otherwise the machine could be asleep before the handlers have saved their states.
 ///
 /// This belongs to the router's actor.
 final class LoginSession {
-    private let address: BusAddress
+    private let bus: SystemBus
     private let loop: EventLoop
     private let tasks: RouterTasks
     private let log: Logger
@@ -38,9 +37,8 @@ final class LoginSession {
     private let delay: Duration
     private unowned let view: any LoginSessionView
 
+    /// The connection on which logind's signals arrive.
     private var connection: Connection?
-    /// Whether there was no system bus.
-    private var isMissing = false
     /// The session's object; nil if the user has no session.
     private var session: ObjectPath?
     /// Delays sleep and shutdown while it exists.
@@ -49,14 +47,12 @@ final class LoginSession {
     private var isPausing = false
     private var isUpdating = false
     private var isUpdateDue = false
+    /// Counts the beginnings and ends of pauses.
+    private var pauseChanges: UInt64 = 0
     private let pauseTimer: RestartableTimer
 
-    init(
-        on address: BusAddress,
-        _ view: any LoginSessionView,
-        _ host: SessionHost
-    ) {
-        self.address = address
+    init(_ bus: SystemBus, _ view: any LoginSessionView, _ host: SessionHost) {
+        self.bus = bus
         self.view = view
         loop = host.loop
         tasks = host.tasks
@@ -68,7 +64,7 @@ final class LoginSession {
     /// Adapts to a change of the foreground, once for all changes that follow from one event: when a handler takes the
     /// place of another, the foreground is empty in between.
     func foregroundChanged() {
-        guard !isUpdateDue, !isMissing else { return }
+        guard !isUpdateDue, bus.mayExist else { return }
         isUpdateDue = true
         loop.execute(
             tasks.onLoop { [self] in
@@ -98,19 +94,10 @@ final class LoginSession {
         }
     }
 
-    // MARK: The system bus
-
-    /// Time limit for connecting and for each call.
-    private static let callTimeout = Duration.seconds(5)
+    // MARK: logind
 
     private func connect() async {
-        let connection: Connection
-        do throws(ConnectionError) {
-            connection = try await Connection.open(address, on: loop, timeout: Self.callTimeout)
-        } catch {
-            isMissing = true
-            return log.debug("there is no system bus: \(error)")
-        }
+        guard let connection = await bus.connection() else { return }
         do throws(CallError) {
             try await follow(connection)
         } catch {
@@ -171,7 +158,7 @@ final class LoginSession {
                 LoginManager.getSession,
                 on: LoginManager.object,
                 "auto",
-                timeout: Self.callTimeout
+                timeout: SystemBus.timeout
             )
         } catch {
             session = nil
@@ -188,7 +175,7 @@ final class LoginSession {
                 LoginManager.inhibit,
                 on: LoginManager.object,
                 Arguments("sleep:shutdown", "openurl", "Programs that open URLs save their states", "delay"),
-                timeout: Self.callTimeout
+                timeout: SystemBus.timeout
             )
             // By now, the machine may be about to sleep.
             if !isPausing { self.inhibitor = inhibitor }
@@ -201,19 +188,20 @@ final class LoginSession {
 
     private func pauses(_ begins: Bool) {
         pauseTimer.cancel()
+        pauseChanges += 1
         isPausing = begins
         guard begins else {
             view.continueAfterPause()
             return update()
         }
-        let held = inhibitor
+        let change = pauseChanges
         pauseTimer.start(at: .now + delay) { [self] in
             log.notice("the handlers did not save their states within \(delay.inWords)")
             inhibitor = nil
         }
         tasks.start { [self] in
             await view.pause()
-            guard inhibitor === held else { return }
+            guard pauseChanges == change else { return }
             pauseTimer.cancel()
             inhibitor = nil
         }

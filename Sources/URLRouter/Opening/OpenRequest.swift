@@ -41,7 +41,7 @@ final class OpenRequest {
     var bringsToForeground: Bool {
         switch purpose {
         case .open: !options.inBackground
-        case .activate: true
+        case .activate, .comeBack: true
         case .wake: false
         }
     }
@@ -108,6 +108,8 @@ final class OpenRequest {
     enum Purpose {
         case open
         case activate
+        /// Bring the handler back to the foreground without asking it to show itself.
+        case comeBack
         case wake
     }
 

@@ -168,10 +168,14 @@ extension HandlerSession {
                 background.beginWaking()
                 try await callWake(request, owner, notifications)
                 return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))
-            case .activate:
+            case .activate, .comeBack:
                 if !notifications.isEmpty { try await host.bus.notify(notifications, id, at: owner, timeout: left) }
-                let platformData = FreedesktopApplication.platformData(request.options)
-                try await host.bus.activate(id, platformData, at: owner, timeout: left)
+                if request.purpose == .comeBack {
+                    try await host.bus.becomeActive(id, at: owner, timeout: left)
+                } else {
+                    let platformData = FreedesktopApplication.platformData(request.options)
+                    try await host.bus.activate(id, platformData, at: owner, timeout: left)
+                }
                 return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))
             }
         } catch {

@@ -24,6 +24,17 @@ extension HandlerSession {
         await activityNotice?.value
     }
 
+    /// Brings the handler back to the foreground after it was only in the background because the machine slept.
+    ///
+    /// It is not asked to show itself, because its windows are where its user has left them.
+    func comeBack() async throws(OpenURLError) {
+        let request = OpenRequest(.comeBack, observed: nil)
+        try accept(request)
+        defer { leave(request) }
+        request.complete()
+        _ = try await deliver(request)
+    }
+
     /// Tells the handler whether it is active.
     func tell(_ owner: BusName, isActive: Bool) {
         let method = isActive ? HandlerInterface.becomeActive : HandlerInterface.resignActive
@@ -38,8 +49,6 @@ extension HandlerSession {
                 } else {
                     try await self.host.bus.resignActive(self.id, at: owner, timeout: time)
                 }
-            } catch .remote(let error) where error.isFromMissingMethod {
-                // The handler makes no distinction between active and inactive.
             } catch {
                 let reason = self.withoutSecrets("\(error)")
                 self.host.log.warning("\(method.name) of \(self.id) failed: \(reason)")
