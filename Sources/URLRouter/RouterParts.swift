@@ -30,6 +30,8 @@ struct RouterParts {
     var resources: Explainer.ResourceFinder?
     /// The bus that reports on the machine and on the user's login session; nil if the router does not ask.
     var systemBus: BusAddress?
+    /// The session bus, for signals of the desktop; nil if the router does not follow any.
+    var sessionBus: Connection?
     /// Makes the object that asks the user.
     var person: (HandlerLauncher) -> any PersonAsking = { _ in Nobody() }
     /// Makes the object that shows reminders to the user.

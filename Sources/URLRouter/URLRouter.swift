@@ -129,6 +129,7 @@ public actor URLRouter {
     )
     private(set) lazy var systemBus = SystemBus(parts.systemBus, on: loop, RouterTasks(of: self), log: log)
     private(set) lazy var interruptions = Interruptions(lifecycle, callers, RouterTasks(of: self), systemBus)
+    private(set) lazy var observedChanges = ObservedChanges(sessions, systemBus, parts.sessionBus)
     private(set) lazy var outputs = OutputPlaces(handlers, sessions, launcher.output)
     private(set) lazy var temporary = TemporaryRegistrations(
         handlers,
@@ -191,6 +192,7 @@ public actor URLRouter {
         parts.scopes = ProcessScopes(connection, log: log)
         parts.uniqueName = connection.uniqueName
         parts.systemBus = .system
+        parts.sessionBus = connection
         parts.person = { DesktopPerson(connection: connection, launcher: $0, log: log) }
         parts.reminders = {
             DesktopReminders(connection: connection, launcher: $0, tasks: $1, limits: limits)
@@ -243,7 +245,8 @@ public actor URLRouter {
             ownerChanged: { [weak self] id, owner in
                 self?.assumeIsolated { $0.sessions[id]?.processes.ownerChanged(to: owner) }
             },
-            foregroundChanged: { [weak self] id in self?.assumeIsolated { $0.interruptions.foregroundChanged(id) } }
+            foregroundChanged: { [weak self] id in self?.assumeIsolated { $0.interruptions.foregroundChanged(id) } },
+            runningChanged: { [weak self] id in self?.assumeIsolated { $0.observedChanges.runningChanged(id) } }
         )
         return HandlerSessions(host)
     }

@@ -37,6 +37,7 @@ struct HandlerManifestTests {
             "OUEnvironment": ["LANG": "C", "EMPTY": ""], "OUAllowedSources": ["com.acme.*"], "OUAsk": true,
             "OUAnswersCallbacks": true,
             "OUKeepOldProgram": true,
+            "OUObservedChanges": ["clock", "weather", "colorScheme"],
             "OUFixed": true, "OUReach": "listed",
             "CFBundleSomethingElse": .date,
         ]
@@ -79,6 +80,7 @@ struct HandlerManifestTests {
         ]
         expected.launchImageFile = "Launch"
         expected.backgroundModes = [.audio, .location]
+        expected.observedChanges = [.clock, .colorScheme]
         expected.exitsOnSuspend = true
         expected.queriesSchemes = [try Scheme("http")]
         expected.launchTimeout = .milliseconds(2500)
@@ -253,6 +255,7 @@ struct HandlerManifestTests {
             ("UILaunchImageFile", "", "UILaunchImageFile", "is not a file name"),
             ("UILaunchImageFile", "..", "UILaunchImageFile", "is not a file name"),
             ("UIBackgroundModes", [.date], "UIBackgroundModes[0]", "is a date, not a string"),
+            ("OUObservedChanges", ["clock", 1], "OUObservedChanges[1]", "is an integer, not a string"),
             ("UIApplicationExitsOnSuspend", 1, "UIApplicationExitsOnSuspend", "is an integer, not a boolean"),
             (
                 "LSApplicationQueriesSchemes", ["1a"], "LSApplicationQueriesSchemes[0]",

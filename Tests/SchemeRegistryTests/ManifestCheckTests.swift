@@ -127,6 +127,17 @@ import UserFiles
         )
     }
 
+    @Test func unknownKindsOfChangesAreWarnings() {
+        let kinds = ["clock", "timezone", "weather"].map { "<string>\($0)</string>\n" }.joined()
+        #expect(
+            findings(claims + "\n<key>OUObservedChanges</key><array>\n\(kinds)</array>") == [
+                "W m.plist:11: OUObservedChanges[1]: is 'timezone', which is not a kind of change and is ignored; "
+                    + "did you mean timeZone?",
+                "W m.plist:12: OUObservedChanges[2]: is 'weather', which is not a kind of change and is ignored",
+            ]
+        )
+    }
+
     @Test func misspeltKeysOfTypeDeclarationsAreFound() {
         let declarations = """
 

@@ -63,6 +63,7 @@ extension SeededGenerator {
         manifest.launchImageFile = text()
         manifest.icons = list { $0.text() }
         manifest.backgroundModes = BackgroundMode.allCases.filter { _ in Bool.random(using: &self) }
+        manifest.observedChanges = ObservedChange.allCases.filter { _ in Bool.random(using: &self) }
         manifest.exitsOnSuspend = Bool.random(using: &self)
         manifest.queriesSchemes = try list { try $0.scheme() }
         manifest.launchTimeout = maybe { .milliseconds($0.count(100_000)) }

@@ -49,6 +49,7 @@ extension HandlerManifest {
         writer.write(fileClaims) { $1.write(to: &$0) }
         writer.write(launchImageFile)
         writer.write(backgroundModes) { $0.write($1.rawValue) }
+        writer.write(observedChanges) { $0.write($1.rawValue) }
         writer.write(exitsOnSuspend)
         writer.write(queriesSchemes) { $0.write($1.rawValue) }
         for time in [launchTimeout, openTimeout, suspendDelay, transitionTimeout, backgroundTime] {
@@ -97,6 +98,10 @@ extension HandlerManifest {
         backgroundModes = try reader.list { reader throws(ByteReader.Mismatch) in
             guard let mode = BackgroundMode(rawValue: try reader.string()) else { throw ByteReader.Mismatch() }
             return mode
+        }
+        observedChanges = try reader.list { reader throws(ByteReader.Mismatch) in
+            guard let change = ObservedChange(rawValue: try reader.string()) else { throw ByteReader.Mismatch() }
+            return change
         }
         exitsOnSuspend = try reader.flag()
         queriesSchemes = try reader.list(scheme)

@@ -48,6 +48,7 @@ extension HandlerManifest {
         }
         let launchImageFile = reader.optional("UILaunchImageFile") { try $0.fileName() }
         let backgroundModes = reader.list("UIBackgroundModes") { BackgroundMode(rawValue: try $0.string()) }
+        let observedChanges = reader.list("OUObservedChanges") { ObservedChange(rawValue: try $0.string()) }
         let exitsOnSuspend = reader.optional("UIApplicationExitsOnSuspend") { try $0.boolean() }
         let queriesSchemes = reader.list("LSApplicationQueriesSchemes") { try Scheme($0.string()) }
         let launchTimeout = reader.optional("OULaunchTimeout") { try $0.seconds() }
@@ -79,6 +80,7 @@ extension HandlerManifest {
         manifest.fileClaims = manifest.resolvedFileClaims()
         manifest.launchImageFile = launchImageFile ?? defaultLaunchImageFile
         manifest.backgroundModes = backgroundModes?.compactMap(\.self) ?? []
+        manifest.observedChanges = observedChanges?.compactMap(\.self) ?? []
         manifest.exitsOnSuspend = exitsOnSuspend ?? false
         manifest.queriesSchemes = queriesSchemes ?? []
         manifest.launchTimeout = launchTimeout

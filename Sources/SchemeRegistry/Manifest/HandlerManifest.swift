@@ -38,6 +38,9 @@ public struct HandlerManifest: Sendable, Hashable {
     public var launchImageFile: String = HandlerManifest.defaultLaunchImageFile
     /// `UIBackgroundModes`: what the handler does in the background. Words that are not modes are left out.
     public var backgroundModes: [BackgroundMode] = []
+    /// `OUObservedChanges`: the changes in the system that the handler is notified of. Words that are not kinds of
+    /// changes are left out.
+    public var observedChanges: [ObservedChange] = []
     /// `UIApplicationExitsOnSuspend`: whether the handler exits instead of entering the background.
     public var exitsOnSuspend: Bool = false
     /// `LSApplicationQueriesSchemes`: schemes for which the handler may ask whether a URL can be opened.

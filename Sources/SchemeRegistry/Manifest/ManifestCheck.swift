@@ -28,7 +28,7 @@ public enum ManifestCheck {
         }
         let (manifest, problems) = HandlerManifest.decode(list)
         var findings = problems.map { diagnostic(.error, $0.key, $0.reason) }
-        findings += (ignoredKeys(of: list, as: .manifest) + ignoredModes(of: list)).map {
+        findings += (ignoredKeys(of: list, as: .manifest) + ignoredWords(of: list)).map {
             diagnostic(.warning, $0.key, $0.reason)
         }
         if let manifest {
@@ -168,19 +168,33 @@ public enum ManifestCheck {
         return key.hasPrefix("OU") || key.prefix(2).contains { !$0.isUppercase } ? reason : nil
     }
 
-    // MARK: Modes
+    // MARK: Words
 
-    /// Finds background modes that have no effect. Long strings, and elements that are not strings, are already
+    /// Finds the words of a list that have no effect. Long strings, and elements that are not strings, are already
     /// reported when the manifest is read.
-    private static func ignoredModes(of value: PropertyListValue) -> [ManifestProblem] {
-        guard case .dictionary(let members) = value, case .array(let modes)? = members["UIBackgroundModes"] else {
-            return []
+    private static func ignoredWords(
+        of value: PropertyListValue,
+        in key: String,
+        _ reason: (String) -> String?
+    ) -> [ManifestProblem] {
+        guard case .dictionary(let members) = value, case .array(let words)? = members[key] else { return [] }
+        return words.enumerated().compactMap { index, word in
+            guard case .string(let text) = word, text.utf8.count <= 1024, let reason = reason(text) else { return nil }
+            return ManifestProblem(key: "\(key)[\(index)]", reason: reason)
         }
-        return modes.enumerated().compactMap { index, mode in
-            guard case .string(let text) = mode, text.utf8.count <= 1024, let reason = reason(ofIgnoredMode: text)
-            else { return nil }
-            return ManifestProblem(key: "UIBackgroundModes[\(index)]", reason: reason)
-        }
+    }
+
+    private static func ignoredWords(of value: PropertyListValue) -> [ManifestProblem] {
+        ignoredWords(of: value, in: "UIBackgroundModes", reason(ofIgnoredMode:))
+            + ignoredWords(of: value, in: "OUObservedChanges", reason(ofIgnoredChange:))
+    }
+
+    /// Returns the reason to warn about a kind of change; nil if it is known.
+    private static func reason(ofIgnoredChange text: String) -> String? {
+        if ObservedChange(rawValue: text) != nil { return nil }
+        let reason = "is '\(printable(text))', which is not a kind of change and is ignored"
+        return text.nearest(in: ObservedChange.allCases.map(\.rawValue)).map { "\(reason); did you mean \($0)?" }
+            ?? reason
     }
 
     /// Returns the reason to warn about a background mode; nil if it prevents suspension.

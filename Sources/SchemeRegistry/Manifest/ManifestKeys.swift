@@ -26,7 +26,7 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
                 "OUOpenTimeout",
                 "OUSuspendDelay",
                 "OUTransitionTimeout", "OUBackgroundTime", "OUEnvironment", "OUAllowedSources", "OUReach", "OUAsk",
-                "OUAnswersCallbacks", "OUKeepOldProgram", "OUFixed",
+                "OUAnswersCallbacks", "OUKeepOldProgram", "OUFixed", "OUObservedChanges",
             ]
         case .urlType: ["CFBundleURLName", "CFBundleURLSchemes", "OUHosts"]
         case .documentType:

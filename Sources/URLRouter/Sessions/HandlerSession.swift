@@ -155,6 +155,7 @@ final class HandlerSession {
         }
         if state == .notRunning { host.launches.ended(id) }
         if machine.state.isInForeground || before.isInForeground { host.foregroundChanged(id) }
+        if machine.state.hasHandler != before.hasHandler { host.runningChanged(id) }
         background.countTime()
         weighProcess()
         // If a request has woken the handler, that request delivers the notifications.
@@ -206,6 +207,14 @@ extension HandlerStateMachine.State {
         case .running(_, .foreground), .running(_, .interrupted): true
         case .running(_, .inactive), .running(_, .leaving), .running(_, .background): false
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending: false
+        }
+    }
+
+    /// Whether the handler runs or is suspended, so that it can be notified.
+    var hasHandler: Bool {
+        switch self {
+        case .running, .suspending, .suspended, .waking: true
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .ending: false
         }
     }
 

@@ -19,6 +19,8 @@ final class SessionHost {
     let ownerChanged: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
     /// Called after a handler has come to the foreground, has left it, or has changed there between active and inactive.
     let foregroundChanged: (_ id: BusName) -> Void
+    /// Called after a handler has begun or ended to run.
+    let runningChanged: (_ id: BusName) -> Void
     /// The handlers in the foreground: at most one, except while another takes its place.
     var foreground: Set<BusName> = []
     /// Processes that have started handlers' programs and have claimed schemes for them, by handler.
@@ -37,7 +39,8 @@ final class SessionHost {
         tasks: RouterTasks,
         resources: Explainer.ResourceFinder? = nil,
         ownerChanged: @escaping @Sendable (BusName, BusName?) -> Void,
-        foregroundChanged: @escaping (BusName) -> Void
+        foregroundChanged: @escaping (BusName) -> Void,
+        runningChanged: @escaping (BusName) -> Void
     ) {
         self.bus = bus
         self.launcher = launcher
@@ -48,6 +51,7 @@ final class SessionHost {
         launches = LaunchAnnouncer(bus, tasks, resources)
         self.ownerChanged = ownerChanged
         self.foregroundChanged = foregroundChanged
+        self.runningChanged = runningChanged
     }
 
     /// Connects the host to its sessions.
