@@ -187,6 +187,9 @@ final class OpenRequest {
         self.init(.wake, OpenOptions(), context, observed: observed)
     }
 
+    /// Returns a request to bring a handler back to the foreground as it is.
+    static func comingBack() -> OpenRequest { OpenRequest(.comeBack, OpenOptions(), WakeContext(), observed: nil) }
+
     private init(_ purpose: Purpose, _ options: OpenOptions, _ waking: WakeContext, observed: Observation?) {
         self.purpose = purpose
         start = .router

@@ -28,7 +28,7 @@ extension HandlerSession {
     ///
     /// It is not asked to show itself, because its windows are where its user has left them.
     func comeBack() async throws(OpenURLError) {
-        let request = OpenRequest(.comeBack, observed: nil)
+        let request = OpenRequest.comingBack()
         try accept(request)
         defer { leave(request) }
         request.complete()

@@ -201,7 +201,7 @@ final class ProgressWatchdog {
         let method: QuotingText =
             switch purpose {
             case .open: "open"
-            case .activate: "the activation"
+            case .activate, .comeBack: "the activation"
             case .wake: "Wake"
             }
         do throws(CallError) {
