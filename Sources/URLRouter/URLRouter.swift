@@ -274,6 +274,7 @@ public actor URLRouter {
                 if let result = await reminders.attempt($0, $1) { return result }
                 return await opener.attempt($0, $1, $2)
             },
+            withdraw: { [unowned self] in opener.withdrawAttempt($0) },
             quarantine: { [unowned self] in
                 guard let left = BusName($0).flatMap({ sessions[$0]?.quarantine.timeLeft }) else { return nil }
                 // Round up, so that the next attempt is not too early.

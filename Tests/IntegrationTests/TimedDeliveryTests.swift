@@ -97,6 +97,21 @@ import Testing
         Issue.record("no URL was dropped before its time")
     }
 
+    /// The attempt has begun, and the handler is starting for it.
+    @Test func urlThatIsDroppedDuringTheLaunchDoesNotArrive() async throws {
+        let router = try await RouterProcess([Self.app: ["gate"]])
+        defer { router.stop() }
+        let changes = try await router.queueChanges()
+        let dropped = try #require(try await router.open("app:1", at(.after(.milliseconds(100)))).id)
+        try await changes.wait(for: "delivering", of: dropped)
+        _ = try await router.connection.call(QueueInterface.drop, on: RouterService.object, dropped)
+        let gate = router.openGate(of: Self.app)
+        let next = try await router.open("app:2", at(.after(.milliseconds(100))))
+        try await changes.wait(for: "delivered", of: next.id ?? "")
+        #expect(try opened(router) == ["open app:2"])
+        try gate.close()
+    }
+
     /// The clock skips 02:30 in central Europe on the day when summer begins.
     @Test func timeThatTheClockSkipsIsAfterTheGap() async throws {
         let router = try await RouterProcess(

@@ -30,7 +30,7 @@ public enum QueueInterface {
     /// Tries a URL now, even if its time has not come, with as many attempts as the first time. If it is being
     /// delivered, nothing changes.
     public static let retry = Method<String, Empty>(name, "Retry", inputs: ["id"])
-    /// Removes a URL. If it is being delivered, it may still arrive.
+    /// Removes a URL. After the answer, no handler gets it; if a handler already has it, it may still open it.
     public static let drop = Method<String, Empty>(name, "Drop", inputs: ["id"])
     /// Returns the outcome of a URL, and waits for it if necessary: the result with the handler's reply, or a dead
     /// letter's error. For a URL that is repeated, it is the outcome of the next delivery. If the URL is dropped, the

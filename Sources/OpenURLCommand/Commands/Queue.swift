@@ -137,7 +137,7 @@ struct QueueDrop: Command {
     static let configuration = CommandConfiguration(
         commandName: "drop",
         abstract: "Remove URLs from the queue.",
-        discussion: "A URL whose delivery has begun may still arrive. A URL that is repeated ends.",
+        discussion: "If a handler already has a URL, it may still open it. A URL that is repeated ends.",
         examples: [
             "openurl queue drop 1795259131178",
             "openurl queue drop --all",

@@ -13,6 +13,8 @@ final class DeliveryScheduler {
     private let tasks: RouterTasks
     /// Tries to deliver a URL to its handler or application.
     private let open: (Delivery, _ id: Int64, _ attempt: Int) async -> AttemptResult
+    /// Withdraws an attempt, unless a handler has the URL already.
+    private let withdraw: (_ id: Int64) -> Void
     /// Returns for how long a handler that has crashed too often must not be started; nil if it may be started.
     private let quarantine: (_ handler: String) -> Duration?
 
@@ -97,6 +99,7 @@ final class DeliveryScheduler {
         log: Logger,
         tasks: RouterTasks,
         open: @escaping (Delivery, Int64, Int) async -> AttemptResult,
+        withdraw: @escaping (Int64) -> Void,
         quarantine: @escaping (String) -> Duration?
     ) {
         self.store = store
@@ -104,6 +107,7 @@ final class DeliveryScheduler {
         self.log = log
         self.tasks = tasks
         self.open = open
+        self.withdraw = withdraw
         self.quarantine = quarantine
         self.loop = loop
         self.limits = limits
@@ -395,7 +399,7 @@ final class DeliveryScheduler {
         deliverDue()
     }
 
-    /// Forgets a delivery.
+    /// Forgets a delivery. Unless a handler has the URL already, none gets it after this.
     func drop(_ text: String, of account: String?) async throws(RemoteError) {
         let id = try await number(text, of: account)
         guard try await asking({ () async throws(DeliveryStoreError) in try await store.drop(id) }) else {
@@ -403,6 +407,7 @@ final class DeliveryScheduler {
         }
         timetable.remove(id)
         waiting.remove(id)
+        withdraw(id)
         waiters.end(id, .failure(OpenURLError(.cancelled, "the URL \(id) was removed from the queue")))
     }
 

@@ -201,8 +201,10 @@ final class OpenRequest {
         load = RequestLoad(bytes: 0, descriptors: 0)
     }
 
-    /// Whether the caller has cancelled the request.
-    var isCancelled: Bool { stop?.isRequested == true }
+    /// Whether the request is an attempt at a delivery that has been removed from the queue.
+    var isDropped = false
+    /// Whether the caller has cancelled the request, or its delivery has been removed from the queue.
+    var isCancelled: Bool { isDropped || stop?.isRequested == true }
 
     /// Whether the caller has set the deadline itself. If so, it has no use for the handler's work afterwards.
     var endsAtDeadline: Bool { options.timeout != nil }

@@ -53,11 +53,21 @@ extension Opener {
         let request = OpenRequest(delivery.url, delivery.options, from: start, named: name, observed: observed)
         request.sender = Caller(delivery.context.source)
         request.account = delivery.caller
+        attempts[id] = request
+        defer { attempts[id] = nil }
         do throws(OpenURLError) {
             return .delivered(try await open(request))
         } catch {
             return .failed(error, wasHandedOver: request.wasHandedOver)
         }
+    }
+
+    /// Withdraws the attempt at a delivery that has been removed from the queue. If a handler has the URL already, nothing
+    /// changes.
+    func withdrawAttempt(_ id: Int64) {
+        guard let request = attempts[id] else { return }
+        request.isDropped = true
+        withdraw(request)
     }
 
     /// Opens the callback that the sender has asked for, if any, for the given outcome. Returns immediately.

@@ -13,6 +13,8 @@ final class Opener {
     let parts: Parts
     /// Gives IDs to requests whose callers give them none.
     var names = RequestNames()
+    /// Attempts at deliveries from the queue, by the numbers of the deliveries.
+    var attempts: [Int64: OpenRequest] = [:]
 
     /// The parts of the router that hand URLs over, or decide about them.
     struct Parts {
@@ -201,7 +203,7 @@ final class Opener {
 
     /// Withdraws a request that its caller has cancelled. If the request is between two places, there is nothing to do
     /// here: the next stage notices the cancellation.
-    private func withdraw(_ request: OpenRequest) {
+    func withdraw(_ request: OpenRequest) {
         switch request.place {
         case .queue(let session): session.cancel(request)
         case .question(let place): parts.questions.giveUp(place)
