@@ -77,12 +77,17 @@ final class DeliveryTimetable {
     private func watchClock() {
         do throws(Errno) {
             alarm = try WallClockAlarm(on: loop) { [weak self] in self?.ring($0) }
+        } catch {
+            log.error("the URLs in the queue that have a time are not delivered: no alarm can be set: \(error)")
+        }
+        guard zone == nil else { return }
+        do throws(Errno) {
             let watch = try PathWatch(on: loop) { [weak self] in self?.clockHasChanged() }
             watch.paths = [Self.zonePath]
             for failure in watch.failures { log.warning("the time zone cannot be watched: \(failure)") }
             zone = watch
         } catch {
-            log.error("the clock cannot be watched for the URLs in the queue that have a time: \(error)")
+            log.warning("the time zone cannot be watched: \(error)")
         }
     }
 
