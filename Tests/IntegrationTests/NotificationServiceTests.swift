@@ -116,6 +116,19 @@ import Testing
         #expect(try await notes(router).map(\.text) == ["text"])
     }
 
+    /// One program gets half of the 256 notifications that react to clicks.
+    @Test func oldestNotificationsOfAProgramMakeWay() async throws {
+        let router = try await RouterProcess([Self.app: []])
+        defer { router.stop() }
+        let service = try await startService(router, "actions", "body")
+        defer { kill(service.processIdentifier, SIGKILL) }
+        for number in 1...130 { _ = try await router.open("app:\(number)", reminder("\(number)")) }
+        let notes = try await eventually(await notes(router)) { $0.last?.text == "130" && $0.count == 128 }
+        #expect(notes.map(\.text) == (3...130).map { "\($0)" })
+        _ = try await router.connection.call(Self.click, on: Self.service, Arguments(notes[0].id, ""))
+        try await eventually(try opened(router)) { $0 == ["open app:3"] }
+    }
+
     /// The numbers of another service's notifications mean others.
     @Test func notificationsOfAnEarlierServiceAreGone() async throws {
         let router = try await RouterProcess([Self.app: []])

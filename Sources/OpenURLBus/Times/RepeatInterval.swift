@@ -1,9 +1,20 @@
 /// The step between two deliveries of a URL that is repeated, on the clock and the calendar of the session.
 public enum RepeatInterval: String, Sendable, Hashable, CaseIterable {
-    case minute, hour, day, week, month, year
+    /// The next minute of the clock.
+    case minute
+    /// The next hour of the clock.
+    case hour
+    /// The same time of day on the next day.
+    case day
+    /// The same time of day on the same day of the next week.
+    case week
+    /// The same time of day on the same day of the next month, or on the last day of a month that is too short.
+    case month
+    /// The same time of day on the same date of the next year, or on 28 February instead of the 29th.
+    case year
 
-    /// The length of the step, if every step has the same length on the clock.
-    var length: Step {
+    /// What one step adds to a time.
+    var step: Step {
         switch self {
         case .minute: .seconds(60)
         case .hour: .seconds(3600)
@@ -14,10 +25,9 @@ public enum RepeatInterval: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// A step on a clock that is never set.
+    /// A distance on a clock that is never set.
     enum Step {
         case seconds(Int64)
-        /// The same day of a later month, or the last day of a month that is too short for it.
         case months(Int64)
     }
 }

@@ -43,7 +43,7 @@ public struct WallClockTime: Sendable, Hashable {
     ///
     /// A number of months after the 31st, in a month with 30 days, is the 30th.
     package func adding(_ count: Int64, _ interval: RepeatInterval) -> WallClockTime? {
-        switch interval.length {
+        switch interval.step {
         case .seconds(let length):
             let (time, overflow) = length.multipliedReportingOverflow(by: count)
             return overflow || time > Self.end ? nil : WallClockTime(seconds: seconds + time)
@@ -61,7 +61,7 @@ public struct WallClockTime: Sendable, Hashable {
 
     /// Returns how many whole steps there are from this time to another one; a negative number if the other is earlier.
     package func count(of interval: RepeatInterval, until other: WallClockTime) -> Int64 {
-        switch interval.length {
+        switch interval.step {
         case .seconds(let length):
             let difference = other.seconds - seconds
             return difference / length - (difference % length < 0 ? 1 : 0)
