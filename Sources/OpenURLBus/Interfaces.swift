@@ -474,10 +474,11 @@ public enum HandlerInterface {
     public static let transitionPhases: Set<String> = [
         "willResignActive", "didEnterBackground", "shouldSaveApplicationState", "willEncodeRestorableState",
         "willEnterForeground", "didBecomeActive", "didReceiveMemoryWarning", "didReceiveNotification",
+        "didReceiveRemoteNotification",
     ]
 
     /// The phases that may take all the time of ``wake`` while the handler answers it.
-    public static let wakePhases: Set<String> = ["didReceiveNotification"]
+    public static let wakePhases: Set<String> = ["didReceiveNotification", "didReceiveRemoteNotification"]
 
     /// Returns the path of a handler's object.
     public static func object(of id: BusName) -> ObjectPath { ObjectPath(for: id) }

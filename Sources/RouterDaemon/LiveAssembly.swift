@@ -51,12 +51,14 @@ struct LiveAssembly: Assembly {
             connection: connection,
             environment: environment,
             deliveries: DeliveryStore(environment: environment, on: try EventLoop(), log: log),
+            pushes: PushStore(environment: environment, on: loaded.files, log: log),
             policy: PolicyStore(environment: environment, on: loaded.files, log: log),
             requests: RequestLog(environment: environment, on: loaded.files, log: log),
             store: loaded.store,
             log: log
         )
         await router.loadPolicy()
+        await router.loadPushes()
         return LiveRouter(
             router: router,
             store: loaded.store,

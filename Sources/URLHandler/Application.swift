@@ -50,12 +50,17 @@ public final class Application {
     /// callback (x-callback-url). It is false between URLs.
     public var wantsReply: Bool { opened?.context.wantsReply ?? false }
 
+    /// The push for which the router opens the URL that is being opened, because the manifest has `OUPushURL`; nil for
+    /// every other URL, and between URLs.
+    public var remoteNotification: RemoteNotification? { opened?.context.push }
+
     /// The URL that is being opened; nil between URLs.
     private var opened: OpenEvent?
     /// The focus tokens during an event without a URL; nil at other times.
     private var tokens: OpenOptions?
     package let backgroundTasks: BackgroundTasks
     let wayBack: (any WayBack)?
+    let pushes: (any PushRegistrar)?
     let observers = Observers()
     private let delegate: any ApplicationDelegate
     private let blackboard: WatchdogBlackboard
@@ -69,9 +74,11 @@ public final class Application {
         blackboard: WatchdogBlackboard = WatchdogBlackboard(),
         timekeeper: (any BackgroundTimekeeper)? = nil,
         wayBack: (any WayBack)? = nil,
+        pushes: (any PushRegistrar)? = nil,
         store: (any RestorableStateStore)? = nil
     ) {
         self.wayBack = wayBack
+        self.pushes = pushes
         self.identifier = identifier
         self.directories = directories
         self.delegate = delegate
@@ -185,14 +192,11 @@ public final class Application {
 
     /// Runs the sequence for an event without a URL.
     ///
-    /// - Parameters:
-    ///   - reason: why the handler is launched, if this event launches it.
-    ///   - tokens: options with the focus tokens.
+    /// - Parameter tokens: options with the focus tokens.
     /// - Returns: the trace of the delegate's methods that ran.
     @discardableResult
     package func handle(
         _ event: LifecycleEvent,
-        _ reason: Reported<LaunchReason> = .absent,
         notifications: [String: Value] = [:],
         tokens: OpenOptions = OpenOptions()
     ) async -> [TracePhase] {
@@ -201,8 +205,23 @@ public final class Application {
         var context = OpenContext()
         context.notifications = notifications
         var result = SequenceResult()
-        await perform(event, nil, context, nil, event == .activate ? .known(.activation) : reason, &result)
+        await perform(event, nil, context, nil, event == .activate ? .known(.activation) : .absent, &result)
         return result.trace
+    }
+
+    /// Launches the handler into the background if necessary, and gives it what the context holds.
+    ///
+    /// - Returns: the delegate's refusal of a push, if it refused one, and the trace of the delegate's methods that ran.
+    package func wake(
+        _ waking: WakeContext
+    ) async -> (outcome: Result<[String: Value], OpenURLError>, trace: [TracePhase]) {
+        var context = OpenContext()
+        context.notifications = waking.notifications
+        context.push = waking.push
+        var result = SequenceResult()
+        await perform(.wake, nil, context, nil, waking.reason, &result)
+        guard let refusal = result.refusedPush else { return (.success([:]), result.trace) }
+        return (.failure(OpenURLError(.declined, refusal)), result.trace)
     }
 
     private func perform(
@@ -248,6 +267,7 @@ public final class Application {
             case .didReceiveMemoryWarning:
                 await call(step, &result) { await delegate.applicationDidReceiveMemoryWarning(self) }
             case .didReceiveNotification: await deliver(context.notifications, &result)
+            case .didReceiveRemoteNotification: await deliver(context.push, &result)
             case .open:
                 if arrived?.isCancelled == true {
                     result.isCancelled = true
@@ -313,6 +333,21 @@ public final class Application {
             }
             observers.post(kind, value)
         }
+    }
+
+    private func deliver(_ push: RemoteNotification?, _ result: inout SequenceResult) async {
+        guard let push else { return }
+        var refusal: String?
+        await call(.didReceiveRemoteNotification, &result) {
+            do {
+                try await delegate.application(self, didReceiveRemoteNotification: push)
+                return true
+            } catch {
+                refusal = String(describing: error)
+                return false
+            }
+        }
+        result.refusedPush = refusal
     }
 
     // MARK: State preservation

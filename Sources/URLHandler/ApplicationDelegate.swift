@@ -100,6 +100,19 @@ public protocol ApplicationDelegate: AnyObject {
     ///   - value: the new value.
     func application(_ application: Application, didReceiveNotification kind: String, value: Value) async
 
+    /// Tells the delegate that its server has sent a push, no matter whether the push launched the handler, woke it, or
+    /// found it running (`application:didReceiveRemoteNotification:fetchCompletionHandler:` in the guide).
+    ///
+    /// The handler is not suspended until the method returns, for which it has 30 s. Register with
+    /// ``Application/registerForRemoteNotifications(_:)``.
+    ///
+    /// - Parameter notification: the push. A push may arrive twice, if the handler or the router has ended in between.
+    /// - Throws: any error, to refuse the push. It then stays in the queue as a dead letter.
+    func application(
+        _ application: Application,
+        didReceiveRemoteNotification notification: RemoteNotification
+    ) async throws
+
     /// The version of the format that ``application(_:willEncodeRestorableStateWith:)`` encodes; 1 by default.
     ///
     /// Increase it when a new release of the handler can no longer restore the states that earlier releases saved.
@@ -203,6 +216,18 @@ extension ApplicationDelegate {
         value: Value
     ) async {}
 
+    /// Refuses the push.
+    public func application(
+        _ application: Application,
+        didReceiveRemoteNotification notification: RemoteNotification
+    ) async throws {
+        throw OpenURLError(
+            .declined,
+            "\(application.identifier) takes no pushes: its delegate does not implement "
+                + "application(_:didReceiveRemoteNotification:); check the spelling of the method"
+        )
+    }
+
     /// Version 1.
     public var restorationVersion: Int { 1 }
 
@@ -247,6 +272,8 @@ public struct LaunchOptions: Sendable, Hashable {
     public var sourceApplication: String?
     /// Additional data from the sender.
     public var annotation: Value?
+    /// The push for which the handler is launched.
+    public var remoteNotification: RemoteNotification?
 
     /// Creates the options for a launch without a URL.
     public init() {}
@@ -256,6 +283,7 @@ public struct LaunchOptions: Sendable, Hashable {
         self.url = url
         sourceApplication = context.sourceApplication
         annotation = context.annotation
+        remoteNotification = context.push
     }
 }
 

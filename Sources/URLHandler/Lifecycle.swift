@@ -48,6 +48,8 @@ enum LifecycleStep: String, CaseIterable {
     case didReceiveMemoryWarning
     /// Runs once for each kind that has changed, and not at all if nothing has changed.
     case didReceiveNotification
+    /// Skipped if there is no push.
+    case didReceiveRemoteNotification
     /// Skipped if a launch method refused the URL.
     case open
 }
@@ -89,7 +91,8 @@ enum Lifecycle {
         case (.notRunning, .wake):
             [
                 .becomeBackground, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
-                .didFinishLaunching, .didReceiveNotification, .didEnterBackground, .shouldSaveApplicationState,
+                .didFinishLaunching, .didReceiveNotification, .didReceiveRemoteNotification,
+                .didEnterBackground, .shouldSaveApplicationState,
                 .willEncodeRestorableState,
             ]
         // These events start no process, because a handler reads the current values itself at its next launch.
@@ -136,9 +139,12 @@ enum Lifecycle {
             []
 
         case (.active, .wake), (.inactive, .wake):
-            [.didReceiveNotification]
+            [.didReceiveNotification, .didReceiveRemoteNotification]
         case (.background, .wake), (.suspended, .wake):
-            [.didReceiveNotification, .shouldSaveApplicationState, .willEncodeRestorableState]
+            [
+                .didReceiveNotification, .didReceiveRemoteNotification, .shouldSaveApplicationState,
+                .willEncodeRestorableState,
+            ]
         case (_, .receiveMemoryWarning):
             [.didReceiveMemoryWarning]
         case (_, .notify):

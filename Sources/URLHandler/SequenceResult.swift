@@ -9,6 +9,8 @@ struct SequenceResult {
     /// The first launch method that refused the URL; nil if none did.
     private(set) var veto: LifecycleStep?
     var response = OpenResponse.declined()
+    /// Why the delegate refused a push; nil if it did not.
+    var refusedPush: String?
     /// Whether the URL was cancelled and the delegate has not handled it.
     var isCancelled = false
 

@@ -121,7 +121,26 @@ public import URLHandler
     public func wake(
         _ reason: Reported<LaunchReason> = .known(.message),
         notifications: [String: Value] = [:]
-    ) async -> EventResult { await handle(.wake, reason, notifications) }
+    ) async -> EventResult {
+        var context = WakeContext(reason)
+        context.notifications = notifications
+        return await wake(context)
+    }
+
+    /// Gives the handler a push, for which it is launched into the background if it is not running.
+    ///
+    /// - Returns: the result, whose ``EventResult/outcome`` says whether the delegate refused the push.
+    @discardableResult
+    public func push(_ notification: RemoteNotification) async -> EventResult {
+        var context = WakeContext(.known(.push))
+        context.push = notification
+        return await wake(context)
+    }
+
+    private func wake(_ context: WakeContext) async -> EventResult {
+        let (outcome, trace) = await application.wake(context)
+        return EventResult(outcome: outcome, state: application.state, trace: trace)
+    }
 
     /// Warns a running handler that the system is short of memory.
     @discardableResult
@@ -130,7 +149,7 @@ public import URLHandler
     /// Notifies a running handler that a value has changed.
     @discardableResult
     public func notify(_ kind: String, _ value: Value) async -> EventResult {
-        await handle(.notify, .absent, [kind: value])
+        await handle(.notify, [kind: value])
     }
 
     /// Calls the expiration handlers of the open background tasks.
@@ -146,21 +165,17 @@ public import URLHandler
         return EventResult(outcome: end.outcome, state: end.state, trace: saving.trace + end.trace)
     }
 
-    private func handle(
-        _ event: LifecycleEvent,
-        _ reason: Reported<LaunchReason> = .absent,
-        _ notifications: [String: Value] = [:]
-    ) async -> EventResult {
-        let trace = await application.handle(event, reason, notifications: notifications)
+    private func handle(_ event: LifecycleEvent, _ notifications: [String: Value] = [:]) async -> EventResult {
+        let trace = await application.handle(event, notifications: notifications)
         return EventResult(outcome: .success([:]), state: application.state, trace: trace)
     }
 }
 
 /// The result of an event.
 public struct EventResult: Sendable {
-    /// The answer to the sender of a URL: the handler's reply, or the reason for a refusal.
+    /// The answer to the sender of a URL, or to a push: the handler's reply, or the reason for a refusal.
     ///
-    /// If the event has no URL, this is a success with an empty reply.
+    /// For any other event, this is a success with an empty reply.
     public let outcome: Result<[String: Value], OpenURLError>
     /// The handler's state after the sequence.
     public let state: HandlerState

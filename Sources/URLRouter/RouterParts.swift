@@ -14,6 +14,8 @@ struct RouterParts {
     let log: Logger
     /// Storage for the queue; nil if the router stores nothing.
     var deliveries: DeliveryStore?
+    /// Storage for the registrations for pushes; nil if the router stores nothing.
+    var pushes: PushStore?
     /// Storage for the rules; nil for no rules.
     var policy: PolicyStore?
     /// The log of requests; nil if the router keeps none.

@@ -138,6 +138,7 @@ public actor URLRouter {
         permissions,
         RouterTasks(of: self)
     )
+    private(set) lazy var pushes: Pushes = makePushes()
     private(set) lazy var queue = QueueCalls(deliveries, callers)
     private(set) lazy var services = ServiceNames(handlers, sessions.host)
     private(set) lazy var entries = HandlerEntries(handlers, lifecycle)
@@ -157,6 +158,7 @@ public actor URLRouter {
     /// - Parameters:
     ///   - connection: the session bus; its event loop becomes the router's.
     ///   - deliveries: the storage for the queue; nil if the router stores nothing.
+    ///   - pushes: the storage for the registrations for pushes; nil if the router stores nothing.
     ///   - policy: the storage for the rules; nil for no rules.
     ///   - requests: the log of requests; nil if the router keeps none.
     ///   - store: the registry's files, for the handlers' names and images; nil for a router that shows none.
@@ -169,6 +171,7 @@ public actor URLRouter {
         environment: [String: String],
         limits: RouterLimits = RouterLimits(),
         deliveries: DeliveryStore? = nil,
+        pushes: PushStore? = nil,
         policy: PolicyStore? = nil,
         requests: RequestLog? = nil,
         store: RegistryStore? = nil,
@@ -184,6 +187,7 @@ public actor URLRouter {
             log: log
         )
         parts.deliveries = deliveries
+        parts.pushes = pushes
         parts.policy = policy
         parts.requests = requests
         if let store { parts.resources = { await store.resources(of: $0) } }
@@ -271,6 +275,7 @@ public actor URLRouter {
             log: log,
             tasks: RouterTasks(of: self),
             open: { [unowned self] in
+                if $0.context.push != nil { return await pushes.attempt($0, $1, $2) }
                 if let result = await reminders.attempt($0, $1) { return result }
                 return await opener.attempt($0, $1, $2)
             },
@@ -280,6 +285,22 @@ public actor URLRouter {
                 // Round up, so that the next attempt is not too early.
                 return left + .milliseconds(1)
             }
+        )
+    }
+
+    private func makePushes() -> Pushes {
+        Pushes(
+            handlers,
+            sessions,
+            callers,
+            bus,
+            monitor,
+            parts.pushes,
+            accept: { [unowned self] (delivery) throws(OpenURLError) in
+                guard let deliveries else { throw OpenURLError(.notQueued, "there is no directory for the queue") }
+                _ = try await deliveries.accept(delivery)
+            },
+            open: { [unowned self] in await opener.attempt($0, $1, $2) }
         )
     }
 
@@ -322,6 +343,9 @@ public actor URLRouter {
     /// Reads the rules and the remembered answers. Call this before you request the name.
     public func loadPolicy() async { await permissions.load() }
 
+    /// Reads the registrations for pushes. Call this before you request the name.
+    public func loadPushes() async { await pushes.load() }
+
     /// Returns as soon as every request that has ended is in the log.
     public func storeLog() async { await monitor.flush() }
 
@@ -347,6 +371,7 @@ public actor URLRouter {
     /// is owned.
     public func startDeliveries() async {
         await deliveries?.run()
+        pushes.repeatRegistrations()
     }
 
     /// Refuses the questions that are waiting for the user, and ends the calls, the claims on callbacks and the

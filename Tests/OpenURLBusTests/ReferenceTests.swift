@@ -152,6 +152,17 @@ private enum Reference {
             "The `context` of `Wake` (`org.openurl.Handler1`).",
             WakeContext.fields
         ),
+        Section("Push", "The `push` in the reason to wake a handler, and in a context.", RemoteNotification.fields),
+        Section(
+            "Registration for pushes",
+            "The `registration` that `Register` returns, and each of those that `List` returns (`org.openurl.Push1`).",
+            PushRegistration.fields
+        ),
+        Section(
+            "Options of a registration",
+            "The `options` of `Register` (`org.openurl.Push1`).",
+            PushOptions.fields
+        ),
         Section(
             "Options of a notification",
             "The `options` of `NotifyWithOptions` (`org.openurl.Lifecycle1`).",

@@ -33,7 +33,7 @@ struct HandlerManifestTests {
             "LSApplicationQueriesSchemes": ["HTTP"], "OULaunchTimeout": 2.5, "OUOpenTimeout": 20,
             "OUSuspendDelay": 0.001,
             "OUTransitionTimeout": 2,
-            "OUBackgroundTime": 90,
+            "OUBackgroundTime": 90, "OUPushURL": "todolist:sync",
             "OUEnvironment": ["LANG": "C", "EMPTY": ""], "OUAllowedSources": ["com.acme.*"], "OUAsk": true,
             "OUAnswersCallbacks": true,
             "OUKeepOldProgram": true,
@@ -88,6 +88,7 @@ struct HandlerManifestTests {
         expected.suspendDelay = .milliseconds(1)
         expected.transitionTimeout = .seconds(2)
         expected.backgroundTime = .seconds(90)
+        expected.pushURL = "todolist:sync"
         expected.environment = ["LANG": "C", "EMPTY": ""]
         expected.allowedSources = [try SourcePattern("com.acme.*")]
         expected.asks = true

@@ -48,6 +48,7 @@ import URLHandler
 /// - `memory=MIB`: fill some memory at the start.
 /// - `reasons`: say in the log why the handler is launched.
 /// - `slow-notification=MILLISECONDS`: wait in each notification, and say in the log that the wait is over.
+/// - `refuse-push=TEXT`: throw an error for each push.
 /// - `late`: wait for a task before the handler begins. The main thread is libdispatch's by then.
 /// - `main-queue`: use libdispatch's main queue on each URL, and say in the log which thread is the main actor's.
 @main
@@ -134,6 +135,9 @@ final class TestDelegate: ApplicationDelegate {
         annotation: Value?
     ) async throws -> OpenResponse {
         record("open \(url)")
+        if let push = application.remoteNotification {
+            record("for push \(String(decoding: push.message, as: UTF8.self))")
+        }
         if takesFault("open") { while true { pause() } }
         if let count = behaviour["report"].flatMap(Int.init) {
             for number in 0...count { application.reportProgress(Double(number) / Double(count), "part \(number)") }
@@ -337,6 +341,11 @@ final class TestDelegate: ApplicationDelegate {
         }
         if kind == "endTask" { endTask(application) }
         if kind == "return" { Task { await goBack(application) } }
+    }
+
+    func application(_ application: Application, didReceiveRemoteNotification push: RemoteNotification) throws {
+        record("push \(String(decoding: push.message, as: UTF8.self))")
+        if let text = behaviour["refuse-push"] { throw RemoteError("com.example.Error.Full", text) }
     }
 
     private func chain(_ application: Application) {

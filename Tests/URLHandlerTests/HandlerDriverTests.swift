@@ -75,6 +75,34 @@ import URLHandlerTesting
         #expect(wakeUp.state == .active)
     }
 
+    @Test func pushArrivesInEveryState() async throws {
+        let driver = HandlerDriver(delegate: delegate)
+        let push = RemoteNotification([1, 2, 3])
+        let launch = await driver.push(push)
+        #expect(
+            launch.steps == [
+                "willFinishLaunching", "didFinishLaunching", "didReceiveRemoteNotification", "didEnterBackground",
+                "shouldSaveApplicationState", "willEncodeRestorableState",
+            ]
+        )
+        #expect(try launch.outcome.get() == [:])
+        #expect(delegate.launches.map(\.reason) == [.known(.push), .known(.push)])
+        #expect(delegate.launches.map(\.remoteNotification) == [push, push])
+        await driver.enterForeground()
+        #expect(await driver.push(push).steps == ["didReceiveRemoteNotification"])
+        delegate.pushError = RemoteError("com.example.Full", "no room")
+        let refused = await driver.push(push)
+        #expect(throws: OpenURLError(.declined, "com.example.Full: no room")) { try refused.outcome.get() }
+        #expect(delegate.pushes == [push, push, push])
+    }
+
+    @Test func delegateWithoutTheMethodRefusesPushes() async throws {
+        final class Delegate: ApplicationDelegate {}
+        let refused = await HandlerDriver(delegate: Delegate()).push(RemoteNotification([1]))
+        let error = #expect(throws: OpenURLError.self) { try refused.outcome.get() }
+        #expect(error?.message.contains("does not implement application(_:didReceiveRemoteNotification:)") == true)
+    }
+
     @Test func urlArrivesWithItsContext() async throws {
         let driver = HandlerDriver(delegate: delegate)
         await driver.enterBackground()

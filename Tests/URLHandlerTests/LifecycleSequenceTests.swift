@@ -25,7 +25,7 @@ struct LifecycleSequenceTests {
         .enterBackground: [.willResignActive, .becomeBackground] + atRest,
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
-        .wake: [.didReceiveNotification],
+        .wake: [.didReceiveNotification, .didReceiveRemoteNotification],
         .prepareToTerminate: saving,
         .terminate: [.willTerminate, .becomeNotRunning],
     ]
@@ -44,7 +44,7 @@ struct LifecycleSequenceTests {
         .enterBackground: [],
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
-        .wake: [.didReceiveNotification] + saving,
+        .wake: [.didReceiveNotification, .didReceiveRemoteNotification] + saving,
         .prepareToTerminate: saving,
         .terminate: [.willTerminate, .becomeNotRunning],
     ]
@@ -58,7 +58,7 @@ struct LifecycleSequenceTests {
             .enterBackground: intoBackground + atRest,
             .receiveMemoryWarning: [],
             .notify: [],
-            .wake: intoBackground + [.didReceiveNotification] + atRest,
+            .wake: intoBackground + [.didReceiveNotification, .didReceiveRemoteNotification] + atRest,
             .prepareToTerminate: [],
             .terminate: [],
         ],

@@ -21,6 +21,8 @@ final class RecordingDelegate: ApplicationDelegate {
     private(set) var senders: [String?] = []
     private(set) var annotations: [Value?] = []
     private(set) var notifications: [String] = []
+    private(set) var pushes: [RemoteNotification] = []
+    var pushError: (any Error)?
     /// The URLs whose sender waits for the reply.
     private(set) var urlsToAnswer: [String] = []
     /// The phase and the state that observers saw during each call.
@@ -94,6 +96,12 @@ final class RecordingDelegate: ApplicationDelegate {
     func application(_ application: Application, didReceiveNotification kind: String, value: Value) {
         record("didReceiveNotification", application)
         notifications.append("\(kind) \(value.string ?? "?")")
+    }
+
+    func application(_ application: Application, didReceiveRemoteNotification notification: RemoteNotification) throws {
+        record("didReceiveRemoteNotification", application)
+        pushes.append(notification)
+        if let pushError { throw pushError }
     }
 
     func applicationWillTerminate(_ application: Application) {

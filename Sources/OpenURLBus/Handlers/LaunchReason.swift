@@ -6,4 +6,6 @@ public enum LaunchReason: String, Sendable, Hashable, CaseIterable {
     case activation
     /// Another program has called the handler's bus name, or has sent a notification that wakes the handler.
     case message
+    /// The handler's server has sent a push.
+    case push
 }

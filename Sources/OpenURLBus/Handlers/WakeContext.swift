@@ -7,6 +7,9 @@ public struct WakeContext: Sendable, Hashable {
     public var reason: Reported<LaunchReason>
     /// The latest value of each kind of change that the handler does not know about yet.
     public var notifications: [String: Value] = [:]
+    /// The push, if the reason is one. If the handler answers ``HandlerInterface/wake`` with an error, it has refused
+    /// the push.
+    public var push: RemoteNotification?
 
     /// Creates a context.
     public init(_ reason: Reported<LaunchReason> = .absent) {
@@ -30,6 +33,7 @@ extension WakeContext: Record {
             { $0.notifications = $1 },
             omitting: [:],
             "The latest value of each kind of change that the handler does not know about yet."
-        )
+        ),
+        Field("push", { $0.push }, { $0.push = $1 }, "The push, if the reason is one.")
     )
 }

@@ -61,6 +61,8 @@ public struct OpenContext: Sendable, Hashable {
     public var wantsReply = false
     /// Whether the handler stays in the background, or is launched into it.
     public var inBackground = false
+    /// The push for which the router opens the URL, because the handler's manifest has `OUPushURL`.
+    public var push: RemoteNotification?
     /// Changes that happened while the handler was suspended, with the latest value of each kind. The handler gets them
     /// before the URL.
     public var notifications: [String: Value] = [:]
@@ -141,6 +143,12 @@ extension OpenContext: Record {
             { $0.notifications = $1 },
             omitting: [:],
             "The latest value of each kind of change that happened while the handler was suspended."
+        ),
+        Field(
+            "push",
+            { $0.push },
+            { $0.push = $1 },
+            "The push for which the router opens the URL (`OUPushURL` in the manifest)."
         )
     )
 }

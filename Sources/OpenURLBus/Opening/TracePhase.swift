@@ -39,7 +39,7 @@ public struct TracePhase: DBusType, Hashable {
         "shouldRestoreApplicationState",
         "didDecodeRestorableState", "didFinishLaunching", "didBecomeActive", "willResignActive", "didEnterBackground",
         "shouldSaveApplicationState", "willEncodeRestorableState", "willEnterForeground", "willTerminate",
-        "didReceiveMemoryWarning", "didReceiveNotification", "open",
+        "didReceiveMemoryWarning", "didReceiveNotification", "didReceiveRemoteNotification", "open",
     ]
 
     private static let structure: Signature = "(stb)"

@@ -58,6 +58,7 @@ extension HandlerManifest {
                 $0.write($1.components.attoseconds)
             }
         }
+        writer.write(pushURL) { $0.write($1) }
         writer.write(environment.sorted { $0.key < $1.key }) {
             $0.write($1.key)
             $0.write($1.value)
@@ -110,6 +111,7 @@ extension HandlerManifest {
         suspendDelay = try reader.optional(duration)
         transitionTimeout = try reader.optional(duration)
         backgroundTime = try reader.optional(duration)
+        pushURL = try reader.optional(string)
         let variables = try reader.list { reader throws(ByteReader.Mismatch) in
             (try reader.string(), try reader.string())
         }

@@ -22,8 +22,8 @@ public enum BackgroundMode: String, Sendable, Hashable, CaseIterable {
     /// Whether this mode keeps a handler from being suspended.
     ///
     /// According to the guide, an app keeps running while it plays sound or manages the sockets of its calls. The other
-    /// modes do not prevent suspension: they wake an app when something new arrives. This system wakes no handlers in
-    /// that way, so these modes have no effect.
+    /// modes do not prevent suspension: they wake an app when something new arrives. Here, a push wakes each handler that
+    /// has registered for pushes, and nothing else arrives in that way, so these modes have no effect.
     public var preventsSuspension: Bool {
         switch self {
         case .audio, .voip: true

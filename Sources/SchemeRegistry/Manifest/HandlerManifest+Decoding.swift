@@ -1,4 +1,5 @@
 internal import Desktop
+internal import RFC1808
 internal import UserFiles
 
 extension HandlerManifest {
@@ -56,6 +57,7 @@ extension HandlerManifest {
         let suspendDelay = reader.optional("OUSuspendDelay") { try $0.seconds() }
         let transitionTimeout = reader.optional("OUTransitionTimeout") { try $0.seconds() }
         let backgroundTime = reader.optional("OUBackgroundTime") { try $0.seconds() }
+        let pushURL = reader.optional("OUPushURL") { try $0.url(of: urlTypes) }
         let environment = reader.environment("OUEnvironment")
         let allowedSources = reader.list("OUAllowedSources") { try SourcePattern($0.string()) }
         let reach = reader.optional("OUReach") { try Reach($0.string()) }
@@ -88,6 +90,7 @@ extension HandlerManifest {
         manifest.suspendDelay = suspendDelay
         manifest.transitionTimeout = transitionTimeout
         manifest.backgroundTime = backgroundTime
+        manifest.pushURL = pushURL
         manifest.environment = environment
         manifest.allowedSources = allowedSources
         manifest.reach = reach ?? .everyone
@@ -185,6 +188,21 @@ extension PropertyListValue {
             )
         }
         return id
+    }
+
+    /// Returns the value as a URL with one of the handler's own schemes.
+    fileprivate func url(of types: [URLType]) throws -> String {
+        let text = try string()
+        let url: GenericURL
+        do throws(GenericURL.ParseError) {
+            url = try GenericURL(text)
+        } catch {
+            throw WrongValue(description: "is '\(printable(text))', which is not a URL: \(error)")
+        }
+        guard types.contains(where: { $0.schemes.contains { $0 == Scheme(of: url) } }) else {
+            throw WrongValue(description: "is '\(printable(text))', whose scheme is not in CFBundleURLTypes")
+        }
+        return text
     }
 
     /// Returns the value as a MIME type.

@@ -41,6 +41,8 @@ public struct HandlerManifest: Sendable, Hashable {
     /// `OUObservedChanges`: the changes in the system that the handler is notified of. Words that are not kinds of
     /// changes are left out.
     public var observedChanges: [ObservedChange] = []
+    /// `OUPushURL`: the URL that the router opens for a push, instead of handing the push over; `nil` to hand it over.
+    public var pushURL: String?
     /// `UIApplicationExitsOnSuspend`: whether the handler exits instead of entering the background.
     public var exitsOnSuspend: Bool = false
     /// `LSApplicationQueriesSchemes`: schemes for which the handler may ask whether a URL can be opened.

@@ -25,8 +25,8 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
                 "LSApplicationQueriesSchemes", "OUArguments", "OUCommand", "OUDesktopEntry", "OULaunchTimeout",
                 "OUOpenTimeout",
                 "OUSuspendDelay",
-                "OUTransitionTimeout", "OUBackgroundTime", "OUEnvironment", "OUAllowedSources", "OUReach", "OUAsk",
-                "OUAnswersCallbacks", "OUKeepOldProgram", "OUFixed", "OUObservedChanges",
+                "OUTransitionTimeout", "OUBackgroundTime", "OUPushURL", "OUEnvironment", "OUAllowedSources", "OUReach",
+                "OUAsk", "OUAnswersCallbacks", "OUKeepOldProgram", "OUFixed", "OUObservedChanges",
             ]
         case .urlType: ["CFBundleURLName", "CFBundleURLSchemes", "OUHosts"]
         case .documentType:

@@ -73,6 +73,7 @@ extension Application {
                 blackboard: blackboard,
                 timekeeper: RouterTimekeeper(connection: connection),
                 wayBack: RouterWayBack(connection: connection),
+                pushes: RouterPushes(connection: connection),
                 store: stateFile(of: identifier)
             )
             suspension = Suspension(of: identifier, connection, queue, blackboard)

@@ -34,9 +34,8 @@ struct HandlerObject: Sendable {
                         return Empty()
                     },
                     routed(HandlerInterface.wake) { context in
-                        _ = try await queue.run { [application] in
-                            await application.handle(.wake, context.reason, notifications: context.notifications)
-                        }
+                        let outcome = try await queue.run { [application] in await application.wake(context).outcome }
+                        _ = try outcome.get()
                         return Empty()
                     },
                     routed(HandlerInterface.resignActive) { _ in try await handle(.resignActive) },

@@ -154,6 +154,8 @@ final class Callers {
 
     /// Checks an earlier context again, because the handler's manifest may have changed.
     func check(_ context: OpenContext, for handlers: [Handler]) throws(OpenURLError) {
+        // The handler itself has registered for its pushes.
+        if context.push != nil { return }
         var sender: BundleIdentifier?
         if let text = context.sourceApplication {
             do throws(BundleIdentifier.ParseError) {

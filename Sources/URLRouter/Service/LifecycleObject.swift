@@ -96,7 +96,7 @@ enum LifecycleObject {
     }
 
     /// Returns the handler that a call specifies, if the caller may act on it.
-    private static func subject(
+    static func subject(
         _ text: String,
         _ call: IncomingCall,
         _ callers: Callers

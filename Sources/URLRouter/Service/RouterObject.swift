@@ -30,6 +30,7 @@ public struct RouterObject: Sendable {
             router.log.warning("the bus cannot report when connections end: \(error)")
         }
         await connection.export(interfaces, at: RouterService.path)
+        await connection.export(PushObject.connectors(router), at: UnifiedPush.connectorPath)
         await connection.exportSubtree(
             checked([RequestObject.interface(router), CallbackObject.handleInterface(router)]),
             below: RequestInterface.root
@@ -41,7 +42,8 @@ public struct RouterObject: Sendable {
     var interfaces: [ExportedInterface] {
         checked([
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
-            PolicyObject.interface(router), CallbackObject.interface(router), MonitorObject.interface(router), desktop,
+            PolicyObject.interface(router), CallbackObject.interface(router), MonitorObject.interface(router),
+            PushObject.interface(router), desktop,
         ])
     }
 

@@ -12,15 +12,17 @@ extension HandlerSession {
     /// Like a URL, the request waits in the handler's queue behind every earlier request.
     ///
     /// - Parameter sender: finds out which handler asks; nil for any other program.
+    /// - Returns: the way in which the router reached the handler.
+    @discardableResult
     func wake(
         _ request: OpenRequest,
         sender: () async -> BundleIdentifier? = { nil }
-    ) async throws(OpenURLError) {
+    ) async throws(OpenURLError) -> OpenResult {
         try accept(request)
         defer { leave(request) }
         request.context.sourceApplication = await sender()?.rawValue
         request.complete()
-        _ = try await deliver(request)
+        let result = try await deliver(request)
         if let owner {
             if request.isWakeMissing { try await wakeWithoutMethod(request, owner) }
             await learnState(of: owner)
@@ -28,6 +30,7 @@ extension HandlerSession {
             if machine.state == .running(owner: owner, .inactive) { handle(.delivers(inBackground: true)) }
         }
         await waitForName()
+        return result
     }
 
     /// Hands a request over to a handler that has its turn.
@@ -36,6 +39,7 @@ extension HandlerSession {
         _ owner: BusName,
         _ notifications: [String: Value]
     ) async throws(CallError) {
+        request.wasHandedOver = request.waking.push != nil
         var context = request.waking
         context.notifications.merge(notifications) { own, _ in own }
         if machine.state == .running(owner: owner, .inactive) {
@@ -61,6 +65,9 @@ extension HandlerSession {
     /// Wakes a handler in another language, or of an earlier contract, which launches into the background with
     /// ``HandlerInterface/enterBackground``.
     private func wakeWithoutMethod(_ request: OpenRequest, _ owner: BusName) async throws(OpenURLError) {
+        guard request.waking.push == nil else {
+            throw OpenURLError(.declined, "\(id) takes no pushes: it does not implement \(HandlerInterface.name).Wake")
+        }
         if machine.state == .running(owner: owner, .inactive) { try await leaveForeground() }
         if self.owner == owner { await sendNotifications(owner) }
     }
@@ -86,5 +93,5 @@ extension HandlerSession {
 
 extension WakeContext {
     /// Whether there is nothing to do for a handler that is running.
-    fileprivate var isEmpty: Bool { notifications.isEmpty }
+    fileprivate var isEmpty: Bool { notifications.isEmpty && push == nil }
 }

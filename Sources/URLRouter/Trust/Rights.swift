@@ -118,6 +118,11 @@ package struct Rights: Sendable, Hashable {
             QueueInterface.drop.name: looking,
             QueueInterface.wait.name: looking,
         ],
+        PushInterface.name: [
+            PushInterface.register.name: looking,
+            PushInterface.unregister.name: looking,
+            PushInterface.list.name: looking,
+        ],
         MonitorInterface.name: [
             MonitorInterface.subscribe.name: governing,
             MonitorInterface.unsubscribe.name: governing,

@@ -1,0 +1,180 @@
+internal import DBus
+internal import Glibc
+internal import Logging
+internal import OpenURLBus
+internal import SchemeRegistry
+
+/// Handles the calls of handlers, and of the user's programs, about registrations for pushes.
+extension Pushes {
+    /// How long a distributor has to give the endpoint after it has accepted a registration.
+    private static let endpointTime = Duration.seconds(20)
+    /// Number of calls that wait for the endpoint of one registration.
+    private static let waitersPerRegistration = 16
+
+    /// Registers a handler, and returns when its endpoint is known.
+    func register(_ id: BundleIdentifier, _ options: PushOptions) async throws -> PushRegistration {
+        guard let handler = handlers.registry[id] else { throw OpenURLError(unknownHandler: id.rawValue) }
+        guard handler.kind == .native && handler.program != nil || handler.manifest.pushURL != nil else {
+            throw OpenURLError(.notAllowed, "\(id) runs only for a URL; its manifest can name one in OUPushURL")
+        }
+        try check(options)
+        var stored = find(id.rawValue, options.instance)
+        let distributor = try await distributor(options.distributor, stored?.registration.distributor)
+        if let old = stored, old.registration.distributor != distributor.rawValue {
+            try await end(old)
+            stored = nil
+        }
+        var next = try stored ?? newRegistration(id.rawValue, options.instance, distributor)
+        next.description = options.description ?? id.rawValue
+        next.vapid = options.vapid
+        // The distributor gives the endpoint before or after its answer, and pushes may follow at once.
+        registrations[next.token] = next
+        do {
+            try await save()
+            try await register(next, with: distributor)
+        } catch {
+            if stored == nil { registrations[next.token] = nil }
+            throw error
+        }
+        return try await endpoint(of: next.token, from: distributor)
+    }
+
+    private func check(_ options: PushOptions) throws(OpenURLError) {
+        guard options.instance.utf8.count <= PushInterface.instanceBytes,
+            options.description?.utf8.count ?? 0 <= UnifiedPush.textBytes,
+            options.vapid?.utf8.count ?? 0 <= UnifiedPush.textBytes
+        else {
+            throw OpenURLError(
+                .limitsExceeded,
+                "an instance has at most \(PushInterface.instanceBytes) bytes, and a description and a key "
+                    + "\(UnifiedPush.textBytes)"
+            )
+        }
+    }
+
+    private func find(_ id: String, _ instance: String) -> StoredRegistration? {
+        registrations.values.first { $0.registration.handler == id && $0.registration.instance == instance }
+    }
+
+    private func newRegistration(
+        _ id: String,
+        _ instance: String,
+        _ distributor: BusName
+    ) throws(OpenURLError) -> StoredRegistration {
+        guard registrations.count < PushInterface.registrations,
+            registrations.values.count(where: { $0.registration.handler == id })
+                < PushInterface.registrationsPerHandler
+        else {
+            throw OpenURLError(
+                .limitsExceeded,
+                "a handler has at most \(PushInterface.registrationsPerHandler) registrations, and all handlers together "
+                    + "\(PushInterface.registrations)"
+            )
+        }
+        let registration = PushRegistration(handler: id, instance: instance, distributor: distributor.rawValue)
+        return StoredRegistration(token: Self.newToken(), registration: registration)
+    }
+
+    /// Returns a token that nobody can guess: 160 random bits.
+    private static func newToken() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<5).map { _ in
+            let digits = String(UInt32.random(in: 0 ... .max, using: &generator), radix: 16)
+            return String(repeating: "0", count: 8 - digits.count) + digits
+        }.joined()
+    }
+
+    /// Chooses a distributor: the wanted one, the earlier one, or the first that runs or can be started.
+    private func distributor(_ wanted: String?, _ earlier: String?) async throws -> BusName {
+        if let wanted {
+            guard wanted.hasPrefix(UnifiedPush.distributorPrefix), let name = BusName(wanted) else {
+                let prefix = UnifiedPush.distributorPrefix
+                throw RemoteError(.invalidArguments, "the name of a distributor starts with \(prefix)")
+            }
+            return name
+        }
+        let running = try await bus.names()
+        let others = try await bus.activatableNames()
+        let names = [running, others].flatMap { list in
+            list.filter { $0.rawValue.hasPrefix(UnifiedPush.distributorPrefix) }
+                .sorted { $0.rawValue < $1.rawValue }
+        }
+        if let earlier = names.first(where: { $0.rawValue == earlier }) { return earlier }
+        guard let first = names.first else {
+            throw RemoteError(.failed, "there is no UnifiedPush distributor; install one, such as kunifiedpush")
+        }
+        return first
+    }
+
+    private func register(_ stored: StoredRegistration, with distributor: BusName) async throws(RemoteError) {
+        do throws(CallError) {
+            guard let reason = try await bus.register(stored, for: RouterService.name, with: distributor) else {
+                return
+            }
+            throw CallError.remote(RemoteError(.failed, "\(distributor) refuses the registration: \(reason)"))
+        } catch .remote(let error) where error.name == .failed {
+            throw error
+        } catch {
+            throw RemoteError(.failed, "\(distributor) did not register the handler: \(error)")
+        }
+    }
+
+    private func endpoint(of token: String, from distributor: BusName) async throws -> PushRegistration {
+        if let known = registrations[token]?.registration, !known.endpoint.isEmpty { return known }
+        guard waiters[token]?.count ?? 0 < Self.waitersPerRegistration else {
+            throw OpenURLError(.limitsExceeded, "too many calls wait for this registration")
+        }
+        let waiter = EndpointWaiter(on: sessions.host.loop)
+        waiters[token, default: []].append(waiter)
+        await waiter.wait(for: Self.endpointTime)
+        waiters[token]?.removeAll { $0 === waiter }
+        if waiters[token]?.isEmpty == true { waiters[token] = nil }
+        guard let known = registrations[token]?.registration, !known.endpoint.isEmpty else {
+            throw RemoteError(.failed, "\(distributor) gave no endpoint within \(Self.endpointTime.inWords)")
+        }
+        return known
+    }
+
+    /// Ends a handler's registration, if there is one.
+    func unregister(_ id: BundleIdentifier, _ instance: String) async throws {
+        if let stored = find(id.rawValue, instance) { try await end(stored) }
+    }
+
+    private func end(_ stored: StoredRegistration) async throws(RemoteError) {
+        registrations[stored.token] = nil
+        for waiter in waiters.removeValue(forKey: stored.token) ?? [] { waiter.end() }
+        try await save()
+        guard let distributor = BusName(stored.registration.distributor) else { return }
+        do throws(CallError) {
+            try await bus.unregister(stored.token, with: distributor)
+        } catch {
+            // The router ignores its pushes from now on.
+            log.debug("\(distributor) did not end a registration: \(error)")
+        }
+    }
+
+    /// Returns the registrations that a caller may know about.
+    func list(for caller: BusName?) async -> [PushRegistration] {
+        let own = await callers.ownIdentifier(of: caller)
+        return registrations.values.map(\.registration).filter { own == nil || $0.handler == own }
+            .sorted { ($0.handler, $0.instance) < ($1.handler, $1.instance) }
+    }
+
+    /// Repeats all registrations, so that changed endpoints become known ("On Application Startup"). Returns at once.
+    func repeatRegistrations() {
+        guard !registrations.isEmpty else { return }
+        sessions.host.tasks.start { [self] in
+            for stored in registrations.values {
+                guard let distributor = BusName(stored.registration.distributor) else { continue }
+                do throws(RemoteError) {
+                    try await register(stored, with: distributor)
+                } catch {
+                    log.notice(
+                        "its registration for pushes was not repeated: \(error.message)",
+                        metadata: ["handler": "\(stored.registration.handler)"]
+                    )
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+
+/// The connector of UnifiedPush for all handlers: registers them with distributors, stores the pushes that arrive, and
+/// delivers them.
+///
+/// A push is acknowledged when it is on disk in the queue of URLs, which delivers it with ``attempt(_:_:)``. It belongs to the
+/// router's actor.
+final class Pushes {
+    let handlers: KnownHandlers
+    let sessions: HandlerSessions
+    let callers: Callers
+    let bus: any BusNames & DistributorCalls
+    private let monitor: Monitor
+    /// Nil if there is nowhere to store registrations.
+    private let store: PushStore?
+    /// Stores a push for its delivery, and returns when it is on disk.
+    private let accept: (Delivery) async throws(OpenURLError) -> Void
+    /// Opens a URL from the queue, for a handler whose manifest names one.
+    private let open: (Delivery, _ id: Int64, _ attempt: Int) async -> DeliveryScheduler.AttemptResult
+
+    /// Registrations by their tokens.
+    var registrations: [String: StoredRegistration] = [:]
+    /// Calls that wait for the endpoint of a token.
+    var waiters: [String: [EndpointWaiter]] = [:]
+
+    init(
+        _ handlers: KnownHandlers,
+        _ sessions: HandlerSessions,
+        _ callers: Callers,
+        _ bus: any BusNames & DistributorCalls,
+        _ monitor: Monitor,
+        _ store: PushStore?,
+        accept: @escaping (Delivery) async throws(OpenURLError) -> Void,
+        open: @escaping (Delivery, Int64, Int) async -> DeliveryScheduler.AttemptResult
+    ) {
+        self.handlers = handlers
+        self.sessions = sessions
+        self.callers = callers
+        self.bus = bus
+        self.monitor = monitor
+        self.store = store
+        self.accept = accept
+        self.open = open
+    }
+
+    var log: Logger { sessions.host.log }
+
+    // MARK: The registrations
+
+    /// Reads the registrations of earlier routers. Without them, the router would not know the pushes' tokens.
+    func load() async {
+        for stored in await store?.load() ?? [] { registrations[stored.token] = stored }
+    }
+
+    /// Writes the registrations.
+    ///
+    /// - Throws: `failed` with the reason.
+    func save() async throws(RemoteError) {
+        guard let store else {
+            throw RemoteError(.failed, "there is no directory for registrations; set HOME or XDG_STATE_HOME")
+        }
+        try await store.save(registrations.values.sorted { $0.token < $1.token })
+    }
+
+    // MARK: Calls from distributors
+
+    /// Takes a push. When this returns, it is on disk, so that the distributor may forget it. Like every call with an
+    /// unknown token, a push with one is ignored.
+    ///
+    /// - Throws: an error for a push that the router does not take, which the distributor may send again.
+    func receive(_ message: [UInt8], _ token: String, id: String) async throws {
+        guard let registration = registrations[token]?.registration else { return }
+        guard (1...UnifiedPush.messageBytes).contains(message.count), id.utf8.count <= Self.idBytes else {
+            throw RemoteError(.invalidArguments, "a push has 1 to \(UnifiedPush.messageBytes) bytes")
+        }
+        var push = RemoteNotification(message)
+        push.instance = registration.instance
+        push.id = id.isEmpty ? nil : id
+        var context = OpenContext()
+        context.push = push
+        // The handler has asked for its pushes, so they take its own share of the queue.
+        context.source.callerClass = .known(.handler)
+        context.source.application = registration.handler
+        var options = OpenOptions()
+        options.inBackground = true
+        options.handler = registration.handler
+        let url = "unifiedpush:\(registration.instance)"
+        try await accept(Delivery(url: url, handler: registration.handler, options: options, context: context))
+    }
+
+    /// Maximum size of a distributor's name for a message, in bytes.
+    private static let idBytes = 256
+
+    /// Notes the endpoint of a registration. If no call waits for it, the handler is woken to learn of it.
+    func take(endpoint: String, _ token: String) async throws {
+        guard let stored = registrations[token] else { return }
+        guard endpoint.utf8.count <= UnifiedPush.endpointBytes, !endpoint.isEmpty else {
+            throw RemoteError(.invalidArguments, "an endpoint has 1 to \(UnifiedPush.endpointBytes) bytes")
+        }
+        let isNew = stored.registration.endpoint != endpoint
+        registrations[token]?.registration.endpoint = endpoint
+        if isNew { try await save() }
+        if let waiting = waiters.removeValue(forKey: token) {
+            for waiter in waiting { waiter.end() }
+        } else if isNew {
+            announce(stored.registration.instance, endpoint, to: stored.registration.handler)
+        }
+    }
+
+    /// Forgets a registration that a distributor has ended, and wakes the handler to learn of it.
+    func end(_ token: String) async throws {
+        guard let stored = registrations.removeValue(forKey: token) else { return }
+        for waiter in waiters.removeValue(forKey: token) ?? [] { waiter.end() }
+        try await save()
+        announce(stored.registration.instance, "", to: stored.registration.handler)
+    }
+
+    private func announce(_ instance: String, _ endpoint: String, to id: String) {
+        guard let handler = handler(id) else { return }
+        var context = WakeContext(.known(.push))
+        let value = Value.dictionary([.string(instance): .string(endpoint)], key: "s", value: "s")
+        context.notifications = [PushInterface.endpointKind: value]
+        let request = OpenRequest(waking: context, observed: monitor.observe(.wake, nil))
+        request.account = "the handler \(id)"
+        let session = sessions.obtain(for: handler)
+        sessions.host.tasks.start { [log] in
+            do throws(OpenURLError) {
+                _ = try await session.wake(request)
+                request.observed?.end(nil)
+            } catch {
+                // It asks for its endpoint at its next launch.
+                let reason = session.withoutSecrets(error.text)
+                log.warning("it was not told its new endpoint: \(reason)", metadata: ["handler": "\(id)"])
+                request.observed?.end(error)
+            }
+        }
+    }
+
+    // MARK: Deliveries
+
+    /// Tries once to deliver a push from the queue.
+    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
+        guard let known = handlers.registry.handler(named: delivery.handler) else {
+            return .failed(OpenURLError(unknownHandler: delivery.handler), wasHandedOver: false)
+        }
+        if let url = known.manifest.pushURL {
+            let opened = Delivery(
+                url: url,
+                handler: delivery.handler,
+                options: delivery.options,
+                context: delivery.context
+            )
+            return await open(opened, id, number)
+        }
+        guard let handler = handler(delivery.handler) else {
+            let reason: QuotingText = "\(known.id) runs only for a URL; its manifest can name one in OUPushURL"
+            return .failed(OpenURLError(.notAllowed, reason), wasHandedOver: false)
+        }
+        var context = WakeContext(.known(.push))
+        context.push = delivery.context.push
+        let observed = monitor.observe(.wake, nil, named: "\(id)")
+        observed?.note {
+            $0.attempt = UInt32(clamping: number)
+            $0.handler = delivery.handler
+            $0.source = delivery.context.source
+        }
+        let request = OpenRequest(waking: context, observed: observed)
+        request.account = delivery.caller
+        do throws(OpenURLError) {
+            let result = try await sessions.obtain(for: handler).wake(request)
+            observed?.end(nil)
+            return .delivered(result)
+        } catch {
+            observed?.end(error)
+            return .failed(error, wasHandedOver: request.wasHandedOver)
+        }
+    }
+
+    /// Returns a handler that can be woken.
+    private func handler(_ id: String) -> Handler? {
+        guard let handler = handlers.registry.handler(named: id), handler.kind == .native, handler.program != nil else {
+            return nil
+        }
+        return handler
+    }
+}
+
+/// A call that waits for the endpoint of its registration.
+final class EndpointWaiter {
+    private let timer: RestartableTimer
+    private var continuation: CheckedContinuation<Void, Never>?
+
+    init(on loop: EventLoop) {
+        timer = RestartableTimer(on: loop)
+    }
+
+    /// Returns when the endpoint is known, or after a time.
+    func wait(for time: Duration) async {
+        await withCheckedContinuation { continuation in
+            self.continuation = continuation
+            timer.start(in: time) { self.end() }
+        }
+    }
+
+    func end() {
+        timer.cancel()
+        continuation?.resume()
+        continuation = nil
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import Logging
+import OpenURLBus
+import Reactor
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// The file with the registrations for pushes.
+@Suite(.timeLimit(.minutes(1))) struct PushStoreTests {
+    private let directory = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)")
+
+    private func store(_ log: RecordedLog = RecordedLog()) throws -> PushStore {
+        PushStore(path: directory.appending(path: "pushes").path, on: try EventLoop(), log: log.logger)
+    }
+
+    private let stored: StoredRegistration = {
+        let registration = PushRegistration(
+            handler: "com.example.app",
+            instance: "account",
+            distributor: "org.unifiedpush.Distributor.example",
+            endpoint: "https://push.example/1"
+        )
+        return StoredRegistration(token: "token", registration: registration, description: "Mail", vapid: "key")
+    }()
+
+    @Test func registrationsComeBack() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        #expect(try await store().load() == [])
+        try await store().save([stored])
+        #expect(try await store().load() == [stored])
+        let file = directory.appending(path: "pushes").path
+        #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
+        try await store().save([])
+        #expect(try await store().load() == [])
+    }
+
+    @Test func damagedFileIsReportedAndHasNoRegistrations() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try await store().save([stored])
+        try Data("damaged".utf8).write(to: directory.appending(path: "pushes"))
+        let log = RecordedLog()
+        #expect(try await store(log).load() == [])
+        #expect(log.lines.contains { $0.contains("are damaged") })
+    }
+
+    @Test func fullRegistrationsFitIntoTheFile() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var large = stored
+        large.registration.endpoint = String(repeating: "e", count: UnifiedPush.endpointBytes)
+        large.registration.handler = String(repeating: "h", count: 255)
+        large.registration.distributor = String(repeating: "d", count: 255)
+        let all = (0..<PushInterface.registrations).map { number in
+            var one = large
+            one.token = "\(number)"
+            return one
+        }
+        try await store().save(all)
+        #expect(try await store().load() == all)
+    }
+
+    @Test func directoryOfAnotherUserIsAnError() async throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: directory.path)
+        let error = await #expect(throws: RemoteError.self) { try await store().save([stored]) }
+        #expect(error?.message.contains("can be changed by other users") == true)
+    }
+}
