@@ -275,6 +275,12 @@ public enum LifecycleInterface {
         "BackgroundTimeRemaining",
         outputs: ["remaining"]
     )
+    /// Says that the calling handler is done with what its background mode is for, such as playing sound. For the rest
+    /// of its stay in the background, it is suspended like any other handler, and its tasks have a time limit.
+    ///
+    /// In the next stay, the mode counts again. In the foreground, and for a handler without such a mode, nothing
+    /// happens.
+    public static let finishBackgroundMode = Method<Empty, Empty>(name, "FinishBackgroundMode")
     /// Reports to the caller of a request how much of the work is done. The arguments are ``OpenContext/requestID``, a
     /// fraction from 0 to 1, and some text for people to read.
     ///

@@ -139,6 +139,11 @@ public actor URLRouter {
         RouterTasks(of: self)
     )
     private(set) lazy var pushes: Pushes = makePushes()
+    private(set) lazy var callHandlers = CallHandlers(
+        handlers,
+        sessions,
+        runtimeDirectory: BaseDirectories(environment: parts.environment).runtimeDirectory
+    )
     private(set) lazy var queue = QueueCalls(deliveries, callers)
     private(set) lazy var services = ServiceNames(handlers, sessions.host)
     private(set) lazy var entries = HandlerEntries(handlers, lifecycle)
@@ -365,6 +370,7 @@ public actor URLRouter {
             if let handler = registry.handler(named: id) { await sessions.obtain(for: handler).processes.find() }
         }
         callers.release()
+        callHandlers.startAtLogin()
     }
 
     /// Starts to deliver the queue's URLs, including those that an earlier router left behind. Call this once the name

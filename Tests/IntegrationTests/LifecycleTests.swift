@@ -224,6 +224,20 @@ import Testing
         #expect(try await router.status(of: Self.first).state == .known(.background))
     }
 
+    @Test func handlerThatIsDoneWithItsModeIsSuspendedUntilTheNextStay() async throws {
+        let router = try await router([Self.first: []], ["UIBackgroundModes": ["audio"]])
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        let states = try await router.states()
+        try await router.lifecycle(LifecycleInterface.background, Self.first)
+        let input = Arguments(Self.first, "finishMode", Value.string(""))
+        _ = try await router.connection.call(LifecycleInterface.notify, on: RouterService.object, input)
+        try await states.wait(for: "suspended", of: Self.first)
+        _ = try await router.open("first:y")
+        await #expect(throws: CallError.self) { try await router.lifecycle(LifecycleInterface.suspend, Self.first) }
+        #expect(try await router.status(of: Self.first).state == .known(.background))
+    }
+
     @Test(arguments: ["location", "adio"])
     func modeThatKeepsNothingRunningDoesNotPreventTheSuspension(mode: String) async throws {
         let router = try await router([Self.first: []], ["UIBackgroundModes": [mode]])

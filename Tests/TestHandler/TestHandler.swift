@@ -340,6 +340,7 @@ final class TestDelegate: ApplicationDelegate {
             }
         }
         if kind == "endTask" { endTask(application) }
+        if kind == "finishMode" { application.finishBackgroundMode() }
         if kind == "return" { Task { await goBack(application) } }
     }
 

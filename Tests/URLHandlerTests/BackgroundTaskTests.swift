@@ -172,6 +172,10 @@ private final class StandInTimekeeper: BackgroundTimekeeper {
         return grant
     }
 
+    func finishMode() {
+        content.withLock { $0.log.append("finish the mode") }
+    }
+
     func end(_ number: UInt32) {
         content.withLock { $0.log.append("end \(number)") }
     }

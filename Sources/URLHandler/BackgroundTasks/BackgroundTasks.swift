@@ -12,8 +12,8 @@ extension Application {
     /// stay ends when the handler comes to the foreground or is suspended. If another program's URL arrives in the
     /// background, a new stay begins. Shortly before the time runs out, the router asks the handler to call the
     /// expiration handlers. If a task is still open one second later, the router ends the process. There is no limit if
-    /// no router suspends the handler: without a router, with `audio` or `voip` in `UIBackgroundModes`, and if the
-    /// handler was started by hand.
+    /// no router suspends the handler: without a router, with `audio` or `voip` in `UIBackgroundModes` until
+    /// ``finishBackgroundMode()``, and if the handler was started by hand.
     ///
     /// - Parameters:
     ///   - name: describes the work for people who look at the running tasks.
@@ -35,6 +35,12 @@ extension Application {
         backgroundTasks.end(task)
     }
 
+    /// Says that the handler is done with what its background mode is for (`audio` or `voip` in `UIBackgroundModes`),
+    /// such as playing sound. For the rest of its stay in the background, it is suspended like any other handler.
+    public func finishBackgroundMode() {
+        backgroundTasks.timekeeper?.finishMode()
+    }
+
     /// How much time the handler's background tasks have left, no matter whether a task is open.
     ///
     /// On the way to the background, and therefore in `applicationDidEnterBackground`, it is the time for the whole
@@ -52,6 +58,8 @@ package protocol BackgroundTimekeeper: Sendable {
     func end(_ number: UInt32)
     /// Ends all tasks that were begun with an earlier router.
     func endEarlierTasks()
+    /// Ends what the background mode is for, until the end of the stay.
+    func finishMode()
     /// Returns the remaining background time; nil if there is no limit.
     func remaining() async -> Duration?
 }

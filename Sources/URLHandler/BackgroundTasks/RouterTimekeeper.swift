@@ -36,6 +36,19 @@ struct RouterTimekeeper: BackgroundTimekeeper {
         }
     }
 
+    func finishMode() {
+        let connection = connection
+        connection.loop.execute {
+            connection.assumeIsolated { connection in
+                do throws(CallError) {
+                    try connection.send(LifecycleInterface.finishBackgroundMode, on: Self.router, Empty())
+                } catch {
+                    // The connection has ended, and with it the handler.
+                }
+            }
+        }
+    }
+
     func endEarlierTasks() { end(LifecycleInterface.earlierTasks) }
 
     func remaining() async -> Duration? {

@@ -199,6 +199,10 @@ final class HandlerLifecycle {
         try callingSession(caller).background.endTask(task)
     }
 
+    func finishBackgroundMode(caller: BusName?) throws(OpenURLError) {
+        try callingSession(caller).background.finishMode()
+    }
+
     func backgroundTimeRemaining(caller: BusName?) throws(OpenURLError) -> UInt32 {
         try callingSession(caller).background.timeRemaining
     }

@@ -18,12 +18,13 @@ extension Pushes {
             throw OpenURLError(.notAllowed, "\(id) runs only for a URL; its manifest can name one in OUPushURL")
         }
         try check(options)
-        var stored = find(id.rawValue, options.instance)
-        let distributor = try await distributor(options.distributor, stored?.registration.distributor)
-        if let old = stored, old.registration.distributor != distributor.rawValue {
-            try await end(old)
-            stored = nil
+        let earlier = find(id.rawValue, options.instance)?.registration.distributor
+        let distributor = try await distributor(options.distributor, earlier)
+        if let other = find(id.rawValue, options.instance), other.registration.distributor != distributor.rawValue {
+            try await end(other)
         }
+        // Meanwhile, another call may have made the registration.
+        let stored = find(id.rawValue, options.instance)
         var next = try stored ?? newRegistration(id.rawValue, options.instance, distributor)
         next.description = options.description ?? id.rawValue
         next.vapid = options.vapid
@@ -33,7 +34,7 @@ extension Pushes {
             try await save()
             try await register(next, with: distributor)
         } catch {
-            if stored == nil { registrations[next.token] = nil }
+            if stored == nil { try await end(next) }
             throw error
         }
         return try await endpoint(of: next.token, from: distributor)
@@ -164,7 +165,7 @@ extension Pushes {
     func repeatRegistrations() {
         guard !registrations.isEmpty else { return }
         sessions.host.tasks.start { [self] in
-            for stored in registrations.values {
+            for stored in registrations.values where registrations[stored.token] != nil {
                 guard let distributor = BusName(stored.registration.distributor) else { continue }
                 do throws(RemoteError) {
                     try await register(stored, with: distributor)

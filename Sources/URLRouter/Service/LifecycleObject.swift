@@ -57,6 +57,10 @@ enum LifecycleObject {
                     try await router.lifecycle.endBackgroundTask(task, caller: call.sender)
                     return Empty()
                 },
+                .method(LifecycleInterface.finishBackgroundMode, of: router) { router, call, _ in
+                    try router.lifecycle.finishBackgroundMode(caller: call.sender)
+                    return Empty()
+                },
                 .method(LifecycleInterface.backgroundTimeRemaining, of: router) { router, call, _ in
                     try router.lifecycle.backgroundTimeRemaining(caller: call.sender)
                 },

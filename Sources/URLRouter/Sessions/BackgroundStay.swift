@@ -7,6 +7,8 @@ struct BackgroundStay {
     private var time = BackgroundTime()
     /// Whether the handler has been asked to end its tasks during this stay.
     var isExpiring = false
+    /// Whether the handler is done with what its background mode is for.
+    var isModeFinished = false
     /// When this stay's suspend delay ends.
     var suspensionTime: SuspendingClock.Instant?
     /// Whether the handler has brought itself to the foreground during this stay.

@@ -90,9 +90,19 @@ final class HandlerBackground {
         return process.reasonNotToSuspend
     }
 
-    /// The background mode that prevents the suspension; nil if the manifest has none.
+    /// The background mode that prevents the suspension; nil if the manifest has none, or if the handler is done with
+    /// it in this stay.
     private var backgroundMode: BackgroundMode? {
-        session.handler.manifest.backgroundModes.first(where: \.preventsSuspension)
+        process.stay.isModeFinished
+            ? nil : session.handler.manifest.backgroundModes.first(where: \.preventsSuspension)
+    }
+
+    /// Notes that the handler is done with what its background mode is for, until the end of its stay.
+    func finishMode() {
+        guard case .running(_, .background) = session.machine.state, backgroundMode != nil else { return }
+        process.stay.isModeFinished = true
+        startTimer()
+        scheduleSuspension()
     }
 
     /// Asks the handler whether it can be stopped.

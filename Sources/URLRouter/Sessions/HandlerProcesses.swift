@@ -330,7 +330,13 @@ final class HandlerProcesses {
 
     /// Handles a process's exit, and keeps the session alive until then.
     var exitHandler: (ProcessExit) -> Void {
-        { [self, session] exit in if isEnd(exit) { session.handle(.exited(exit)) } }
+        { [self, session] exit in
+            guard isEnd(exit) else { return }
+            // The session forgets the process next.
+            let hasFailed = !current.isUnwanted && exit != .exited(status: 0) && exit != .unknown
+            session.handle(.exited(exit))
+            if hasFailed { host.processFailed(id) }
+        }
     }
 
     /// Returns whether the exit means that the handler's process has ended.

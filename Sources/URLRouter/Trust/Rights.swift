@@ -96,6 +96,7 @@ package struct Rights: Sendable, Hashable {
             LifecycleInterface.returnToSource.name: working,
             LifecycleInterface.beginBackgroundTask.name: working,
             LifecycleInterface.endBackgroundTask.name: working,
+            LifecycleInterface.finishBackgroundMode.name: working,
             LifecycleInterface.backgroundTimeRemaining.name: working,
             // It is enough to know whether the connection has the request in hand. If the caller were looked up, the
             // answer could overtake the report.
