@@ -36,7 +36,12 @@ public final class ClockWatch {
     private func arm() -> Bool {
         var time = itimerspec()
         time.it_value.tv_sec = .max
-        return timerfd_settime(descriptor, CInt(TFD_TIMER_ABSTIME) | CInt(TFD_TIMER_CANCEL_ON_SET), &time, nil) == 0
+        let flags = CInt(TFD_TIMER_ABSTIME) | CInt(TFD_TIMER_CANCEL_ON_SET)
+        while timerfd_settime(descriptor, flags, &time, nil) != 0 {
+            // The clock has jumped again since the kernel last reported it.
+            guard errno == ECANCELED else { return false }
+        }
+        return true
     }
 
     /// Ends the watch. Further calls do nothing.

@@ -67,7 +67,7 @@ import Testing
             """#
         let run = try await shell(line)
         #expect(run.status == 0)
-        #expect(run.lines.count { $0.hasPrefix("USAGE: ") } == 41, "\(run.output)")
+        #expect(run.lines.count { $0.hasPrefix("USAGE: ") } == 43, "\(run.output)")
         for line in run.lines { #expect(line.count <= 80, "\(line)") }
         // An option and its value stay in one line.
         #expect(!run.output.contains("[--\n"), "\(run.output)")
