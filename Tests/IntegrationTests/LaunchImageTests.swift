@@ -12,7 +12,9 @@ import Testing
 
     /// Starts a router with a bundle.
     private func router(_ behaviour: [String] = [], _ extra: [String: Any] = [:]) async throws -> RouterProcess {
-        try await RouterProcess { directory in
+        // The test itself delays the launch, and may be slow on a busy machine.
+        let extra = (["OULaunchTimeout": 300] as [String: Any]).merging(extra) { $1 }
+        return try await RouterProcess { directory in
             try RouterProcess.write(Self.id, behaviour, in: directory, extra: extra)
             let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
             let bundle = handlers.appending(path: "App.app")
