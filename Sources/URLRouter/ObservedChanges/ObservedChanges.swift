@@ -24,7 +24,7 @@ final class ObservedChanges {
     /// The tasks that follow the sources on the system bus, by the paths of the sources.
     private var tasks: [ObjectPath: Task<Void, Never>] = [:]
     private var colorScheme: Task<Void, Never>?
-    private var clock: ClockWatch?
+    private var clock: WallClockAlarm?
 
     init(_ sessions: HandlerSessions, _ systemBus: SystemBus, _ sessionBus: Connection?) {
         self.sessions = sessions
@@ -147,10 +147,13 @@ final class ObservedChanges {
 
     private func followClock() {
         do throws(Errno) {
-            clock = try ClockWatch(
-                on: host.loop,
-                host.tasks.onLoop { [self] in post(.clock, .int64(WallClock.milliseconds / 1000)) }
-            )
+            let jumped = host.tasks.onLoop { [self] in post(.clock, .int64(WallClock.milliseconds / 1000)) }
+            let alarm = try WallClockAlarm(on: host.loop) { event in
+                if event == .clockWasSet { jumped() }
+            }
+            // Only an alarm that is set reports that the clock was set.
+            alarm.set(.max)
+            clock = alarm
         } catch {
             host.log.debug("the clock cannot be followed: \(error)")
         }
