@@ -17,7 +17,7 @@ final class LoginMachine: Sendable {
     var variables: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] }
 
     init() async throws {
-        bus = try await PrivateBus()
+        bus = try await PrivateBus(isSecond: true)
         connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
         let logind = Process()
         logind.executableURL = URL(filePath: "/usr/bin/python3")

@@ -16,7 +16,7 @@ import Testing
         let connection: Connection
 
         init(_ names: BusName...) async throws {
-            bus = try await PrivateBus()
+            bus = try await PrivateBus(isSecond: true)
             connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
             for name in names { #expect(try await connection.requestName(name) == .owned) }
         }

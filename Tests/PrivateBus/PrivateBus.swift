@@ -18,7 +18,8 @@ public final class PrivateBus: Sendable {
     /// The directory of the bus, which ``stop()`` removes.
     public let directory: URL
     private let process: Process
-    private let place: Place
+    /// Nil for a second bus.
+    private let place: Place?
     private let loops = Lock<[EventLoop]>([])
 
     /// The environment for programs on this bus: the test's own environment without the variables of a desktop, with the
@@ -51,9 +52,15 @@ public final class PrivateBus: Sendable {
     ///
     /// - Parameters:
     ///   - rules: Elements of the configuration (dbus-daemon(1)) that follow those of a user's bus.
+    ///   - isSecond: Whether the test has another bus too. Such a bus does not wait, because tests that each have one bus and
+    ///     wait for another would wait for each other.
     ///   - prepare: A closure that puts files in place before the bus reads them, such as service files.
-    public init(rules: String = "", prepare: (_ directory: URL) throws -> Void = { _ in }) async throws {
-        place = await Place.take()
+    public init(
+        rules: String = "",
+        isSecond: Bool = false,
+        prepare: (_ directory: URL) throws -> Void = { _ in }
+    ) async throws {
+        place = isSecond ? nil : await Place.take()
         directory = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)")
         for name in Self.directories {
             try FileManager.default.createDirectory(
@@ -135,7 +142,7 @@ public final class PrivateBus: Sendable {
             // A program that is still ending may write into the directory while this code removes it. The remaining
             // files are in the system's temporary folder, so the failure does no harm.
         }
-        place.giveBack()
+        place?.giveBack()
     }
 }
 
