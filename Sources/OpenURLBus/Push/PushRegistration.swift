@@ -8,8 +8,8 @@ public struct PushRegistration: Sendable, Hashable {
     public var instance: String
     /// The distributor's bus name.
     public var distributor: String
-    /// The URL at which a server sends a push to the handler. It is empty until the distributor has given one. Whoever
-    /// knows it can send pushes.
+    /// The URL at which a server sends a push to the handler. It is empty until the distributor has given one. A program
+    /// that knows it can send pushes.
     public var endpoint: String
 
     /// Creates a registration.

@@ -7,8 +7,8 @@ internal import SchemeRegistry
 /// The connector of UnifiedPush for all handlers: registers them with distributors, stores the pushes that arrive, and
 /// delivers them.
 ///
-/// A push is acknowledged when it is on disk in the queue of URLs, which delivers it with ``attempt(_:_:)``. It belongs to the
-/// router's actor.
+/// A push is acknowledged when it is on disk in the queue of URLs, which delivers it with ``attempt(_:_:_:)``. It
+/// belongs to the router's actor.
 final class Pushes {
     let handlers: KnownHandlers
     let sessions: HandlerSessions

@@ -3,7 +3,7 @@ internal import OpenURLBus
 
 /// A registration for pushes with everything that the router needs to repeat it.
 struct StoredRegistration: Sendable, Hashable {
-    /// The name of the registration between the router and the distributor. Whoever knows it can send pushes.
+    /// The name of the registration between the router and the distributor. A program that knows it can send pushes.
     var token: String
     var registration: PushRegistration
     var description = ""

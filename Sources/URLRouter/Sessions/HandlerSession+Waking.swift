@@ -63,7 +63,7 @@ extension HandlerSession {
     }
 
     /// Wakes a handler in another language, or of an earlier contract, which launches into the background with
-    /// ``HandlerInterface/enterBackground``.
+    /// `HandlerInterface.enterBackground`.
     private func wakeWithoutMethod(_ request: OpenRequest, _ owner: BusName) async throws(OpenURLError) {
         guard request.waking.push == nil else {
             throw OpenURLError(.declined, "\(id) takes no pushes: it does not implement \(HandlerInterface.name).Wake")
