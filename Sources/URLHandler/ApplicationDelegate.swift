@@ -223,7 +223,7 @@ extension ApplicationDelegate {
     ) async throws {
         throw OpenURLError(
             .declined,
-            "\(application.identifier) takes no pushes: its delegate does not implement "
+            "\(application.identifier) does not accept pushes: its delegate does not implement "
                 + "application(_:didReceiveRemoteNotification:); check the spelling of the method"
         )
     }

@@ -60,9 +60,10 @@ import Testing
                 #""candidates":[{"id":"com.acme.todolist","kind":"native","host":"*.example.com","wins":true,"#
                 + #""reason":"the host"},{"id":"b.desktop","kind":"exec","host":null,"wins":false,"#
                 + #""reason":"the \"kind\""}]}"#
+            let names = #""url-name":null,"type-name":null,"launch-image":null,"#
             #expect(
                 run.lines == [
-                    #"{"url":"full:x",\#(parts)"content-type":null,"handler":"com.acme.todolist","transport":"native","state":"active","#
+                    #"{"url":"full:x",\#(parts)"content-type":null,"handler":"com.acme.todolist",\#(names)"transport":"native","state":"active","#
                         + #""quarantined-until":null,"reach":null,"allowed-sources":null,"answers-callbacks":null,"decision":null,"#
                         + #""decision-reason":null,"error":null,"message":null,"# + candidates
                 ]
@@ -82,9 +83,10 @@ import Testing
             let parts =
                 #"{"scheme":"none","user":null,"host":null,"port":null,"opaquePart":null,"path":"x","parameters":null,"#
                 + #""query":null,"fragment":null}"#
+            let names = #""url-name":null,"type-name":null,"launch-image":null,"#
             #expect(
                 json.lines == [
-                    #"{"url":"none:x","parts":\#(parts),"content-type":null,"handler":null,"transport":null,"state":null,"#
+                    #"{"url":"none:x","parts":\#(parts),"content-type":null,"handler":null,\#(names)"transport":null,"state":null,"#
                         + #""quarantined-until":null,"reach":null,"allowed-sources":null,"answers-callbacks":null,"decision":null,"#
                         + #""decision-reason":null,"error":"org.openurl.Error.NoHandler","#
                         + #""message":"nobody takes none: \u001b[31mtold","candidates":[]}"#

@@ -143,13 +143,13 @@ import Testing
     }
 
     @Test func onlyATimeOnTheClockIsRepeated() throws {
-        let problem = "'every' 'day' needs a time on the clock of the session in 'at'"
+        let problem = "'every' 'day' needs a time without a time zone in 'at'"
         #expect(try OpenURLBusTests.problem(["every": "day"], as: OpenOptions.self) == problem)
         let instant: [String: Value] = ["every": "day", "at": "2026-12-01T09:00:00Z"]
         #expect(try OpenURLBusTests.problem(instant, as: OpenOptions.self) == problem)
         #expect(
             try OpenURLBusTests.problem(["every": "days", "at": "2026-12-01T09:00:00"], as: OpenOptions.self)
-                == "'days' is not a step; it must be one of minute, hour, day, week, month, year"
+                == "'days' is not an interval; it must be one of minute, hour, day, week, month, year"
         )
     }
 }

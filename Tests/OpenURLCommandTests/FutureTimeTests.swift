@@ -69,9 +69,9 @@ import Testing
     }
 
     @Test(arguments: [
-        (["--every", "day", "a:b"], "--every needs the first time; add --at"),
+        (["--every", "day", "a:b"], "--every needs a first time; add --at"),
         (["--at", "2026-12-01T09:30Z", "--every", "day", "a:b"], "--every needs a time without a time zone in --at"),
-        (["--at", "+1h", "--every", "days", "a:b"], "write a step: minute, hour, day, week, month, year"),
+        (["--at", "+1h", "--every", "days", "a:b"], "write an interval: minute, hour, day, week, month, year"),
         (["--notify", String(repeating: "ü", count: 513), "a:b"], "a notification can have at most 1024 bytes"),
         (
             ["--at", "+1h", "--save", "a=b", "a:b"],

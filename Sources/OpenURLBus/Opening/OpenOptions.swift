@@ -239,7 +239,7 @@ extension OpenOptions: Record {
         }
         if let repeatInterval, deliveryTime?.isOnTheWall != true {
             let every = "'\(Self.repeatKey)' '\(repeatInterval.rawValue)'"
-            throw .invalidValue("\(every) needs a time on the clock of the session in '\(Self.timeKey)'")
+            throw .invalidValue("\(every) needs a time without a time zone in '\(Self.timeKey)'")
         }
         if let notification, !(1...Self.maximumNotificationBytes).contains(notification.utf8.count) {
             throw .invalidValue("'\(Self.notificationKey)' must have 1 to \(Self.maximumNotificationBytes) bytes")

@@ -34,6 +34,6 @@ public enum RepeatInterval: String, Sendable, Hashable, CaseIterable {
 
 extension RepeatInterval: Word {
     package static func problem(with word: String) -> String {
-        "'\(word)' is not a step; it must be one of \(words.joined(separator: ", "))"
+        "'\(word)' is not an interval; it must be one of \(words.joined(separator: ", "))"
     }
 }

@@ -130,10 +130,12 @@ enum FutureTime: Sendable, Hashable {
 }
 
 extension RepeatInterval {
-    /// Reads a step, such as `day`.
+    /// Reads an interval, such as `day`.
     init(argument: String) throws {
         guard let interval = RepeatInterval(rawValue: argument) else {
-            throw ValidationError("write a step: \(RepeatInterval.allCases.map(\.rawValue).joined(separator: ", "))")
+            throw ValidationError(
+                "write an interval: \(RepeatInterval.allCases.map(\.rawValue).joined(separator: ", "))"
+            )
         }
         self = interval
     }

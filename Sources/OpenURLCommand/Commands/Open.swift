@@ -95,7 +95,7 @@ struct Open: Command {
     var at: FutureTime?
 
     @Option(
-        help: .init("Deliver the URLs again every minute, hour, day, week, month or year.", valueName: "step"),
+        help: .init("Deliver the URLs again every minute, hour, day, week, month or year.", valueName: "interval"),
         completion: .list(RepeatInterval.allCases.map(\.rawValue)),
         transform: RepeatInterval.init(argument:)
     )
@@ -120,7 +120,7 @@ struct Open: Command {
 
     func validate() throws {
         if every != nil {
-            guard let at else { throw ValidationError("--every needs the first time; add --at") }
+            guard let at else { throw ValidationError("--every needs a first time; add --at") }
             guard at.isRepeatable else { throw ValidationError("--every needs a time without a time zone in --at") }
         }
         if let notify, notify.utf8.count > OpenOptions.maximumNotificationBytes {

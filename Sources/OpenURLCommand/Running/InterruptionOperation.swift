@@ -43,7 +43,7 @@ final class InterruptionOperation {
             )
         } catch {
             let failure = CommandFailure(error, refusal: ExitStatus.unavailable)
-            let message = "the router is gone, and so is the interruption of \(id)"
+            let message = "the router has exited; \(id) becomes active again when the next router finds it"
             throw CommandFailure(failure.name, message, exitStatus: ExitStatus.unavailable)
         }
         return 0

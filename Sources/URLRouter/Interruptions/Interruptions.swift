@@ -70,7 +70,7 @@ final class Interruptions {
         guard shares.refusal(of: account, 1) == nil else {
             throw OpenURLError(
                 .limitsExceeded,
-                "\(shares[account]) interruptions by \(account) have not ended; end one first"
+                "\(account) already has \(shares[account]) interruptions; end one first"
             )
         }
         shares.add(1, to: account)
@@ -176,7 +176,7 @@ extension Interruptions: LoginSessionView {
                 try await session.leaveForeground()
             } catch {
                 let reason = session.withoutSecrets("\(error)")
-                sessions.host.log.notice("not in the background: \(reason)", metadata: ["handler": "\(session.id)"])
+                sessions.host.log.notice("could not go to the background: \(reason)", metadata: ["handler": "\(session.id)"])
             }
         }
     }

@@ -174,7 +174,7 @@ final class LoginSession {
             let inhibitor = try await connection.call(
                 LoginManager.inhibit,
                 on: LoginManager.object,
-                Arguments("sleep:shutdown", "openurl", "Programs that open URLs save their states", "delay"),
+                Arguments("sleep:shutdown", "openurl", "URL handlers need to save their state", "delay"),
                 timeout: SystemBus.timeout
             )
             // By now, the machine may be about to sleep.

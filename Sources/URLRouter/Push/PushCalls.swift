@@ -15,7 +15,7 @@ extension Pushes {
     func register(_ id: BundleIdentifier, _ options: PushOptions) async throws -> PushRegistration {
         guard let handler = handlers.registry[id] else { throw OpenURLError(unknownHandler: id.rawValue) }
         guard handler.kind == .native && handler.program != nil || handler.manifest.pushURL != nil else {
-            throw OpenURLError(.notAllowed, "\(id) runs only for a URL; its manifest can name one in OUPushURL")
+            throw OpenURLError(.notAllowed, "\(id) runs only to open URLs; set OUPushURL in its manifest to receive pushes")
         }
         try check(options)
         let earlier = find(id.rawValue, options.instance)?.registration.distributor
@@ -171,7 +171,7 @@ extension Pushes {
                     try await register(stored, with: distributor)
                 } catch {
                     log.notice(
-                        "its registration for pushes was not repeated: \(error.message)",
+                        "its push registration could not be renewed: \(error.message)",
                         metadata: ["handler": "\(stored.registration.handler)"]
                     )
                 }

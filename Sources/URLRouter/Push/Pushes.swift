@@ -134,7 +134,7 @@ final class Pushes {
             } catch {
                 // It asks for its endpoint at its next launch.
                 let reason = session.withoutSecrets(error.text)
-                log.warning("it was not told its new endpoint: \(reason)", metadata: ["handler": "\(id)"])
+                log.warning("it could not be told its new endpoint: \(reason)", metadata: ["handler": "\(id)"])
                 request.observed?.end(error)
             }
         }
@@ -157,7 +157,7 @@ final class Pushes {
             return await open(opened, id, number)
         }
         guard let handler = handler(delivery.handler) else {
-            let reason: QuotingText = "\(known.id) runs only for a URL; its manifest can name one in OUPushURL"
+            let reason: QuotingText = "\(known.id) runs only to open URLs; set OUPushURL in its manifest to receive pushes"
             return .failed(OpenURLError(.notAllowed, reason), wasHandedOver: false)
         }
         var context = WakeContext(.known(.push))

@@ -57,7 +57,7 @@ final class DesktopReminders: ReminderShowing {
             let reason = "org.freedesktop.Notifications is not on the session bus"
             throw OpenURLError(.launchFailed, "the notification was not shown: \(reason)")
         case .noRoom:
-            throw OpenURLError(.limitsExceeded, "too many notifications of \(reminder.account) are on the screen")
+            throw OpenURLError(.limitsExceeded, "other programs have too many notifications on the screen")
         }
     }
 

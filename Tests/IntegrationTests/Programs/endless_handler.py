@@ -20,7 +20,9 @@ class Handler(ScriptHandler):
 
     def again(self):
         self.rounds += 1
-        with open(FILE, "w") as file: file.write(str(self.rounds))
+        # The router kills the process at any time, and the test reads the file then.
+        with open(FILE + ".new", "w") as file: file.write(str(self.rounds))
+        os.replace(FILE + ".new", FILE)
         if self.rounds == 40: os._exit(0)
         proxy = bus.get_object("org.openurl.Router1", "/org/openurl/Router1", introspect=False)
         proxy.get_dbus_method("OpenURL", "org.openurl.Router1")(
