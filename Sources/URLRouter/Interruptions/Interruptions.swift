@@ -176,7 +176,10 @@ extension Interruptions: LoginSessionView {
                 try await session.leaveForeground()
             } catch {
                 let reason = session.withoutSecrets("\(error)")
-                sessions.host.log.notice("could not go to the background: \(reason)", metadata: ["handler": "\(session.id)"])
+                sessions.host.log.notice(
+                    "could not go to the background: \(reason)",
+                    metadata: ["handler": "\(session.id)"]
+                )
             }
         }
     }

@@ -157,7 +157,8 @@ final class Pushes {
             return await open(opened, id, number)
         }
         guard let handler = handler(delivery.handler) else {
-            let reason: QuotingText = "\(known.id) runs only to open URLs; set OUPushURL in its manifest to receive pushes"
+            let reason: QuotingText =
+                "\(known.id) runs only to open URLs; set OUPushURL in its manifest to receive pushes"
             return .failed(OpenURLError(.notAllowed, reason), wasHandedOver: false)
         }
         var context = WakeContext(.known(.push))

@@ -66,7 +66,10 @@ extension HandlerSession {
     /// `HandlerInterface.enterBackground`.
     private func wakeWithoutMethod(_ request: OpenRequest, _ owner: BusName) async throws(OpenURLError) {
         guard request.waking.push == nil else {
-            throw OpenURLError(.declined, "\(id) does not accept pushes: it does not implement \(HandlerInterface.name).Wake")
+            throw OpenURLError(
+                .declined,
+                "\(id) does not accept pushes: it does not implement \(HandlerInterface.name).Wake"
+            )
         }
         if machine.state == .running(owner: owner, .inactive) { try await leaveForeground() }
         if self.owner == owner { await sendNotifications(owner) }
