@@ -265,6 +265,7 @@ public actor URLRouter {
             parts.reminders(launcher, RouterTasks(of: self)),
             log: log,
             tasks: RouterTasks(of: self),
+            check: { [unowned self] delivery async throws(OpenURLError) in try await opener.check(delivery) },
             name: { [unowned self] in registry.handler(named: $0)?.name },
             deliveries: { [unowned self] in deliveries }
         )
@@ -284,7 +285,11 @@ public actor URLRouter {
                 if let result = await reminders.attempt($0, $1) { return result }
                 return await opener.attempt($0, $1, $2)
             },
-            withdraw: { [unowned self] in opener.withdrawAttempt($0) },
+            withdraw: { [unowned self] in
+                opener.withdrawAttempt($0)
+                pushes.withdraw($0)
+                reminders.withdraw($0)
+            },
             quarantine: { [unowned self] in
                 guard let left = BusName($0).flatMap({ sessions[$0]?.quarantine.timeLeft }) else { return nil }
                 // Round up, so that the next attempt is not too early.

@@ -520,6 +520,8 @@ import Testing
             dialog.text.hasPrefix("If the answer is remembered, it applies to all your programs outside sandboxes.")
         )
         #expect(DialogProgram.markup("<a href='x'>&\"") == "&lt;a href=&#39;x&#39;&gt;&amp;&quot;")
+        // Another scalar may join each of them to one character.
+        #expect(DialogProgram.markup("<\u{301}b>\u{D4E}<") == "&lt;\u{301}b&gt;\u{D4E}&lt;")
         let arguments = DialogProgram.zenity.arguments(dialog, .seconds(60))
         #expect(arguments.contains { $0.hasSuffix("target:a&amp;b") })
     }

@@ -2,6 +2,7 @@ import DBus
 import Logging
 import OpenURLBus
 import Reactor
+import SchemeRegistry
 import TestSupport
 import Testing
 
@@ -11,6 +12,7 @@ import Testing
 private final class FakeDesktop: ReminderShowing, Sendable {
     private struct State {
         var shown: [Reminder] = []
+        var closed: [Int] = []
         var failures: [OpenURLError] = []
     }
 
@@ -27,13 +29,22 @@ private final class FakeDesktop: ReminderShowing, Sendable {
     }
 
     var shown: [Reminder] { state.withLock { $0.shown } }
+    /// The indices of the reminders that the router has taken off the screen.
+    var closed: [Int] { state.withLock { $0.closed } }
 
-    func show(_ reminder: Reminder, onClick: @escaping (String?) -> Void) async throws(OpenURLError) {
+    func show(
+        _ reminder: Reminder,
+        onClick: @escaping (String?) -> Void
+    ) async throws(OpenURLError) -> () -> Void {
         let failure = state.withLock { $0.failures.isEmpty ? nil : $0.failures.removeFirst() }
         if let failure { throw failure }
-        state.withLock { $0.shown.append(reminder) }
+        let index = state.withLock {
+            $0.shown.append(reminder)
+            return $0.shown.count - 1
+        }
         let click = Click(body: onClick)
         clicks.withLock { $0.append(click) }
+        return { self.state.withLock { $0.closed.append(index) } }
     }
 
     func click(_ index: Int, _ token: String?, in router: isolated URLRouter) {
@@ -125,6 +136,37 @@ private final class FakeDesktop: ReminderShowing, Sendable {
         await bus.wait(for: .opened("app:1", at: owner))
         #expect(bus.context(of: "app:1")?.requestID == "plants.0")
         bus.answer("app:1")
+        await router.stopDeliveries()
+    }
+
+    @Test func removedReminderLeavesTheScreenAndOpensNothing() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let desktop = FakeDesktop()
+        let router = try router(on: bus, desktop)
+        await router.startDeliveries()
+        let options = options("text", .wallClock(try wall("2090-01-01T09:00:00")), every: .day)
+        let id = try #require(try await router.open("app:1", options, caller: ownConnection).id)
+        try await router.retryQueued(id, caller: ownConnection)
+        await bus.wait(for: .announcedQueued(id, .delivered))
+        #expect(desktop.closed == [])
+        try await router.dropQueued(id, caller: ownConnection)
+        #expect(desktop.closed == [0])
+        await desktop.click(0, nil, in: router)
+        #expect(try await router.queuedURLs(caller: ownConnection) == [])
+        await router.stopDeliveries()
+    }
+
+    /// A reminder is no way around the rules for the URL's sender.
+    @Test func reminderThatItsHandlerRefusesIsNotShown() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let desktop = FakeDesktop()
+        let router = try router(on: bus, desktop)
+        let id = try #require(try await router.open("app:1", options("text"), caller: ownConnection).id)
+        let closed = try Handler.test("com.example.app") { $0.allowedSources = [] }
+        _ = await router.use(RegistrySnapshot(number: 1, registry: Registry(handlers: [closed])))
+        await router.startDeliveries()
+        await bus.wait(for: .announcedQueued(id, .dead))
+        #expect(desktop.shown == [])
         await router.stopDeliveries()
     }
 

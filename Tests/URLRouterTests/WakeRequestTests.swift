@@ -165,6 +165,17 @@ import Testing
         #expect(bus.count(of: .woken(Self.id, context(["battery": "low"]))) == 0)
     }
 
+    @Test func onlyTheRouterSendsItsOwnKinds() async throws {
+        let (router, bus) = try await router()
+        for options in [NotificationOptions(), waking] {
+            let error = await #expect(throws: OpenURLError.self) {
+                try await router.notify(identifier, PushInterface.endpointKind, "https://example.com/", options)
+            }
+            #expect(error?.code == .notAllowed)
+        }
+        #expect(bus.count(of: .woken(Self.id, context([PushInterface.endpointKind: "https://example.com/"]))) == 0)
+    }
+
     @Test func handlerMayNotifyItself() async throws {
         let process = try RunningProcess()
         defer { process.end() }

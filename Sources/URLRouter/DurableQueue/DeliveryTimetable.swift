@@ -69,8 +69,9 @@ final class DeliveryTimetable {
             return
         }
         if alarm == nil { watchClock() }
-        if earliest == alarmTime { return }
-        alarm?.set(earliest)
+        // Without an alarm, the next delivery with a time tries again.
+        guard let alarm, earliest != alarmTime else { return }
+        alarm.set(earliest)
         alarmTime = earliest
     }
 

@@ -124,6 +124,9 @@ final class HandlerLifecycle {
         deliveries?.tryWaiting(for: id.rawValue)
     }
 
+    /// How the kinds begin that the router uses itself, such as `PushInterface.endpointKind`.
+    private static let reservedKinds = "org.openurl."
+
     /// Notifies a handler of a change. If the notification wakes the handler, returns when the handler is done with it.
     func notify(
         _ id: BundleIdentifier,
@@ -132,9 +135,13 @@ final class HandlerLifecycle {
         _ options: NotificationOptions = NotificationOptions(),
         caller: BusName?
     ) async throws(OpenURLError) {
+        guard !kind.hasPrefix(Self.reservedKinds) else {
+            throw OpenURLError(.notAllowed, "only the router itself sends notifications of this kind")
+        }
         let handler = try handler(id)
         let sender = await callers.caller(caller)
-        if sender.source.application != id.rawValue {
+        // A program in a sandbox has the identifier too, but not the rights of the handler's own process.
+        if sender.callerClass.isConfined || sender.source.application != id.rawValue {
             try handler.checkAccess(of: sender.handler?.id, sender.callerClass)
         }
         guard options.wakes else { return try await runningSession(id).notify(kind, value) }

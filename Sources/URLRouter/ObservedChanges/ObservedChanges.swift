@@ -50,7 +50,11 @@ final class ObservedChanges {
             if source.kinds.isDisjoint(with: kinds) {
                 tasks.removeValue(forKey: source.path)?.cancel()
             } else if tasks[source.path] == nil {
-                tasks[source.path] = host.tasks.start { await self.follow(source) }
+                tasks[source.path] = host.tasks.start {
+                    await self.follow(source)
+                    // If the bus has ended, the next handler that observes the source makes the router follow it again.
+                    if !Task.isCancelled { self.tasks[source.path] = nil }
+                }
             }
         }
         if !kinds.contains(.colorScheme) {

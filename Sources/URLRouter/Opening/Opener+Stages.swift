@@ -117,6 +117,20 @@ extension Opener {
         return permissions.decision(verdict, on: destination, from: sender, request.options)
     }
 
+    /// Decides about a delivery as its attempt would, without delivering it.
+    ///
+    /// - Throws: why it would not go to its handler. If the user has to be asked, this throws nothing.
+    func check(_ delivery: Delivery) async throws(OpenURLError) {
+        let start = OpenRequest.Start.queue(delivery, id: "")
+        let request = OpenRequest(delivery.url, delivery.options, from: start, named: "", observed: nil)
+        let sender = Caller(delivery.context.source)
+        request.sender = sender
+        request.account = delivery.caller
+        let url = try GenericURL(ofCaller: delivery.url, desktopEntry: delivery.options.desktopEntry)
+        request.destination = try await destination(of: url, request)
+        if case .refuse(let error) = decide(request, from: sender) { throw error }
+    }
+
     func decide(_ request: OpenRequest, from sender: Caller, answering url: GenericURL) -> Decision {
         request.observed?.note {
             $0.kind = .callback

@@ -179,14 +179,15 @@ struct DialogProgram: Sendable {
 
     /// Returns the text with the characters escaped that Pango, Qt or a notification would take for markup.
     static func markup(_ text: String) -> String {
-        text.reduce(into: "") { result, character in
-            switch character {
+        // A character may begin or end with other scalars, so each scalar is looked at.
+        text.unicodeScalars.reduce(into: "") { result, scalar in
+            switch scalar {
             case "&": result += "&amp;"
             case "<": result += "&lt;"
             case ">": result += "&gt;"
             case "\"": result += "&quot;"
             case "'": result += "&#39;"
-            default: result.append(character)
+            default: result.unicodeScalars.append(scalar)
             }
         }
     }

@@ -3,6 +3,7 @@ internal import Glibc
 internal import Logging
 internal import OpenURLBus
 internal import SchemeRegistry
+internal import UserFiles
 
 /// Handles the calls of handlers, and of the user's programs, about registrations for pushes.
 extension Pushes {
@@ -111,16 +112,20 @@ extension Pushes {
     }
 
     private func register(_ stored: StoredRegistration, with distributor: BusName) async throws(RemoteError) {
+        let problem: String
         do throws(CallError) {
             guard let reason = try await bus.register(stored, for: RouterService.name, with: distributor) else {
                 return
             }
-            throw CallError.remote(RemoteError(.failed, "\(distributor) refuses the registration: \(reason)"))
-        } catch .remote(let error) where error.name == .failed {
-            throw error
+            problem = "refuses the registration: \(reason)"
         } catch {
-            throw RemoteError(.failed, "\(distributor) did not register the handler: \(error)")
+            problem = "did not register the handler: \(error)"
         }
+        // A distributor may write anything, even the secrets that it shares with the router.
+        let plain = [stored.token, stored.registration.endpoint].filter { !$0.isEmpty }
+            .reduce(problem) { $0.replacing($1, with: "…") }
+        let text = printableLine(plain.cut(toBytes: sessions.host.limits.errorBytes))
+        throw RemoteError(.failed, "\(distributor) \(text)")
     }
 
     private func endpoint(of token: String, from distributor: BusName) async throws -> PushRegistration {

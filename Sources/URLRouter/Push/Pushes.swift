@@ -7,7 +7,7 @@ internal import SchemeRegistry
 /// The connector of UnifiedPush for all handlers: registers them with distributors, stores the pushes that arrive, and
 /// delivers them.
 ///
-/// A push is acknowledged when it is on disk in the queue of URLs, which delivers it with ``attempt(_:_:_:)``. It
+/// A push is acknowledged when it is on disk in the queue of URLs, which delivers it with `attempt`. It
 /// belongs to the router's actor.
 final class Pushes {
     let handlers: KnownHandlers
@@ -24,6 +24,8 @@ final class Pushes {
 
     /// Registrations by their tokens.
     var registrations: [String: StoredRegistration] = [:]
+    /// Attempts to deliver pushes from the queue, by the pushes' numbers there.
+    private var attempts: [Int64: (request: OpenRequest, session: HandlerSession)] = [:]
     /// Calls that wait for the endpoint of a token.
     var waiters: [String: [EndpointWaiter]] = [:]
 
@@ -103,7 +105,15 @@ final class Pushes {
         }
         let isNew = stored.registration.endpoint != endpoint
         registrations[token]?.registration.endpoint = endpoint
-        if isNew { try await save() }
+        if isNew {
+            do throws(RemoteError) {
+                try await save()
+            } catch {
+                // The distributor repeats the call, which must then be news again.
+                registrations[token]?.registration.endpoint = stored.registration.endpoint
+                throw error
+            }
+        }
         if let waiting = waiters.removeValue(forKey: token) {
             for waiter in waiting { waiter.end() }
         } else if isNew {
@@ -114,8 +124,13 @@ final class Pushes {
     /// Forgets a registration that a distributor has ended, and wakes the handler to learn of it.
     func end(_ token: String) async throws {
         guard let stored = registrations.removeValue(forKey: token) else { return }
+        do throws(RemoteError) {
+            try await save()
+        } catch {
+            registrations[token] = stored
+            throw error
+        }
         for waiter in waiters.removeValue(forKey: token) ?? [] { waiter.end() }
-        try await save()
         announce(stored.registration.instance, "", to: stored.registration.handler)
     }
 
@@ -171,14 +186,25 @@ final class Pushes {
         }
         let request = OpenRequest(waking: context, observed: observed)
         request.account = delivery.caller
+        let session = sessions.obtain(for: handler)
+        attempts[id] = (request, session)
+        defer { attempts[id] = nil }
         do throws(OpenURLError) {
-            let result = try await sessions.obtain(for: handler).wake(request)
+            let result = try await session.wake(request)
             observed?.end(nil)
             return .delivered(result)
         } catch {
             observed?.end(error)
             return .failed(error, wasHandedOver: request.wasHandedOver)
         }
+    }
+
+    /// Withdraws the attempt at a push that has been removed from the queue. If the handler has the push already, nothing
+    /// changes.
+    func withdraw(_ id: Int64) {
+        guard let (request, session) = attempts[id] else { return }
+        request.isDropped = true
+        session.cancel(request)
     }
 
     /// Returns a handler that can be woken.
@@ -194,6 +220,7 @@ final class Pushes {
 final class EndpointWaiter {
     private let timer: RestartableTimer
     private var continuation: CheckedContinuation<Void, Never>?
+    private var isOver = false
 
     init(on loop: EventLoop) {
         timer = RestartableTimer(on: loop)
@@ -202,12 +229,15 @@ final class EndpointWaiter {
     /// Returns when the endpoint is known, or after a time.
     func wait(for time: Duration) async {
         await withCheckedContinuation { continuation in
+            // The endpoint may have become known before the wait began.
+            if isOver { return continuation.resume() }
             self.continuation = continuation
             timer.start(in: time) { self.end() }
         }
     }
 
     func end() {
+        isOver = true
         timer.cancel()
         continuation?.resume()
         continuation = nil

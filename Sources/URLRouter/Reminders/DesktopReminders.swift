@@ -28,7 +28,7 @@ final class DesktopReminders: ReminderShowing {
     }
 
     private enum Outcome {
-        case shown, noService, noRoom
+        case shown(() -> Void), noService, noRoom
     }
 
     init(connection: Connection, launcher: HandlerLauncher, tasks: RouterTasks, limits: RouterLimits) {
@@ -38,7 +38,10 @@ final class DesktopReminders: ReminderShowing {
         shares = Shares(limit: limits.shownReminders)
     }
 
-    func show(_ reminder: Reminder, onClick: @escaping (String?) -> Void) async throws(OpenURLError) {
+    func show(
+        _ reminder: Reminder,
+        onClick: @escaping (String?) -> Void
+    ) async throws(OpenURLError) -> () -> Void {
         await launcher.session.startUpdate()?.value
         showing += 1
         defer {
@@ -52,7 +55,7 @@ final class DesktopReminders: ReminderShowing {
             throw OpenURLError(.launchFailed, "the notification was not shown: \(error)")
         }
         switch outcome {
-        case .shown: return
+        case .shown(let close): return close
         case .noService:
             let reason = "org.freedesktop.Notifications is not on the session bus"
             throw OpenURLError(.launchFailed, "the notification was not shown: \(reason)")
@@ -76,9 +79,15 @@ final class DesktopReminders: ReminderShowing {
         guard self.service?.owner == service.owner else { return .noService }
         forget(id)
         lastNumber += 1
-        shown[id] = Shown(number: lastNumber, account: reminder.account, onClick: onClick)
+        let number = lastNumber
+        shown[id] = Shown(number: number, account: reminder.account, onClick: onClick)
         shares.add(1, to: reminder.account)
-        return .shown
+        return .shown { [weak self] in
+            // The service may have given the number to another notification by now.
+            guard let self, self.shown[id]?.number == number else { return }
+            close(id, service)
+            followNoneIfIdle()
+        }
     }
 
     /// Closes the oldest notifications of an application, so that it can have another one.
@@ -88,16 +97,20 @@ final class DesktopReminders: ReminderShowing {
         while shares.refusal(of: account, 1) != nil {
             let oldest = shown.filter { $0.value.account == account }.min { $0.value.number < $1.value.number }
             guard let oldest, let service else { return false }
-            forget(oldest.key)
-            tasks.start {
-                do throws(CallError) {
-                    try await service.close(oldest.key)
-                } catch {
-                    // The service has left the bus, and the notification with it.
-                }
-            }
+            close(oldest.key, service)
         }
         return true
+    }
+
+    private func close(_ id: UInt32, _ service: NotificationService) {
+        forget(id)
+        tasks.start {
+            do throws(CallError) {
+                try await service.close(id)
+            } catch {
+                // The service has left the bus, and the notification with it.
+            }
+        }
     }
 
     @discardableResult

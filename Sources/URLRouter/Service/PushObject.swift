@@ -9,12 +9,18 @@ enum PushObject {
             [
                 .method(PushInterface.register, of: router) { router, call, input in
                     let (id, options) = input.values
-                    return try await router.pushes.register(LifecycleObject.subject(id, call, router.callers), options)
+                    let subject = try await LifecycleObject.subject(id, call, router.callers)
+                    return try await router.callers.querying(call.sender) {
+                        try await router.pushes.register(subject, options)
+                    }
                 },
                 .method(PushInterface.unregister, of: router) { router, call, input in
                     let (id, instance) = input.values
-                    try await router.pushes.unregister(LifecycleObject.subject(id, call, router.callers), instance)
-                    return Empty()
+                    let subject = try await LifecycleObject.subject(id, call, router.callers)
+                    return try await router.callers.querying(call.sender) {
+                        try await router.pushes.unregister(subject, instance)
+                        return Empty()
+                    }
                 },
                 .method(PushInterface.list, of: router) { router, call, _ in
                     await router.pushes.list(for: call.sender)

@@ -38,6 +38,8 @@ final class HandlerProcess {
     var otherNames: [BusName] = []
     /// Whether the router has ended the process, or has asked it to exit.
     var isEnded = false
+    /// Whether the router has asked the process to exit.
+    private(set) var isAskedToEnd = false
     /// Whether the user wants the process to exit.
     var isUnwanted = false
     /// Whether ``handle`` is a proxy, which hides the process.
@@ -202,6 +204,7 @@ final class HandlerProcess {
     /// - Returns: whether it may.
     func terminate() -> Bool {
         isEnded = isRoutersToEnd
+        isAskedToEnd = isRoutersToEnd
         if isRoutersToEnd { handle?.send(signal: SIGTERM) }
         return isRoutersToEnd
     }

@@ -333,7 +333,10 @@ final class HandlerProcesses {
         { [self, session] exit in
             guard isEnd(exit) else { return }
             // The session forgets the process next.
-            let hasFailed = !current.isUnwanted && exit != .exited(status: 0) && exit != .unknown
+            // A suspended process does nothing that could fail, so something else has ended it.
+            let wasSuspended = if case .suspended = session.machine.state { true } else { false }
+            let isIntended = current.isUnwanted || current.isAskedToEnd || wasSuspended
+            let hasFailed = !isIntended && exit != .exited(status: 0) && exit != .unknown
             session.handle(.exited(exit))
             if hasFailed { host.processFailed(id) }
         }

@@ -52,6 +52,10 @@ extension HandlerSession {
             }
             await learnState(of: owner)
         }
+        if request.isCancelled {
+            request.wasHandedOver = false
+            throw .cancelled
+        }
         // A handler that runs already, and has missed nothing, need not hear of it.
         guard machine.state == .running(owner: owner, .inactive) || !context.isEmpty else { return }
         do throws(CallError) {
