@@ -3,6 +3,7 @@ import Foundation
 import OpenURLBus
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 /// Descriptors in annotations and in replies, with real processes.
@@ -75,12 +76,7 @@ import Testing
         }
         // An answer leaves a process before the process closes its own copy of a descriptor.
         for (process, before) in zip(processes, before) {
-            var now = try openDescriptors(of: process)
-            for _ in 0..<100 where now > before {
-                _ = try await open()
-                now = try openDescriptors(of: process)
-            }
-            #expect(now <= before)
+            try await eventually(try openDescriptors(of: process)) { $0 <= before }
         }
         print("\(count) opens: router \(before[0]) → \(try openDescriptors(of: router.pid))", terminator: ", ")
         print("handler \(before[1]) → \(try openDescriptors(of: handler))")
