@@ -120,7 +120,8 @@ struct Breakage: Sendable, CustomTestStringConvertible {
             topic: "com.example.note",
             check: "manifest",
             level: "fail",
-            arrival: opened
+            // The router notices an edited manifest a moment later.
+            arrival: #""$BIN/openurl" reload && \#(opened)"#
         ),
         Breakage(
             name: "manifest that was moved",
