@@ -149,9 +149,13 @@ private final class FakeDesktop: ReminderShowing, Sendable {
         try await router.retryQueued(id, caller: ownConnection)
         await bus.wait(for: .announcedQueued(id, .delivered))
         #expect(desktop.closed == [])
-        try await router.dropQueued(id, caller: ownConnection)
+        // The next one takes its place.
+        try await router.retryQueued(id, caller: ownConnection)
+        await router.wait { _ in desktop.shown.count == 2 }
         #expect(desktop.closed == [0])
-        await desktop.click(0, nil, in: router)
+        try await router.dropQueued(id, caller: ownConnection)
+        await router.wait { _ in desktop.closed == [0, 1] }
+        for index in [0, 1] { await desktop.click(index, nil, in: router) }
         #expect(try await router.queuedURLs(caller: ownConnection) == [])
         await router.stopDeliveries()
     }

@@ -37,9 +37,9 @@ public struct Explanation: Sendable, Hashable {
     public var contentType: String?
     /// The handler or application that would get the URL; nil if there is none.
     public var handler: String?
-    /// What the URL's scheme stands for, in the user's language (`CFBundleURLName`); nil if the handler does not say.
+    /// Name of the URL's scheme in the user's language (`CFBundleURLName`); nil if the handler has none.
     public var urlName: String?
-    /// What the file is, in the user's language (`CFBundleTypeName`); nil if the handler does not say, or for any other
+    /// Name of the kind of file in the user's language (`CFBundleTypeName`); nil if the handler has none, or for any other
     /// URL.
     public var typeName: String?
     /// Path of the image to show while the handler is launched for the URL; nil if there is none.

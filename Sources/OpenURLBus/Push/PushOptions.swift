@@ -4,7 +4,7 @@ internal import DBus
 public struct PushOptions: Sendable, Hashable {
     /// The handler's own name for the registration, at most 64 bytes, if it has several, such as one for each account.
     public var instance = ""
-    /// What the pushes are for, at most 100 bytes. The distributor may show it to the user. By default, it is the
+    /// The purpose of the pushes, at most 100 bytes. The distributor may show it to the user. By default, it is the
     /// handler's identifier.
     public var description: String?
     /// The server's public key (RFC 8292), at most 100 bytes. Some distributors require one.

@@ -13,7 +13,7 @@ public enum RepeatInterval: String, Sendable, Hashable, CaseIterable {
     /// The same time of day on the same date of the next year, or on 28 February instead of the 29th.
     case year
 
-    /// What one step adds to a time.
+    /// The difference that one step makes to a time.
     var step: Step {
         switch self {
         case .minute: .seconds(60)

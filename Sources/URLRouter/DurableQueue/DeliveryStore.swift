@@ -374,7 +374,7 @@ public actor DeliveryStore {
         }
     }
 
-    /// What becomes of a delivery after a failed attempt.
+    /// The fate of a delivery after a failed attempt.
     enum AfterFailure: Sendable, Hashable {
         /// It is no longer in the store.
         case gone

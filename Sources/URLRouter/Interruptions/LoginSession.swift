@@ -3,7 +3,7 @@ internal import Logging
 internal import OpenURLBus
 internal import Reactor
 
-/// What a user's login session acts on.
+/// The part of the router that a user's login session acts on.
 protocol LoginSessionView: AnyObject {
     /// Whether any handler is in the foreground.
     var hasForeground: Bool { get }
@@ -109,6 +109,8 @@ final class LoginSession {
             await connection.waitUntilClosed()
             self.connection = nil
             inhibitor = nil
+            // Nobody reports the end of a sleep any longer.
+            if isPausing { pauses(false) }
         }
     }
 

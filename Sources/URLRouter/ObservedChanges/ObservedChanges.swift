@@ -100,7 +100,7 @@ final class ObservedChanges {
         do throws(CallError) {
             let signals = try await bus.signals(PropertiesInterface.changed, matching: rule)
             var properties = await current(source, bus)
-            // What is so already is no change.
+            // The values at the beginning are no changes.
             for (kind, value) in source.values(properties) { latest[kind] = value }
             for await signal in signals {
                 let (_, changed, invalidated) = signal.body.values

@@ -21,7 +21,7 @@ final class OpenRequest {
     let inbox: String?
     /// The call that waits for the handler's answer; nil if the sender only opens the URL.
     let waiting: WaitingCall?
-    /// What the handler is given instead of a URL, if the request is to wake it.
+    /// The reason and the things that the handler gets instead of a URL, if the request is to wake it.
     let waking: WakeContext
     /// The request as others see it; nil if nobody is watching.
     var observed: Observation?

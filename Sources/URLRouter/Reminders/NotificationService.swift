@@ -26,7 +26,7 @@ struct NotificationService: Sendable {
         let title: String
         /// The text, which is not markup either.
         let text: String
-        /// What the user can do: the identifier and the label of each action.
+        /// The user's choices: the identifier and the label of each action.
         let actions: [(id: String, label: String)]
         let urgency: Urgency
 

@@ -43,9 +43,14 @@ final class Reminders {
     private let deliveries: () -> DeliveryScheduler?
 
     private final class Shown {
-        var isWithdrawn = false
+        private(set) var isWithdrawn = false
         /// Takes it off the screen; nil before it is there.
         var close: (() -> Void)?
+
+        func withdraw() {
+            isWithdrawn = true
+            close?()
+        }
     }
 
     init(
@@ -70,7 +75,8 @@ final class Reminders {
     func attempt(_ delivery: Delivery, _ id: Int64) async -> DeliveryScheduler.AttemptResult? {
         guard let reminder = Reminder(delivery, handler: name(delivery.handler)) else { return nil }
         let shown = Shown()
-        current[id] = shown
+        // A URL has one notification at most, so that its removal leaves none behind.
+        current.updateValue(shown, forKey: id)?.withdraw()
         defer { if delivery.options.repeatInterval == nil { current[id] = nil } }
         do throws(OpenURLError) {
             try await check(delivery)
@@ -88,9 +94,7 @@ final class Reminders {
 
     /// Takes the reminder of a delivery that has been removed from the queue off the screen.
     func withdraw(_ id: Int64) {
-        guard let shown = current.removeValue(forKey: id) else { return }
-        shown.isWithdrawn = true
-        shown.close?()
+        current.removeValue(forKey: id)?.withdraw()
     }
 
     private func open(_ delivery: Delivery, _ id: Int64, token: String?) {
