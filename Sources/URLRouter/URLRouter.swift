@@ -354,7 +354,13 @@ public actor URLRouter {
     public func loadPolicy() async { await permissions.load() }
 
     /// Reads the registrations for pushes. Call this before you request the name.
-    public func loadPushes() async { await pushes.load() }
+    public func loadPushes() async {
+        do throws(RemoteError) {
+            try await pushes.load()
+        } catch {
+            log.notice("pushes are read later: \(error.message)")
+        }
+    }
 
     /// Returns as soon as every request that has ended is in the log.
     public func storeLog() async { await monitor.flush() }

@@ -45,6 +45,34 @@ import Testing
         #expect(log.lines.contains { $0.contains("are damaged") })
     }
 
+    /// The file of a user belongs to one router at a time, whose registrations no other one may overwrite.
+    @Test func onlyOneRouterUsesTheFile() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let first = try store()
+        try await first.save([stored])
+        let second = try store()
+        for _ in 0..<2 {
+            let error = await #expect(throws: RemoteError.self) { try await second.load() }
+            #expect(error?.message.contains("another router") == true)
+        }
+        await #expect(throws: RemoteError.self) { try await second.save([]) }
+        #expect(try await first.load() == [stored])
+    }
+
+    @Test func fileThatCannotBeReadIsAnErrorAndStays() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let place = directory.appending(path: "pushes")
+        try FileManager.default.createDirectory(
+            at: place,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        let store = try store()
+        let error = await #expect(throws: RemoteError.self) { try await store.load() }
+        #expect(error?.message.contains("cannot be read") == true)
+        await #expect(throws: RemoteError.self) { try await store.save([stored]) }
+    }
+
     @Test func fullRegistrationsFitIntoTheFile() async throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         var large = stored

@@ -112,16 +112,14 @@ struct DeliveryFile: Sendable {
     /// Acquires the right to deliver the file's URLs. Only one process at a time has this right, until it gives the
     /// right back or exits.
     ///
-    /// - Returns: The descriptor that holds the right; nil while another process has the right.
-    func lock() throws(DeliveryStoreError) -> CInt? {
+    /// - Returns: The right; nil while another process has it.
+    func lock() throws(DeliveryStoreError) -> FileLock? {
         try makeDirectory()
-        let descriptor = Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw failure("\(FileError(code: errno))") }
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
-        let code = errno
-        close(descriptor)
-        guard code == EWOULDBLOCK else { throw failure("\(FileError(code: code))") }
-        return nil
+        do throws(FileError) {
+            return try FileLock.take("\(path).lock")
+        } catch {
+            throw failure("\(error)")
+        }
     }
 
     private var directory: String { parentDirectory(of: path) }

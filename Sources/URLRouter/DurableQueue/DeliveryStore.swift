@@ -59,7 +59,7 @@ public actor DeliveryStore {
     private let loop: EventLoop
     private let log: Logger
     private var database: Database?
-    private var lock: CInt?
+    private var lock: FileLock?
     /// The file's contents, as far as this process knows; nil before the first count.
     private var held: QueueShares?
     private var replies: KeptReplies
@@ -101,10 +101,6 @@ public actor DeliveryStore {
         self.log = log
     }
 
-    deinit {
-        if let lock { unlock(lock) }
-    }
-
     // MARK: The scheduler's calls
 
     /// Returns the waiting deliveries, in no particular order. Only one process at a time may deliver; for any other,
@@ -136,7 +132,6 @@ public actor DeliveryStore {
 
     /// Gives back the right to deliver.
     func giveBack() {
-        if let lock { unlock(lock) }
         lock = nil
     }
 
@@ -492,13 +487,6 @@ public actor DeliveryStore {
         }
         throw DeliveryStoreError(path: file.path, reason: "it belongs to a later version")
     }
-}
-
-/// Releases the lock that ``DeliveryFile/lock()`` took. It would not be enough to close the descriptor: a child that
-/// has not executed its own program yet has the descriptor too.
-private func unlock(_ descriptor: CInt) {
-    flock(descriptor, LOCK_UN)
-    close(descriptor)
 }
 
 extension Statement {

@@ -21,7 +21,11 @@ extension Pushes {
                 "\(id) runs only to open URLs; set OUPushURL in its manifest to receive pushes"
             )
         }
+        guard handlers.temporary.reason(for: id) == nil else {
+            throw OpenURLError(.notAllowed, "\(id) is registered only temporarily, and a push may come after that")
+        }
         try check(options)
+        try await load()
         let earlier = find(id.rawValue, options.instance)?.registration.distributor
         let distributor = try await distributor(options.distributor, earlier)
         if let other = find(id.rawValue, options.instance), other.registration.distributor != distributor.rawValue {
@@ -146,7 +150,19 @@ extension Pushes {
 
     /// Ends a handler's registration, if there is one.
     func unregister(_ id: BundleIdentifier, _ instance: String) async throws {
+        try await load()
         if let stored = find(id.rawValue, instance) { try await end(stored) }
+    }
+
+    /// Ends all registrations of a handler that is no longer registered. Another program may get its identifier.
+    func endAll(of id: BundleIdentifier) async {
+        for stored in registrations.values where stored.registration.handler == id.rawValue {
+            do throws(RemoteError) {
+                try await end(stored)
+            } catch {
+                log.error("a registration for pushes was not ended: \(error.message)", metadata: ["handler": "\(id)"])
+            }
+        }
     }
 
     private func end(_ stored: StoredRegistration) async throws(RemoteError) {
@@ -171,8 +187,13 @@ extension Pushes {
 
     /// Repeats all registrations, so that changed endpoints become known ("On Application Startup"). Returns at once.
     func repeatRegistrations() {
-        guard !registrations.isEmpty else { return }
         sessions.host.tasks.start { [self] in
+            do throws(RemoteError) {
+                // The previous router may have been in use of them until now.
+                try await load()
+            } catch {
+                return log.notice("no pushes arrive for now: \(error.message)")
+            }
             for stored in registrations.values where registrations[stored.token] != nil {
                 guard let distributor = BusName(stored.registration.distributor) else { continue }
                 do throws(RemoteError) {

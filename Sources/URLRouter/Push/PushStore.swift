@@ -1,4 +1,5 @@
 internal import DBus
+internal import Glibc
 public import Logging
 internal import OpenURLBus
 public import Reactor
@@ -15,6 +16,8 @@ public actor PushStore {
     private let path: String
     private let loop: EventLoop
     private let log: Logger
+    /// The right to use the file. Routers on other buses of the user would overwrite its registrations.
+    private var lock: FileLock?
 
     /// This store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -36,7 +39,11 @@ public actor PushStore {
 
     /// Reads the registrations. If the file is damaged, there are none, and the handlers register again at their next
     /// launch.
-    func load() -> [StoredRegistration] {
+    ///
+    /// - Throws: `failed` if the file cannot be read now, or if another router of the user uses it.
+    func load() throws(RemoteError) -> [StoredRegistration] {
+        guard !isAbsent else { return [] }
+        try takeLock()
         do throws(FileError) {
             let bytes = try contents(ofFile: path, limit: Self.limit)
             do throws(MessageDecodingError) {
@@ -45,11 +52,27 @@ public actor PushStore {
                 log.error("the registrations for pushes in \(printable(path)) are damaged: \(error)")
             }
         } catch {
-            if !error.isAbsence {
-                log.error("the registrations for pushes cannot be read: \(printable(path)) \(error)")
+            // Without its registrations, the router would take pushes for others', and overwrite the file.
+            guard error.isAbsence else {
+                throw RemoteError(.failed, "the registrations for pushes cannot be read: \(printable(path)) \(error)")
             }
         }
         return []
+    }
+
+    private var isAbsent: Bool { access(path, F_OK) != 0 && errno == ENOENT }
+
+    private func takeLock() throws(RemoteError) {
+        guard lock == nil else { return }
+        do throws(FileError) {
+            _ = try PrivateDirectory(parentDirectory(of: path), isMade: true)
+            lock = try FileLock.take("\(path).lock")
+        } catch {
+            throw Self.failure(error)
+        }
+        guard lock != nil else {
+            throw RemoteError(.failed, "another router of this user, on another bus, is responsible for pushes")
+        }
     }
 
     /// Writes the registrations. When this returns, they are on disk.
@@ -62,11 +85,7 @@ public actor PushStore {
         } catch {
             throw Self.failure(error)
         }
-        do throws(FileError) {
-            _ = try PrivateDirectory(parentDirectory(of: path), isMade: true)
-        } catch {
-            throw Self.failure(error)
-        }
+        try takeLock()
         do throws(FileWriteError) {
             try replaceFile(path, with: bytes, mode: 0o600)
         } catch {

@@ -24,6 +24,8 @@ final class Pushes {
 
     /// Registrations by their tokens.
     var registrations: [String: StoredRegistration] = [:]
+    /// Whether the registrations of earlier routers are known.
+    private var isLoaded = false
     /// Attempts to deliver pushes from the queue, by the pushes' numbers there.
     private var attempts: [Int64: (request: OpenRequest, session: HandlerSession)] = [:]
     /// Calls that wait for the endpoint of a token.
@@ -53,9 +55,17 @@ final class Pushes {
 
     // MARK: The registrations
 
-    /// Reads the registrations of earlier routers. Without them, the router would not know the pushes' tokens.
-    func load() async {
-        for stored in await store?.load() ?? [] { registrations[stored.token] = stored }
+    /// Reads the registrations of earlier routers, unless they are known. Without them, the router would not know the
+    /// pushes' tokens.
+    ///
+    /// - Throws: `failed` with the reason. The next call tries again.
+    func load() async throws(RemoteError) {
+        guard !isLoaded else { return }
+        let stored = try await store?.load() ?? []
+        // In the meantime, another call may have read them, and changed some.
+        guard !isLoaded else { return }
+        for one in stored { registrations[one.token] = one }
+        isLoaded = true
     }
 
     /// Writes the registrations.
@@ -75,6 +85,7 @@ final class Pushes {
     ///
     /// - Throws: an error for a push that the router does not take, which the distributor may send again.
     func receive(_ message: [UInt8], _ token: String, id: String) async throws {
+        try await load()
         guard let registration = registrations[token]?.registration else { return }
         guard (1...UnifiedPush.messageBytes).contains(message.count), id.utf8.count <= Self.idBytes else {
             throw RemoteError(.invalidArguments, "a push has 1 to \(UnifiedPush.messageBytes) bytes")
@@ -99,6 +110,7 @@ final class Pushes {
 
     /// Notes the endpoint of a registration. If no call waits for it, the handler is woken to learn of it.
     func take(endpoint: String, _ token: String) async throws {
+        try await load()
         guard let stored = registrations[token] else { return }
         guard endpoint.utf8.count <= UnifiedPush.endpointBytes, !endpoint.isEmpty else {
             throw RemoteError(.invalidArguments, "an endpoint has 1 to \(UnifiedPush.endpointBytes) bytes")
@@ -123,6 +135,7 @@ final class Pushes {
 
     /// Forgets a registration that a distributor has ended, and wakes the handler to learn of it.
     func end(_ token: String) async throws {
+        try await load()
         guard let stored = registrations.removeValue(forKey: token) else { return }
         do throws(RemoteError) {
             try await save()

@@ -368,6 +368,8 @@ public struct RouterObject: Sendable {
             throw RemoteError(.invalidArguments, error.description)
         }
         await router.use(snapshot, isPublishing: store.isPublishing)
+        // A handler in a system directory may be in effect again.
+        if router.registry[id] == nil { await router.pushes.endAll(of: id) }
     }
 
     private func setDefault(_ scheme: String, _ id: String, _ router: isolated URLRouter) async throws {
