@@ -37,6 +37,8 @@ extension Pushes {
         next.description = options.description ?? id.rawValue
         next.vapid = options.vapid
         // The distributor gives the endpoint before or after its answer, and pushes may follow at once.
+        let waiter = try newWaiter(for: next.token)
+        defer { remove(waiter, of: next.token) }
         registrations[next.token] = next
         do {
             try await save()
@@ -45,7 +47,7 @@ extension Pushes {
             if stored == nil { try await end(next) }
             throw error
         }
-        return try await endpoint(of: next.token, from: distributor)
+        return try await endpoint(of: next.token, from: distributor, waiter)
     }
 
     private func check(_ options: PushOptions) throws(OpenURLError) {
@@ -132,16 +134,27 @@ extension Pushes {
         throw RemoteError(.failed, "\(distributor) \(text)")
     }
 
-    private func endpoint(of token: String, from distributor: BusName) async throws -> PushRegistration {
-        if let known = registrations[token]?.registration, !known.endpoint.isEmpty { return known }
+    private func newWaiter(for token: String) throws(OpenURLError) -> EndpointWaiter {
         guard waiters[token]?.count ?? 0 < Self.waitersPerRegistration else {
             throw OpenURLError(.limitsExceeded, "too many calls wait for this registration")
         }
         let waiter = EndpointWaiter(on: sessions.host.loop)
         waiters[token, default: []].append(waiter)
-        await waiter.wait(for: Self.endpointTime)
+        return waiter
+    }
+
+    private func remove(_ waiter: EndpointWaiter, of token: String) {
         waiters[token]?.removeAll { $0 === waiter }
         if waiters[token]?.isEmpty == true { waiters[token] = nil }
+    }
+
+    private func endpoint(
+        of token: String,
+        from distributor: BusName,
+        _ waiter: EndpointWaiter
+    ) async throws(RemoteError) -> PushRegistration {
+        if let known = registrations[token]?.registration, !known.endpoint.isEmpty { return known }
+        await waiter.wait(for: Self.endpointTime)
         guard let known = registrations[token]?.registration, !known.endpoint.isEmpty else {
             throw RemoteError(.failed, "\(distributor) gave no endpoint within \(Self.endpointTime.inWords)")
         }
