@@ -233,6 +233,13 @@ public enum LifecycleInterface {
     /// interruptions instead, even that of a locked session. Returns when the handler's delegate has been told, or at
     /// once if the handler stays inactive or is not inactive.
     public static let resume = Method<String, Empty>(name, "Resume", inputs: ["id"])
+    /// Reports which handler has the user's focus; an empty `id` means none. For programs that know this, such as the
+    /// desktop's shell.
+    ///
+    /// The handler comes to the foreground, but is not asked to show itself. It is not suspended while it has the focus,
+    /// even if a URL brings another handler to the foreground. Only the program that reported last counts, and its report
+    /// ends with its connection. Returns when the handler is in the foreground.
+    public static let focusChanged = Method<String, Empty>(name, "FocusChanged", inputs: ["id"])
     /// Ends a handler and removes its saved state, even if the handler is still running but no longer registered.
     /// Returns when its process has exited. If it was in the foreground, the handler that sent its latest URL comes to
     /// the foreground again.

@@ -129,6 +129,7 @@ public actor URLRouter {
     )
     private(set) lazy var systemBus = SystemBus(parts.systemBus, on: loop, RouterTasks(of: self), log: log)
     private(set) lazy var interruptions = Interruptions(lifecycle, callers, RouterTasks(of: self), systemBus)
+    private(set) lazy var focus = Focus(lifecycle, RouterTasks(of: self))
     private(set) lazy var observedChanges = ObservedChanges(sessions, systemBus, parts.sessionBus)
     private(set) lazy var outputs = OutputPlaces(handlers, sessions, launcher.output)
     private(set) lazy var temporary = TemporaryRegistrations(

@@ -138,6 +138,20 @@ import Testing
         try await eventually(events(router, 2)) { $0 == ["willResignActive", "didBecomeActive"] }
     }
 
+    @Test func nextRouterKnowsThatTheScreenIsLocked() async throws {
+        let machine = try await LoginMachine()
+        defer { machine.stop() }
+        let router = try await router(on: machine)
+        defer { router.stop() }
+        try await machine.setLockedHint(true)
+        try await eventually(events(router, 1)) { $0 == ["willResignActive"] }
+        try await router.restart()
+        try await eventually(events(router, 3)) { $0 == ["willResignActive", "didBecomeActive", "willResignActive"] }
+        #expect(try await router.status(of: Self.first).state == .known(.inactive))
+        try await machine.setLockedHint(false)
+        try await eventually(events(router, 1)) { $0 == ["didBecomeActive"] }
+    }
+
     @Test func handlerComesBackWhenTheScreenIsUnlockedAfterTheSleep() async throws {
         let machine = try await LoginMachine()
         defer { machine.stop() }

@@ -12,6 +12,8 @@ final class RouterProcess: Sendable {
     let bus: PrivateBus
     let connection: Connection
     private let process: Process
+    /// The environment of the router, and of the routers that follow it.
+    let environment: [String: String]
 
     /// The directory of the built products.
     static let products = Bundle.module.bundleURL.deletingLastPathComponent()
@@ -50,7 +52,8 @@ final class RouterProcess: Sendable {
         let command = wrapper + [Self.products.appending(path: "openurld").path]
         process.executableURL = URL(filePath: command[0])
         process.arguments = Array(command.dropFirst())
-        process.environment = bus.environment.merging(variables) { $1 }
+        environment = bus.environment.merging(variables) { $1 }
+        process.environment = environment
         // Handlers inherit this file as their standard error. They must not keep the test's own output open.
         let log = bus.directory.appending(path: "openurld.log")
         _ = FileManager.default.createFile(atPath: log.path, contents: nil)

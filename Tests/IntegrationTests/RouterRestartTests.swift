@@ -144,7 +144,7 @@ extension RouterProcess {
     func startNext() async throws {
         let next = Process()
         next.executableURL = Self.products.appending(path: "openurld")
-        next.environment = bus.environment
+        next.environment = environment
         let log = try FileHandle(forWritingTo: bus.directory.appending(path: "openurld.log"))
         try log.seekToEnd()
         next.standardError = log

@@ -42,6 +42,6 @@ package enum LoginManager {
     package static let lock = Signal<Empty>(sessionInterface, "Lock")
     /// The session's screen is to be unlocked.
     package static let unlock = Signal<Empty>(sessionInterface, "Unlock")
-    /// The property that says whether the screen is locked, if the desktop sets it.
-    package static let lockedHint = "LockedHint"
+    /// Whether the session's screen is locked, if the desktop says so.
+    package static let lockedHint = Property<Bool>(sessionInterface, "LockedHint")
 }

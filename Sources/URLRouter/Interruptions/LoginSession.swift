@@ -104,6 +104,7 @@ final class LoginSession {
             log.debug("the system bus does not report login sessions: \(error)")
         }
         await findSession(connection)
+        await findLock(connection)
         self.connection = connection
         tasks.start { [self] in
             await connection.waitUntilClosed()
@@ -137,7 +138,9 @@ final class LoginSession {
         // Many desktops lock the screen without a request by logind, and only report it there.
         sessions.arguments = [0: LoginManager.sessionInterface.rawValue]
         try await follow(PropertiesInterface.changed, sessions, connection) { [self] signal in
-            guard signal.path == session, let isLocked = signal.body.values.1[LoginManager.lockedHint]?.bool else {
+            guard signal.path == session,
+                let isLocked = signal.body.values.1[LoginManager.lockedHint.name.rawValue]?.bool
+            else {
                 return
             }
             if isLocked { view.lock() } else { view.unlock() }
@@ -165,6 +168,17 @@ final class LoginSession {
         } catch {
             session = nil
             log.debug("the user has no login session: \(error)")
+        }
+    }
+
+    /// Finds out whether the screen has been locked since before the router followed the session.
+    private func findLock(_ connection: Connection) async {
+        guard let session else { return }
+        let object = RemoteObject(LoginManager.name, session)
+        do throws(CallError) {
+            if try await connection.get(LoginManager.lockedHint, on: object, timeout: SystemBus.timeout) { view.lock() }
+        } catch {
+            log.debug("the login session does not report whether it is locked: \(error)")
         }
     }
 

@@ -38,6 +38,10 @@ enum LifecycleObject {
                     try await router.interruptions.end(try identifier(id), caller: call.sender)
                     return Empty()
                 },
+                .method(LifecycleInterface.focusChanged, of: router) { router, call, id in
+                    try await router.focus.change(to: id.isEmpty ? nil : try identifier(id), caller: call.sender)
+                    return Empty()
+                },
                 .method(LifecycleInterface.terminate, of: router) { router, call, id in
                     try await router.lifecycle.terminate(try await subject(id, call, router.callers))
                     return Empty()

@@ -73,18 +73,19 @@ final class HandlerBackground {
         timers.start(timers.state, in: max(SuspendingClock.now.duration(to: end), .zero), .timeOver)
     }
 
-    /// Stops the suspend delay, because the handler is about to work on what has woken it.
-    func beginWaking() {
+    /// Stops the suspend delay, because there is a reason not to suspend the handler.
+    func holdSuspension() {
         if case .running(_, .background) = session.machine.state { timers.state.cancel() }
     }
 
-    /// Continues the suspend delay, because the handler is done with what has woken it.
-    func endWaking() {
+    /// Continues the suspend delay, because a reason not to suspend the handler has ended.
+    func allowSuspension() {
         if case .running(_, .background) = session.machine.state { scheduleSuspension() }
     }
 
     /// Why the handler is not suspended, worded to follow its name; nil if it may be suspended.
     var reasonNotToSuspend: String? {
+        if host.focused == id { return "it has the user's focus" }
         if session.requests.isWaking { return "it is still handling a notification or a push" }
         if let mode = backgroundMode { return "its manifest has '\(mode.rawValue)' in UIBackgroundModes" }
         return process.reasonNotToSuspend

@@ -47,7 +47,7 @@ extension HandlerSession {
             let hadAnswered = process.hasAnswered
             let answer = await attempt(request, owner)
             requests.release(request)
-            if request.purpose == .wake { background.endWaking() }
+            if request.purpose == .wake { background.allowSuspension() }
             if processes.isLaneOffered { processes.useLane() }
             if self.owner == owner { process.noteAnswer(answer) }
             switch answer {
@@ -165,7 +165,7 @@ extension HandlerSession {
                 request.addRouterPhase("delivered")
                 return .success(try await host.bus.open(url, context, with: id, at: owner, timeout: left))
             case .wake:
-                background.beginWaking()
+                background.holdSuspension()
                 try await callWake(request, owner, notifications)
                 return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))
             case .activate, .comeBack:

@@ -23,6 +23,8 @@ final class SessionHost {
     let runningChanged: (_ id: BusName) -> Void
     /// The handlers in the foreground: at most one, except while another takes its place.
     var foreground: Set<BusName> = []
+    /// The handler that has the user's focus, if a program reports it.
+    var focused: BusName?
     /// Processes that have started handlers' programs and have claimed schemes for them, by handler.
     var runners: [BusName: ProcessIdentity] = [:]
     /// Called when a handler's process has ended, neither with status 0 nor because the user wanted that. The status of

@@ -87,6 +87,7 @@ package struct Rights: Sendable, Hashable {
             LifecycleInterface.suspend.name: changing,
             LifecycleInterface.interrupt.name: governing,
             LifecycleInterface.resume.name: governing,
+            LifecycleInterface.focusChanged.name: governing,
             LifecycleInterface.terminate.name: changing,
             LifecycleInterface.reset.name: changing,
             LifecycleInterface.output.name: governing,

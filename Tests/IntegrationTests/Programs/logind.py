@@ -30,6 +30,11 @@ class Session(dbus.service.Object):
     def PropertiesChanged(self, interface, changed, invalidated):
         pass
 
+    @dbus.service.method(dbus.PROPERTIES_IFACE, in_signature="ss", out_signature="v")
+    def Get(self, interface, name):
+        assert (interface, name) == (SESSION, "LockedHint")
+        return dbus.Boolean(self.locked)
+
     @dbus.service.method(SESSION, in_signature="b")
     def SetLockedHint(self, locked):
         if locked == self.locked: return

@@ -1,0 +1,63 @@
+internal import DBus
+internal import OpenURLBus
+internal import SchemeRegistry
+
+/// Knows which handler has the user's focus, if a program such as the desktop's shell reports it.
+///
+/// The handler with the focus comes to the foreground, and is not suspended even if another one takes its place there.
+/// The latest program that has reported counts, until it leaves the bus.
+///
+/// This belongs to the router's actor.
+final class Focus {
+    private let lifecycle: HandlerLifecycle
+    private let tasks: RouterTasks
+    /// The program that reports the focus.
+    private var reporter: (name: BusName, watch: ConnectionWatch)?
+    /// Number of reports. A report that has been overtaken by a later one changes nothing.
+    private var reports: UInt64 = 0
+
+    init(_ lifecycle: HandlerLifecycle, _ tasks: RouterTasks) {
+        self.lifecycle = lifecycle
+        self.tasks = tasks
+    }
+
+    private var host: SessionHost { lifecycle.sessions.host }
+
+    /// Notes that another handler, or none, has the focus. Returns when the handler is in the foreground.
+    ///
+    /// - Parameter id: the handler; nil if another program has the focus.
+    /// - Throws: `notAllowed` if the handler is not running, and why it could not come to the foreground.
+    func change(to id: BundleIdentifier?, caller: BusName?) async throws(OpenURLError) {
+        guard let caller else { throw OpenURLError(.notAllowed, "only a program on the bus can report the focus") }
+        reports += 1
+        let report = reports
+        var session: HandlerSession?
+        if let id { session = try await lifecycle.runningSession(id) }
+        try await follow(caller)
+        guard report == reports, reporter?.name == caller else { return }
+        move(to: session?.id)
+        if let session, !session.isInForeground { try await session.comeBack() }
+    }
+
+    private func follow(_ caller: BusName) async throws(OpenURLError) {
+        guard reporter?.name != caller else { return }
+        var hasLeft = false
+        let watch = ConnectionWatch(on: host.bus) { [unowned self] in
+            hasLeft = true
+            guard reporter?.name == caller else { return }
+            reporter = nil
+            move(to: nil)
+        }
+        try await watch.begin(caller, tasks)
+        // In the meantime, the caller may have left, or reported once more.
+        guard !hasLeft, reporter?.name != caller else { return watch.end() }
+        reporter?.watch.end()
+        reporter = (caller, watch)
+    }
+
+    private func move(to id: BusName?) {
+        let earlier = host.focused
+        host.focused = id
+        if let earlier { lifecycle.sessions[earlier]?.background.allowSuspension() }
+    }
+}
