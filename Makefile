@@ -64,7 +64,7 @@ ORDER = .build/called-functions
 STATIC = --pkg-config-path .build/static -Xlinker -L.build/static
 ORDERED = -Xlinker Packaging/unnamed.ld -Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
 
-.PHONY: build help libraries order deb debtest demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
+.PHONY: build help libraries order deb debtest demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos pushes reminders vmtest interop attack flood lint format install uninstall clean
 
 ifeq ($(LINK),shared)
 build:
@@ -288,6 +288,16 @@ CHAOS_SECONDS ?= 60
 chaos: build
 	@Packaging/require $(TEST_PACKAGES)
 	Benchmarks/chaos.py $(BUILT) $(CHAOS_SECONDS)
+
+# Sends pushes to suspended handlers while the router is killed, and accounts for every one.
+pushes: build
+	@Packaging/require $(TEST_PACKAGES)
+	Benchmarks/pushes.py $(BUILT)
+
+# Schedules ten thousand reminders, kills the router while their times come, and accounts for every one.
+reminders: build
+	@Packaging/require $(TEST_PACKAGES)
+	Benchmarks/reminders.py $(BUILT)
 
 # Checks openurl and its package in real login sessions of a small machine, whose disk is made once, as root, in .build/vm.
 # `make vmtest VM_PARTS=package` checks the package alone, and `VM_PARTS=sessions` the rest.

@@ -260,6 +260,18 @@ import Testing
         #expect(try await router.open("first:y").way == .launched)
     }
 
+    @Test func manifestMakesTheHandlerExitInsteadOfBeingSuspended() async throws {
+        let extra: [String: Any] = ["UIApplicationExitsOnSuspend": true, "OUSuspendDelay": 0.1]
+        let router = try await router([Self.first: []], extra)
+        defer { router.stop() }
+        let states = try await router.states()
+        var options = OpenOptions()
+        options.inBackground = true
+        _ = try await router.open("first:x", options)
+        try await states.wait(for: "notRunning", of: Self.first)
+        #expect(try router.log(of: Self.first).suffix(2) == ["didEnterBackground", "willTerminate"])
+    }
+
     @Test func suspendedHandlerEndsWithoutNotice() async throws {
         let router = try await router()
         defer { router.stop() }

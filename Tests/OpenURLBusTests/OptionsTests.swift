@@ -51,7 +51,8 @@ import Testing
 
     @Test(arguments: [
         (Duration.milliseconds(1), UInt32(1)), (.nanoseconds(1), 1), (.microseconds(1001), 2), (.zero, 0),
-        (.seconds(-1), 0), (.seconds(10_000_000), .max), (.milliseconds(4_294_967_295), .max),
+        (.seconds(-1), 0), (.seconds(10_000_000), .max), (.seconds(Int64.max), .max), (.seconds(Int64.min), 0),
+        (.milliseconds(4_294_967_295), .max),
     ])
     func timeoutIsRoundedUpToMilliseconds(timeout: Duration, milliseconds: UInt32) throws {
         var options = OpenOptions()

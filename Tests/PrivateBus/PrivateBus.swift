@@ -82,17 +82,28 @@ public final class PrivateBus: Sendable {
         process.environment = Self.environment(in: directory)
         let output = Pipe()
         process.standardOutput = output
+        // Hundreds of its warnings, such as the one about its limit of descriptors, would hide the tests' results.
+        let log = directory.appending(path: "dbus-daemon.log")
+        _ = FileManager.default.createFile(atPath: log.path, contents: nil)
+        let errors = try FileHandle(forWritingTo: log)
+        process.standardError = errors
         try process.run()
+        try errors.close()
         var text = ""
         while text.split(separator: "\n").count < 2 || !text.hasSuffix("\n") {
             let data = output.fileHandleForReading.availableData
-            guard !data.isEmpty else { throw CocoaError(.fileReadUnknown) }
+            guard !data.isEmpty else { throw StartError(description: try String(contentsOf: log, encoding: .utf8)) }
             text += String(decoding: data, as: UTF8.self)
         }
         try output.fileHandleForReading.close()
         let lines = text.split(separator: "\n")
         address = String(lines[0])
         pid = Int32(lines[1]) ?? 0
+    }
+
+    /// Why a bus did not start, in its own words.
+    private struct StartError: Error, CustomStringConvertible {
+        let description: String
     }
 
     /// The configuration of a user's bus, `session.conf` of dbus-daemon, with other directories of services.

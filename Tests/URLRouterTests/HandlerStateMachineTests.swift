@@ -113,6 +113,8 @@ import Testing
         case .running(let owner, .interrupted):
             history = [.ownerChanged(owner), .delivers(inBackground: false), .interrupted]
         case .running(let owner, .leaving): history = [.ownerChanged(owner), .losesForeground]
+        case .running(let owner, .background) where place.exitsOnSuspend:
+            history = [.ownerChanged(owner), .delivers(inBackground: true)]
         case .running(let owner, .background): history = background(owner)
         case .suspending(let owner): history = background(owner) + [.timeOver]
         case .suspended(let owner): history = suspended(owner)
@@ -141,6 +143,7 @@ import Testing
         Place(state: .running(owner: first, .interrupted), hasProcess: true, exitsOnSuspend: true),
         Place(state: .running(owner: first, .leaving), hasProcess: true),
         Place(state: .running(owner: first, .background), hasProcess: true),
+        Place(state: .running(owner: first, .background), hasProcess: true, exitsOnSuspend: true),
         Place(state: .running(owner: first, .background), hasProcess: true, isWoken: true),
         Place(state: .running(owner: first, .foreground), hasProcess: true, isWoken: true),
         Place(state: .suspending(owner: first), hasProcess: true),
@@ -385,6 +388,8 @@ import Testing
         case .timeOver:
             switch state {
             case .running where place.isWoken: return nothing
+            case .running(_, .background) where place.exitsOnSuspend:
+                return ending(first, [.terminate, .startEndWatchdog])
             case .running(_, .background):
                 return Outcome(state: .suspending(owner: first), effects: [.askToSuspend(owner: first), .startTimer])
             case .suspending: return blamed(nil, "\(id) did not get ready to be suspended within 4 seconds")

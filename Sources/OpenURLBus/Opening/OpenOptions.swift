@@ -265,9 +265,11 @@ extension OpenOptions.Delivery: Word {
 }
 
 extension Duration {
-    /// Whole milliseconds, rounded up.
+    /// Whole milliseconds, rounded up. A time that is too long for that becomes the longest one.
     var milliseconds: Int64 {
-        components.seconds * 1000 + (components.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+        let (seconds, limit) = (components.seconds, Int64.max / 2000)
+        guard (-limit...limit).contains(seconds) else { return seconds < 0 ? .min : .max }
+        return seconds * 1000 + (components.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
     }
 }
 

@@ -228,7 +228,7 @@ final class Callers {
     /// - Throws: `limitsExceeded`, and any error from `body`.
     func querying<Result>(_ name: BusName?, _ body: () async throws -> Result) async throws -> Result {
         try await holding(1, of: \.queries, name, body) { count, account in
-            "\(count) lists are being made for \(account); wait for them before you ask for the next"
+            "\(count) long calls of \(account) have no answer yet; wait for one before you make the next"
         }
     }
 

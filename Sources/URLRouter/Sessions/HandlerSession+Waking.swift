@@ -54,6 +54,7 @@ extension HandlerSession {
         }
         if request.isCancelled {
             request.wasHandedOver = false
+            process.notifications.putBack(notifications)
             throw .cancelled
         }
         // A handler that runs already, and has missed nothing, need not hear of it.

@@ -569,6 +569,8 @@ extension HandlerStateMachine {
         case .running where woken != nil:
             return []
         case .running(let owner, .background):
+            // A URL for the background has launched it there.
+            if exitsOnSuspend { return end(owner, .terminate) }
             state = .suspending(owner: owner)
             return [.askToSuspend(owner: owner), .startTimer]
         case .suspending:

@@ -53,6 +53,11 @@ struct KeptNotifications {
         values[kind] = value
     }
 
+    /// Keeps notifications again that were not sent after all, unless there are newer ones of their kinds.
+    mutating func putBack(_ taken: [String: Value]) {
+        values.merge(taken) { newer, _ in newer }
+    }
+
     /// Removes and returns all notifications, because they are about to be sent.
     mutating func take() -> [String: Value] {
         defer { values = [:] }

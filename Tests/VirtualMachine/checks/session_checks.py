@@ -6,6 +6,7 @@ import re
 import signal
 import time
 
+import time_checks
 from machine import BUS_DAEMON, ROUTER, Checks, Session, cgroup, environment, expect, run, scope, status, wait_for
 
 # Variables for a single process (systemd.exec(5), sd_notify(3)).
@@ -22,6 +23,7 @@ def run_all(name, user):
     end_with_an_open_in_flight(check, session)
     restart(check, session)
     suspension(check, session)
+    time_checks.run_all(check, session)
     late_environment(check, session)
     confinement(check, session)
     logout(check, session)
@@ -371,6 +373,11 @@ def prepare_reboot(name, user):
         session.run("openurl", "background", "com.example.rebooted")
         return f"{waiting[0]['url']} after {waiting[0]['attempts']} attempt"
 
+    @Checks(name)("reboot: reminders are scheduled, and one is removed")
+    def _():
+        time_checks.prepare_reboot(session)
+        return [each["url"] for each in session.queue() if each["url"].startswith("reminded:")]
+
 
 def run_after_reboot(name, user):
     session = Session(user)
@@ -384,6 +391,8 @@ def run_after_reboot(name, user):
         expect(entries and not wrong, wrong)
         return entries[-1]
 
+    time_checks.pass_time_while_off()
+
     @check("the enabled router runs from login")
     def _():
         session.log_in()
@@ -392,8 +401,8 @@ def run_after_reboot(name, user):
     @check("the router delivers the queued URL")
     def _():
         wait_for(lambda: "open later:1" in session.events("com.example.later"), "the queued URL arrives", seconds=80)
-        wait_for(lambda: not session.queue(), "the queue is empty")
-        return "delivered, and the queue is empty"
+        wait_for(lambda: not any(each["url"] == "later:1" for each in session.queue()), "the URL has left the queue")
+        return "delivered"
 
     @check("the handler restores its state")
     def _():
@@ -401,3 +410,5 @@ def run_after_reboot(name, user):
         expect("restored the text of the last boot" in session.events("com.example.rebooted"),
                session.events("com.example.rebooted"))
         return "restored the text of the last boot"
+
+    time_checks.run_after_reboot(check, session)
