@@ -50,6 +50,19 @@ import Testing
         try await eventually(await machine.inhibitors()) { $0 == [Self.inhibitor] }
     }
 
+    /// Nobody reports the end of the sleep then.
+    @Test func endOfTheSystemBusEndsTheSleep() async throws {
+        let machine = try await LoginMachine()
+        defer { machine.stop() }
+        let router = try await router(on: machine)
+        defer { router.stop() }
+        try await machine.sleep()
+        _ = try await machine.pauses.next { _ in true }
+        try await eventually(events(router, 1)) { $0 == ["didEnterBackground"] }
+        machine.stop()
+        try await eventually(events(router, 2)) { $0 == ["willEnterForeground", "didBecomeActive"] }
+    }
+
     @Test func handlerThatHangsDelaysTheSleepForTwoSecondsAtMost() async throws {
         let machine = try await LoginMachine()
         defer { machine.stop() }

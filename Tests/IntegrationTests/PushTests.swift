@@ -118,6 +118,19 @@ import Testing
         #expect(try await session.registrations == [])
     }
 
+    /// A distributor may write anything, even the token, which lets a program send pushes.
+    @Test(arguments: [1, 2]) func textOfTheDistributorIsCutAndHasNoSecrets(version: Int) async throws {
+        let session = try await Session(version: version, [Self.app: []])
+        defer { session.stop() }
+        let error = await #expect(throws: CallError.self) {
+            try await session.register(Self.app) { $0.description = "betray" }
+        }
+        let text = "\(error!)"
+        #expect(text.contains("the token … is \\u{1B}[31mred\\nx"), "\(text)")
+        #expect(text.firstMatch(of: /[0-9a-f]{40}/) == nil, "\(text)")
+        #expect(text.utf8.count < 4400 && !text.unicodeScalars.contains { $0.value < 0x20 }, "\(text)")
+    }
+
     @Test func withoutADistributorThereIsNoRegistration() async throws {
         let router = try await RouterProcess([Self.app: []])
         defer { router.stop() }
@@ -226,6 +239,21 @@ import Testing
         try await session.push("hello", to: endpoint)
         let queued = try await eventually(await session.queued()) { $0.first?.state == .dead }
         #expect(queued.first?.error?.message.contains("does not implement org.openurl.Handler1.Wake") == true)
+    }
+
+    @Test func removedPushIsWithdrawn() async throws {
+        let session = try await Session([Self.app: ["startDelay=2000"]])
+        defer { session.stop() }
+        let endpoint = try await session.register(Self.app).endpoint
+        try await session.push("hello", to: endpoint)
+        let queued = try await eventually(await session.queued()) { $0.first?.state == .delivering }
+        let id = try #require(queued.first?.id)
+        _ = try await session.router.connection.call(QueueInterface.drop, on: RouterService.object, id)
+        #expect(try await session.queued() == [])
+        // Pushes keep their order, so this one would come second.
+        try await session.push("again", to: endpoint)
+        try await eventually(pushes(session)) { $0.last == "push again" }
+        #expect(try pushes(session) == ["push again"])
     }
 
     @Test func manifestNamesAURLForPushes() async throws {

@@ -95,4 +95,32 @@ import Testing
         let error = await #expect(throws: RemoteError.self) { try await store().save([stored]) }
         #expect(error?.message.contains("can be changed by other users") == true)
     }
+
+    /// The distributor repeats the call, which must then be news again.
+    @Test func endpointThatCannotBeStoredIsNotTaken() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let store = try store()
+        try await store.save([stored])
+        let bus = try FakeHandlers(["com.example.app": ":1.1"])
+        bus.setState(of: "com.example.app", to: .background)
+        let router = URLRouter([try .test("com.example.app")], on: bus, pushes: store)
+        let file = directory.appending(path: "pushes")
+        try FileManager.default.removeItem(at: file)
+        try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
+        await #expect(throws: RemoteError.self) { try await router.takeEndpoint("https://push.example/2", "token") }
+        try FileManager.default.removeItem(at: file)
+        try await store.save([stored])
+        await #expect(throws: Never.self) { try await router.takeEndpoint("https://push.example/2", "token") }
+        #expect(try await store.load().map(\.registration.endpoint) == ["https://push.example/2"])
+        let value = Value.dictionary([.string("account"): "https://push.example/2"], key: "s", value: "s")
+        var context = WakeContext(.known(.push))
+        context.notifications = [PushInterface.endpointKind: value]
+        await bus.wait(for: .woken("com.example.app", context))
+    }
+}
+
+extension URLRouter {
+    fileprivate func takeEndpoint(_ endpoint: String, _ token: String) async throws {
+        try await pushes.take(endpoint: endpoint, token)
+    }
 }

@@ -8,8 +8,6 @@ package enum LoginManager {
     package static let object = RemoteObject(name, path, startsService: false)
     /// The manager's path.
     package static let path: ObjectPath = "/org/freedesktop/login1"
-    /// The path above all sessions' objects.
-    package static let sessions: ObjectPath = "/org/freedesktop/login1/session"
     /// Name of the manager's interface.
     package static let interface: InterfaceName = "org.freedesktop.login1.Manager"
     /// Name of a session's interface.

@@ -41,6 +41,8 @@ final class LoginSession {
     private var connection: Connection?
     /// The session's object; nil if the user has no session.
     private var session: ObjectPath?
+    /// The tasks that follow the session. Signals about the sessions of others do not wake the router.
+    private var following: [Task<Void, Never>?] = []
     /// Delays sleep and shutdown while it exists.
     private var inhibitor: UnixFD?
     /// Whether the machine is about to sleep or to shut down, or is asleep.
@@ -104,11 +106,10 @@ final class LoginSession {
             log.debug("the system bus does not report login sessions: \(error)")
         }
         await findSession(connection)
-        await findLock(connection)
         self.connection = connection
         tasks.start { [self] in
             await connection.waitUntilClosed()
-            self.connection = nil
+            (self.connection, session, following) = (nil, nil, [])
             inhibitor = nil
             // Nobody reports the end of a sleep any longer.
             if isPausing { pauses(false) }
@@ -127,59 +128,60 @@ final class LoginSession {
             view.end()
             tasks.start { await self.findSession(connection) }
         }
-        // The user's session may change, so the rules are for all sessions.
-        var sessions = MatchRule(sender: LoginManager.name, pathNamespace: LoginManager.sessions)
-        try await follow(LoginManager.lock, sessions, connection) { [self] signal in
-            if signal.path == session { view.lock() }
-        }
-        try await follow(LoginManager.unlock, sessions, connection) { [self] signal in
-            if signal.path == session { view.unlock() }
-        }
-        // Many desktops lock the screen without a request by logind, and only report it there.
-        sessions.arguments = [0: LoginManager.sessionInterface.rawValue]
-        try await follow(PropertiesInterface.changed, sessions, connection) { [self] signal in
-            guard signal.path == session,
-                let isLocked = signal.body.values.1[LoginManager.lockedHint.name.rawValue]?.bool
-            else {
-                return
-            }
-            if isLocked { view.lock() } else { view.unlock() }
-        }
     }
 
+    @discardableResult
     private func follow<Body: MessageBody & Sendable>(
         _ signal: Signal<Body>,
         _ rule: MatchRule,
         _ connection: Connection,
         _ handle: @escaping (ReceivedSignal<Body>) -> Void
-    ) async throws(CallError) {
+    ) async throws(CallError) -> Task<Void, Never>? {
         let signals = try await connection.signals(signal, matching: rule)
-        tasks.start { for await signal in signals { handle(signal) } }
+        return tasks.start { for await signal in signals { handle(signal) } }
     }
 
+    /// Finds the user's session, and follows it in place of an earlier one.
     private func findSession(_ connection: Connection) async {
+        var found: ObjectPath?
         do throws(CallError) {
-            session = try await connection.call(
+            found = try await connection.call(
                 LoginManager.getSession,
                 on: LoginManager.object,
                 "auto",
                 timeout: SystemBus.timeout
             )
         } catch {
-            session = nil
             log.debug("the user has no login session: \(error)")
+        }
+        guard found != session else { return }
+        session = found
+        for task in following { task?.cancel() }
+        following = []
+        guard let found else { return }
+        do throws(CallError) {
+            try await follow(found, connection)
+        } catch {
+            log.debug("the login session does not report its lock: \(error)")
         }
     }
 
-    /// Finds out whether the screen has been locked since before the router followed the session.
-    private func findLock(_ connection: Connection) async {
-        guard let session else { return }
-        let object = RemoteObject(LoginManager.name, session)
-        do throws(CallError) {
-            if try await connection.get(LoginManager.lockedHint, on: object, timeout: SystemBus.timeout) { view.lock() }
-        } catch {
-            log.debug("the login session does not report whether it is locked: \(error)")
+    private func follow(_ session: ObjectPath, _ connection: Connection) async throws(CallError) {
+        var rule = MatchRule(sender: LoginManager.name, path: session)
+        let lock = try await follow(LoginManager.lock, rule, connection) { [self] _ in view.lock() }
+        let unlock = try await follow(LoginManager.unlock, rule, connection) { [self] _ in view.unlock() }
+        // Many desktops lock the screen without a request by logind, and only report it there.
+        rule.arguments = [0: LoginManager.sessionInterface.rawValue]
+        let hint = try await follow(PropertiesInterface.changed, rule, connection) { [self] signal in
+            guard let isLocked = signal.body.values.1[LoginManager.lockedHint.name.rawValue]?.bool else { return }
+            if isLocked { view.lock() } else { view.unlock() }
         }
+        // In the meantime, the user may have begun another session.
+        guard self.session == session else { return [lock, unlock, hint].forEach { $0?.cancel() } }
+        following = [lock, unlock, hint]
+        // The screen may have been locked since before the router followed the session.
+        let object = RemoteObject(LoginManager.name, session)
+        if try await connection.get(LoginManager.lockedHint, on: object, timeout: SystemBus.timeout) { view.lock() }
     }
 
     // MARK: Sleep and shutdown

@@ -60,11 +60,15 @@ def accept(service, token, description, vapid=""):
     known.update(service=service, description=description, vapid=vapid)
     GLib.idle_add(tell_endpoint, token)
 
+def betrayal(token):
+    return f"the token {token} is \x1b[31mred\n" + "x" * 10_000
+
 class Distributor(dbus.service.Object):
     if VERSION == "1":
         @dbus.service.method(DISTRIBUTOR, in_signature="sss", out_signature="ss")
         def Register(self, service, token, description):
             if description == "refuse": return "REGISTRATION_FAILED", "the server is away"
+            if description == "betray": return "REGISTRATION_FAILED", betrayal(token)
             accept(service, token, description)
             return "NEW_ENDPOINT", ""
 
@@ -76,6 +80,8 @@ class Distributor(dbus.service.Object):
         def Register(self, args):
             if args.get("description") == "refuse":
                 return dictionary(success="REGISTRATION_FAILED", reason="NETWORK")
+            if args.get("description") == "betray":
+                return dictionary(success="REGISTRATION_FAILED", reason=betrayal(args["token"]))
             accept(args["service"], args["token"], args.get("description", ""), args.get("vapid", ""))
             return dictionary(success="REGISTRATION_SUCCEEDED")
 
