@@ -67,27 +67,25 @@ import Testing
             for (id, phase) in [
                 ("com.example.stuck", "willFinishLaunching"), ("com.example.late", "didFinishLaunching"),
             ] {
-                try RouterProcess.write(id, ["hang=\(phase)"], in: directory, extra: ["OULaunchTimeout": 0.3])
+                try RouterProcess.write(id, ["hang=\(phase)"], in: directory, extra: ["OULaunchTimeout": 2])
             }
         }
         defer { router.stop() }
         for (arguments, message) in [
             (
                 ["stuck:x"],
-                "willFinishLaunching of com.example.stuck did not return within 0.3 seconds of the launch; "
+                "willFinishLaunching of com.example.stuck did not return within 2 seconds of the launch; "
                     + "its process was killed"
             ),
             (
                 ["late:x"],
-                "didFinishLaunching of com.example.late did not return within 0.3 seconds of the launch; "
+                "didFinishLaunching of com.example.late did not return within 2 seconds of the launch; "
                     + "its process was killed"
             ),
         ] {
             let run = try await router.openurl(arguments)
-            // On a very busy machine the launch itself can exceed its time limit first.
-            let slow = run.errors.contains("did not take its name on the bus within 0.3 seconds")
             #expect(run.status == 6)
-            #expect(run.errors == "openurl: \(message)\n" || slow, "\(run.errors)")
+            #expect(run.errors == "openurl: \(message)\n", "\(run.errors)")
         }
         let run = try await router.openurl("--timeout", "2s", "hanging:x")
         #expect(run.status == 6)

@@ -19,7 +19,7 @@ import Testing
         wrapper: [String] = []
     ) async throws -> RouterProcess {
         try await RouterProcess(wrapper: wrapper) { directory in
-            let keys: [String: Any] = ["OUTransitionTimeout": 0.3, "OUSuspendDelay": 0.05].merging(extra) { $1 }
+            let keys: [String: Any] = ["OUTransitionTimeout": 1, "OUSuspendDelay": 0.05].merging(extra) { $1 }
             try RouterProcess.write(Self.first, arguments, in: directory, extra: keys)
             try RouterProcess.write(Self.second, [], in: directory, extra: keys)
             let time = keys["OUBackgroundTime"] ?? 180
@@ -60,7 +60,7 @@ import Testing
         defer { router.stop() }
         let error = try await router.failure("first:x")
         #expect(error.code == .timedOut)
-        let reason = "didBecomeActive of com.example.first did not return within 0.3 seconds after open had returned"
+        let reason = "didBecomeActive of com.example.first did not return within 1 second after open had returned"
         #expect(error.message == "\(reason); its process was killed")
         #expect(try await router.status(of: Self.first).state == .known(.notRunning))
     }
@@ -115,7 +115,7 @@ import Testing
         try await router.lifecycle(LifecycleInterface.suspend, Self.first)
         let error = try await router.failure("first:y")
         #expect(error.code == .timedOut)
-        #expect(error.message.hasPrefix("willEnterForeground of com.example.first did not return within 0.3 seconds"))
+        #expect(error.message.hasPrefix("willEnterForeground of com.example.first did not return within 1 second"))
         #expect(try !router.log(of: Self.first).contains("open first:y"))
         #expect(try await router.open("first:z").way == .launched)
     }
@@ -291,7 +291,7 @@ import Testing
     }
 
     @Test func launchIntoTheBackgroundThatHangsIsKilled() async throws {
-        let router = try await router(["hang=willFinishLaunching"], ["OULaunchTimeout": 0.3])
+        let router = try await router(["hang=willFinishLaunching"], ["OULaunchTimeout": 2])
         defer { router.stop() }
         let error = await #expect(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.wake, Self.first)
