@@ -169,7 +169,12 @@ struct ConnectedHandlers: RouterBus {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) {
-        _ = try await call(HandlerInterface.notify, handler(id, owner), notifications, timeout: timeout)
+        guard notifications.isEmpty, !owner.isOnLane else {
+            _ = try await call(HandlerInterface.notify, handler(id, owner), notifications, timeout: timeout)
+            return
+        }
+        // An empty notification waits for the calls that the bus has delivered before, so it takes the same way.
+        _ = try await connection.call(HandlerInterface.notify, on: handler(id, owner), notifications, timeout: timeout)
     }
 
     func wake(_ context: WakeContext, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
