@@ -23,7 +23,7 @@ final class DesktopReminders: ReminderShowing {
     private struct Shown {
         let number: UInt64
         let account: String
-        let onClick: (String?) -> Void
+        let onEnd: (ReminderEnd) -> Void
         var token: String?
     }
 
@@ -40,7 +40,7 @@ final class DesktopReminders: ReminderShowing {
 
     func show(
         _ reminder: Reminder,
-        onClick: @escaping (String?) -> Void
+        onEnd: @escaping (ReminderEnd) -> Void
     ) async throws(OpenURLError) -> () -> Void {
         await launcher.session.startUpdate()?.value
         showing += 1
@@ -50,7 +50,7 @@ final class DesktopReminders: ReminderShowing {
         }
         let outcome: Outcome
         do throws(CallError) {
-            outcome = try await present(reminder, onClick)
+            outcome = try await present(reminder, onEnd)
         } catch {
             throw OpenURLError(.launchFailed, "the notification was not shown: \(error)")
         }
@@ -66,7 +66,7 @@ final class DesktopReminders: ReminderShowing {
 
     private func present(
         _ reminder: Reminder,
-        _ onClick: @escaping (String?) -> Void
+        _ onEnd: @escaping (ReminderEnd) -> Void
     ) async throws(CallError) -> Outcome {
         guard let service = try await NotificationService.find(on: connection, starting: launcher.hasDisplay) else {
             return .noService
@@ -80,7 +80,7 @@ final class DesktopReminders: ReminderShowing {
         forget(id)
         lastNumber += 1
         let number = lastNumber
-        shown[id] = Shown(number: number, account: reminder.account, onClick: onClick)
+        shown[id] = Shown(number: number, account: reminder.account, onEnd: onEnd)
         shares.add(1, to: reminder.account)
         return .shown { [weak self] in
             // The service may have given the number to another notification by now.
@@ -113,11 +113,11 @@ final class DesktopReminders: ReminderShowing {
         }
     }
 
-    @discardableResult
-    private func forget(_ id: UInt32) -> Shown? {
-        guard let gone = shown.removeValue(forKey: id) else { return nil }
-        shares.remove(1, from: gone.account)
-        return gone
+    /// Forgets a notification that is no longer on the screen.
+    private func forget(_ id: UInt32, _ end: ReminderEnd = .gone) {
+        guard let ended = shown.removeValue(forKey: id) else { return }
+        shares.remove(1, from: ended.account)
+        ended.onEnd(end)
     }
 
     // MARK: The service's signals
@@ -140,8 +140,8 @@ final class DesktopReminders: ReminderShowing {
             tasks.start { [weak self] in
                 for await signal in signals.invoked {
                     // There is one action only.
-                    guard let clicked = self?.forget(signal.body.values.0) else { continue }
-                    clicked.onClick(clicked.token)
+                    let id = signal.body.values.0
+                    self?.forget(id, .clicked(token: self?.shown[id]?.token))
                     self?.followNoneIfIdle()
                 }
             },
