@@ -77,7 +77,8 @@ import Testing
         #expect(list.output.contains(#""notify":"…""#), "\(list.output)")
         let service = try await router.startNotificationService("actions", "body")
         defer { kill(service, SIGKILL) }
-        #expect(try await router.openurl("queue", "retry", id).status == 0)
+        // The router itself may have tried again by now.
+        _ = try await router.openurl("queue", "retry", id)
         try await changes.wait(for: "delivered", of: id)
         #expect(try await router.notes().map(\.text) == ["text"])
     }

@@ -85,6 +85,7 @@ struct NotificationsCancel: Command {
 
     @Argument(
         help: .init("The identifier of a notification, as 'openurl notifications' shows it.", valueName: "identifier"),
+        completion: .notifications,
         transform: CommandLineArgument.requiredText
     )
     var identifiers: [String] = []
