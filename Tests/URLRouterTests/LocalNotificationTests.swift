@@ -295,7 +295,50 @@ import Testing
         await next.stopDeliveries()
     }
 
+    @Test func timeThatTheClockSkipsIsAfterTheGap() async throws {
+        // Summer begins at 2 o'clock.
+        let zone = TimeZoneRules.changing(from: 1, [(3_794_173_200, 2)])
+        let store = DeliveryStore(path: directory.queue, zone: { zone }, on: directory.loop, log: log.logger)
+        let router = URLRouter(try handlers(), on: try bus(), deliveries: store, reminders: desktop)
+        try await router.schedule(LocalNotification("Tea", at: .wallClock(try wall("2090-03-26T02:30:00"))))
+        #expect(try await router.notifications().map(\.next) == [3_794_173_200])
+    }
+
+    @Test func notificationOfAHandlerThatIsGoneIsDead() async throws {
+        let bus = try bus()
+        let store = DeliveryStore(path: directory.queue, on: directory.loop, log: log.logger)
+        let router = URLRouter(try handlers(), on: bus, deliveries: store, reminders: desktop)
+        try await router.schedule(notification("Tea"))
+        _ = await router.use(RegistrySnapshot(number: 1, registry: Registry(handlers: [])))
+        await router.startDeliveries()
+        let id = try #require(try await router.queuedURLs(caller: ownConnection).first?.id)
+        await bus.wait(for: .announcedQueued(id, .dead))
+        #expect(desktop.shown == [])
+        #expect(try await router.notifications() == [])
+        await router.stopDeliveries()
+    }
+
     // MARK: Refusals
+
+    @Test func programInASandboxIsNamedAndLearnsNothing() async throws {
+        let process = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
+        defer { process.end() }
+        try await process.waitUntilItRuns()
+        let sandbox: BusName = ":1.82"
+        let bus = try FakeHandlers([Self.handler: Self.owner], processes: [sandbox: process.pid])
+        let router = try await router(on: bus)
+        for url in ["none:x", "app:x"] {
+            let error = await #expect(throws: OpenURLError.self) {
+                try await router.schedule(notification("Tea") { $0.url = url }, caller: sandbox)
+            }
+            #expect(error == OpenURLError(.noHandler, "no handler that this program can reach claims the URL"))
+        }
+        try await router.schedule(notification("Tea"), caller: sandbox)
+        await wait(for: 1, router)
+        #expect(desktop.shown.map(\.text) == ["Tea\n(from a program without a name)"])
+        #expect(desktop.shown.map(\.account) == ["sandboxes without an identifier"])
+        await router.stopDeliveries()
+    }
 
     @Test func notificationThatCannotWorkIsRefused() async throws {
         let bus = try FakeHandlers([:])

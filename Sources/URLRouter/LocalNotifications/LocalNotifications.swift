@@ -47,7 +47,7 @@ final class LocalNotifications: DeliveryReceiver {
     func schedule(
         _ notification: LocalNotification,
         of id: BundleIdentifier,
-        caller: BusName?
+        caller name: BusName?
     ) async throws(OpenURLError) -> String {
         guard let handler = handlers.registry[id] else { throw OpenURLError(unknownHandler: id.rawValue) }
         guard handlers.temporary.reason(for: id) == nil else {
@@ -63,23 +63,27 @@ final class LocalNotifications: DeliveryReceiver {
         let identifier = notification.identifier.isEmpty ? names.next() : notification.identifier
         var context = OpenContext()
         context.localNotification = notification.scheduled(as: identifier)
-        context.sourceApplication = id.rawValue
-        context.source = await source(of: caller, for: id)
+        let caller = await callers.caller(name)
+        // A program in a sandbox may have the identifier, and still not be the handler.
+        context.sourceApplication = caller.callerClass.isConfined ? caller.handler?.id.rawValue : id.rawValue
+        context.source = source(of: caller, for: id)
         var options = OpenOptions()
         options.notification = notification.text
         options.deliveryTime = notification.deliveryTime
         options.repeatInterval = notification.repeatInterval
         let url = DeliveryStore.notificationScheme + identifier
         let delivery = Delivery(url: url, handler: id.rawValue, options: options, context: context)
-        if let url = notification.url { _ = try await receiver(delivery.opening(url)).get() }
+        if let url = notification.url, case .failure(let error) = await receiver(delivery.opening(url)) {
+            throw caller.callerClass.isConfined ? error.forConfinedCallers : error
+        }
         let limit = NotificationsInterface.notificationsPerHandler
         _ = try await deliveries.accept(delivery, keepingSoonest: limit)
         return identifier
     }
 
     /// Returns the program to which the notification counts. One of the user's programs acts for the handler.
-    private func source(of caller: BusName?, for id: BundleIdentifier) async -> OpenContext.Source {
-        var source = await callers.caller(caller).source
+    private func source(of caller: Caller, for id: BundleIdentifier) -> OpenContext.Source {
+        var source = caller.source
         guard source.callerClass.known == .user || source.callerClass == .absent else {
             (source.pid, source.uniqueName) = (nil, nil)
             return source
@@ -132,24 +136,10 @@ final class LocalNotifications: DeliveryReceiver {
         guard let notification = delivery.context.localNotification,
             let handler = handlers.registry.handler(named: delivery.handler)
         else { return .failed(OpenURLError(unknownHandler: delivery.handler), wasHandedOver: false) }
-        var context = WakeContext(.known(.notification))
-        context.localNotification = notification
-        let observed = monitor.observe(notification.isClicked ? .activate : .wake, nil, named: "\(id)")
-        observed?.note {
-            $0.attempt = UInt32(clamping: number)
-            $0.handler = delivery.handler
-            $0.source = delivery.context.source
-        }
-        if notification.isClicked {
-            let request = OpenRequest(activatingWith: delivery.options, context, observed: observed)
-            request.account = delivery.caller
-            return await bringToForeground(handler, request, id)
-        }
+        if notification.isClicked { return await bringToForeground(handler, delivery, id, number) }
         let place = screen.enter(delivery, id)
         do throws(OpenURLError) {
-            let request = OpenRequest(waking: context, observed: observed)
-            request.account = delivery.caller
-            if let result = await deliverQuietly(to: handler, request, id) {
+            if let result = await deliverQuietly(to: handler, delivery, id, number) {
                 screen.leave(place)
                 return .delivered(result)
             }
@@ -170,37 +160,64 @@ final class LocalNotifications: DeliveryReceiver {
     /// Gives a notification to a handler that is active.
     ///
     /// - Returns: nil if the notification has to be shown, because the handler isn't active, or not any longer.
-    private func deliverQuietly(to handler: Handler, _ request: OpenRequest, _ id: Int64) async -> OpenResult? {
+    private func deliverQuietly(
+        to handler: Handler,
+        _ delivery: Delivery,
+        _ id: Int64,
+        _ number: Int
+    ) async -> OpenResult? {
         guard handler.canBeWoken, sessions.state(of: handler.id) == .active else { return nil }
+        let observed = observe(.wake, delivery, id, number)
+        let request = OpenRequest(waking: delivery.wakeContext, observed: observed)
+        request.account = delivery.caller
         let session = sessions.obtain(for: handler)
         attempts[id] = (request, session)
         defer { attempts[id] = nil }
         do throws(OpenURLError) {
             let result = try await session.wake(request)
-            request.observed?.end(nil)
+            observed?.end(nil)
             return result.way == .active ? result : nil
         } catch {
-            request.observed?.end(error)
+            observed?.end(error)
             return nil
         }
     }
 
     private func bringToForeground(
         _ handler: Handler,
-        _ request: OpenRequest,
-        _ id: Int64
+        _ delivery: Delivery,
+        _ id: Int64,
+        _ number: Int
     ) async -> DeliveryScheduler.AttemptResult {
+        let observed = observe(.activate, delivery, id, number)
+        let request = OpenRequest(activatingWith: delivery.options, delivery.wakeContext, observed: observed)
+        request.account = delivery.caller
         let session = sessions.obtain(for: handler)
         attempts[id] = (request, session)
         defer { attempts[id] = nil }
         do throws(OpenURLError) {
             let result = try await session.activate(request)
-            request.observed?.end(nil)
+            observed?.end(nil)
             return .delivered(result)
         } catch {
-            request.observed?.end(error)
+            observed?.end(error)
             return .failed(error, wasHandedOver: request.wasHandedOver)
         }
+    }
+
+    private func observe(
+        _ kind: MonitorEntry.Kind,
+        _ delivery: Delivery,
+        _ id: Int64,
+        _ number: Int
+    ) -> Observation? {
+        let observed = monitor.observe(kind, nil, named: "\(id)")
+        observed?.note {
+            $0.attempt = UInt32(clamping: number)
+            $0.handler = delivery.handler
+            $0.source = delivery.context.source
+        }
+        return observed
     }
 
     /// Puts what the click is for into the queue: the notification's URL, or the notification itself.
@@ -251,6 +268,13 @@ extension Delivery {
     fileprivate func isNotification(of handler: String, _ identifier: String?) -> Bool {
         guard let notification = context.localNotification, self.handler == handler else { return false }
         return identifier == nil || identifier == notification.identifier
+    }
+
+    /// The notification and its reason, for the handler.
+    fileprivate var wakeContext: WakeContext {
+        var wakeContext = WakeContext(.known(.notification))
+        wakeContext.localNotification = context.localNotification
+        return wakeContext
     }
 
     /// Returns the delivery of a URL in place of this one's.
