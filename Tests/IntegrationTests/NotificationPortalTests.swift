@@ -20,7 +20,8 @@ import Testing
         process.arguments = [ScriptHandler.path(of: program), argument]
         process.environment = router.bus.environment
         process.standardError = FileHandle.nullDevice
-        try await RouterProcess.waitForOwner(of: "org.freedesktop.portal.Desktop", on: router.connection) { try process.run() }
+        let name: BusName = "org.freedesktop.portal.Desktop"
+        try await RouterProcess.waitForOwner(of: name, on: router.connection) { try process.run() }
     }
 
     private func notes(_ router: RouterProcess) async throws -> (
