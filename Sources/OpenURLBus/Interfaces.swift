@@ -488,10 +488,14 @@ public enum HandlerInterface {
         "willResignActive", "didEnterBackground", "shouldSaveApplicationState", "willEncodeRestorableState",
         "willEnterForeground", "didBecomeActive", "didReceiveMemoryWarning", "didReceiveNotification",
         "didReceiveRemoteNotification",
+        "didReceiveLocalNotification",
     ]
 
     /// The phases that may take all the time of ``wake`` while the handler answers it.
-    public static let wakePhases: Set<String> = ["didReceiveNotification", "didReceiveRemoteNotification"]
+    public static let wakePhases: Set<String> = [
+        "didReceiveNotification", "didReceiveRemoteNotification",
+        "didReceiveLocalNotification",
+    ]
 
     /// Returns the path of a handler's object.
     public static func object(of id: BusName) -> ObjectPath { ObjectPath(for: id) }

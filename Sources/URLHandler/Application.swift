@@ -54,6 +54,10 @@ public final class Application {
     /// every other URL, and between URLs.
     public var remoteNotification: RemoteNotification? { opened?.context.push }
 
+    /// The handler's own notification that the user has clicked on to open the URL that is being opened; nil for every
+    /// other URL, and between URLs.
+    public var localNotification: LocalNotification? { opened?.context.localNotification }
+
     /// The URL that is being opened; nil between URLs.
     private var opened: OpenEvent?
     /// The focus tokens during an event without a URL; nil at other times.
@@ -61,6 +65,7 @@ public final class Application {
     package let backgroundTasks: BackgroundTasks
     let wayBack: (any WayBack)?
     let pushes: (any PushRegistrar)?
+    let notifications: (any NotificationScheduler)?
     let observers = Observers()
     private let delegate: any ApplicationDelegate
     private let blackboard: WatchdogBlackboard
@@ -75,10 +80,12 @@ public final class Application {
         timekeeper: (any BackgroundTimekeeper)? = nil,
         wayBack: (any WayBack)? = nil,
         pushes: (any PushRegistrar)? = nil,
+        notifications: (any NotificationScheduler)? = nil,
         store: (any RestorableStateStore)? = nil
     ) {
         self.wayBack = wayBack
         self.pushes = pushes
+        self.notifications = notifications
         self.identifier = identifier
         self.directories = directories
         self.delegate = delegate
@@ -192,20 +199,25 @@ public final class Application {
 
     /// Runs the sequence for an event without a URL.
     ///
-    /// - Parameter tokens: options with the focus tokens.
+    /// - Parameters:
+    ///   - tokens: options with the focus tokens.
+    ///   - clicked: the handler's own notification, if the user has clicked on one.
     /// - Returns: the trace of the delegate's methods that ran.
     @discardableResult
     package func handle(
         _ event: LifecycleEvent,
         notifications: [String: Value] = [:],
-        tokens: OpenOptions = OpenOptions()
+        tokens: OpenOptions = OpenOptions(),
+        clicked: LocalNotification? = nil
     ) async -> [TracePhase] {
         self.tokens = tokens
         defer { self.tokens = nil }
         var context = OpenContext()
         context.notifications = notifications
+        context.localNotification = clicked
         var result = SequenceResult()
-        await perform(event, nil, context, nil, event == .activate ? .known(.activation) : .absent, &result)
+        let reason: Reported<LaunchReason> = clicked == nil ? .known(.activation) : .known(.notification)
+        await perform(event, nil, context, nil, event == .activate ? reason : .absent, &result)
         return result.trace
     }
 
@@ -218,6 +230,7 @@ public final class Application {
         var context = OpenContext()
         context.notifications = waking.notifications
         context.push = waking.push
+        context.localNotification = waking.localNotification
         var result = SequenceResult()
         await perform(.wake, nil, context, nil, waking.reason, &result)
         guard let refusal = result.refusedPush else { return (.success([:]), result.trace) }
@@ -268,6 +281,9 @@ public final class Application {
                 await call(step, &result) { await delegate.applicationDidReceiveMemoryWarning(self) }
             case .didReceiveNotification: await deliver(context.notifications, &result)
             case .didReceiveRemoteNotification: await deliver(context.push, &result)
+            case .didReceiveLocalNotification:
+                guard let notification = context.localNotification else { continue }
+                await call(step, &result) { await delegate.application(self, didReceive: notification) }
             case .open:
                 if arrived?.isCancelled == true {
                     result.isCancelled = true

@@ -113,6 +113,16 @@ public protocol ApplicationDelegate: AnyObject {
         didReceiveRemoteNotification notification: RemoteNotification
     ) async throws
 
+    /// Tells the delegate that a notification of its own is due while the handler is active, or that the user has clicked
+    /// on one that has no URL (`application:didReceiveLocalNotification:` in the guide).
+    ///
+    /// If the handler is active, the notification isn't shown, and the delegate gets it quietly. After a click, the handler
+    /// is launched if necessary, and comes to the foreground when the method has returned. Schedule notifications with
+    /// ``Application/scheduleLocalNotification(_:)``.
+    ///
+    /// - Parameter notification: the notification; `isClicked` tells the two cases apart.
+    func application(_ application: Application, didReceive notification: LocalNotification) async
+
     /// The version of the format that ``application(_:willEncodeRestorableStateWith:)`` encodes; 1 by default.
     ///
     /// Increase it when a new release of the handler can no longer restore the states that earlier releases saved.
@@ -228,6 +238,9 @@ extension ApplicationDelegate {
         )
     }
 
+    /// Does nothing.
+    public func application(_ application: Application, didReceive notification: LocalNotification) async {}
+
     /// Version 1.
     public var restorationVersion: Int { 1 }
 
@@ -274,6 +287,9 @@ public struct LaunchOptions: Sendable, Hashable {
     public var annotation: Value?
     /// The push for which the handler is launched.
     public var remoteNotification: RemoteNotification?
+    /// The handler's own notification that the user has clicked on (`UIApplicationLaunchOptionsLocalNotificationKey` in the
+    /// guide).
+    public var localNotification: LocalNotification?
 
     /// Creates the options for a launch without a URL.
     public init() {}
@@ -284,6 +300,7 @@ public struct LaunchOptions: Sendable, Hashable {
         sourceApplication = context.sourceApplication
         annotation = context.annotation
         remoteNotification = context.push
+        localNotification = context.localNotification
     }
 }
 

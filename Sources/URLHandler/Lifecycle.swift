@@ -50,6 +50,8 @@ enum LifecycleStep: String, CaseIterable {
     case didReceiveNotification
     /// Skipped if there is no push.
     case didReceiveRemoteNotification
+    /// Skipped if there is no notification of the handler's own.
+    case didReceiveLocalNotification
     /// Skipped if a launch method refused the URL.
     case open
 }
@@ -67,7 +69,7 @@ enum Lifecycle {
         case (.notRunning, .activate):
             [
                 .becomeInactive, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
-                .didFinishLaunching, .becomeActive, .didBecomeActive,
+                .didFinishLaunching, .didReceiveLocalNotification, .becomeActive, .didBecomeActive,
             ]
         // Figure 6-1.
         case (.notRunning, .open):
@@ -92,6 +94,7 @@ enum Lifecycle {
             [
                 .becomeBackground, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
                 .didFinishLaunching, .didReceiveNotification, .didReceiveRemoteNotification,
+                .didReceiveLocalNotification,
                 .didEnterBackground, .shouldSaveApplicationState,
                 .willEncodeRestorableState,
             ]
@@ -101,7 +104,7 @@ enum Lifecycle {
             []
 
         case (.active, .activate), (.inactive, .activate):
-            []
+            [.didReceiveLocalNotification]
         // An interruption withholds only the user's input, so a URL is opened, and the handler stays inactive.
         case (.active, .open), (.inactive, .open), (.active, .openInBackground), (.inactive, .openInBackground):
             [.didReceiveNotification, .open]
@@ -123,9 +126,13 @@ enum Lifecycle {
             [.becomeBackground, .didEnterBackground, .shouldSaveApplicationState, .willEncodeRestorableState]
 
         // Figure 3-6. A suspended handler executes no code, so it still sees the state `background`.
-        case (.background, .activate), (.suspended, .activate), (.background, .becomeActive),
-            (.suspended, .becomeActive):
+        case (.background, .becomeActive), (.suspended, .becomeActive):
             [.willEnterForeground, .becomeActive, .didBecomeActive]
+        // As for a URL, the click on a notification comes before the handler is active.
+        case (.background, .activate), (.suspended, .activate):
+            [
+                .willEnterForeground, .becomeInactive, .didReceiveLocalNotification, .becomeActive, .didBecomeActive,
+            ]
         // Figure 6-2.
         case (.background, .open), (.suspended, .open):
             [
@@ -139,10 +146,15 @@ enum Lifecycle {
             []
 
         case (.active, .wake), (.inactive, .wake):
-            [.didReceiveNotification, .didReceiveRemoteNotification]
+            [
+                .didReceiveNotification, .didReceiveRemoteNotification,
+                .didReceiveLocalNotification,
+            ]
         case (.background, .wake), (.suspended, .wake):
             [
-                .didReceiveNotification, .didReceiveRemoteNotification, .shouldSaveApplicationState,
+                .didReceiveNotification, .didReceiveRemoteNotification,
+                .didReceiveLocalNotification,
+                .shouldSaveApplicationState,
                 .willEncodeRestorableState,
             ]
         case (_, .receiveMemoryWarning):

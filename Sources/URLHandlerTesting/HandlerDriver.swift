@@ -25,6 +25,7 @@ public import URLHandler
     /// The application that the delegate's methods receive.
     public let application: Application
     private let store: MemoryStore
+    private let notifications: ScheduledNotifications
 
     /// Creates a handler that has not been launched.
     ///
@@ -41,8 +42,19 @@ public import URLHandler
         after previous: HandlerDriver? = nil
     ) {
         store = MemoryStore(previous?.store.saved)
-        application = Application(identifier, delegate: delegate, directories: directories, store: store)
+        notifications = previous?.notifications ?? ScheduledNotifications()
+        application = Application(
+            identifier,
+            delegate: delegate,
+            directories: directories,
+            notifications: notifications,
+            store: store
+        )
     }
+
+    /// The notifications that the handler has scheduled and not cancelled, in the order of their identifiers. The driver
+    /// never shows one; use ``receive(_:)`` and ``click(_:)``.
+    public var scheduledNotifications: [LocalNotification] { notifications.all }
 
     /// Whether there is a saved state for the next process.
     public var hasSavedState: Bool { store.saved != nil }
@@ -137,6 +149,32 @@ public import URLHandler
         return await wake(context)
     }
 
+    /// Gives the handler a notification of its own quietly, as if it were due while the handler is active.
+    @discardableResult
+    public func receive(_ notification: LocalNotification) async -> EventResult {
+        var context = WakeContext(.known(.notification))
+        context.localNotification = notification
+        return await wake(context)
+    }
+
+    /// Clicks on a notification of the handler: opens its URL, or brings the handler to the foreground if it has none. The
+    /// handler is launched if it is not running.
+    ///
+    /// - Throws: why the notification's URL is not a URL.
+    @discardableResult
+    public func click(_ notification: LocalNotification) async throws(GenericURL.ParseError) -> EventResult {
+        let clicked = notification.clicked()
+        guard let url = notification.url else {
+            let trace = await application.handle(.activate, clicked: clicked)
+            return EventResult(outcome: .success([:]), state: application.state, trace: trace)
+        }
+        var context = OpenContext()
+        context.sourceApplication = application.identifier.rawValue
+        context.localNotification = clicked
+        let (outcome, trace) = await application.handle(try GenericURL(url), context)
+        return EventResult(outcome: outcome, state: application.state, trace: trace)
+    }
+
     private func wake(_ context: WakeContext) async -> EventResult {
         let (outcome, trace) = await application.wake(context)
         return EventResult(outcome: outcome, state: application.state, trace: trace)
@@ -228,4 +266,35 @@ private final class MemoryStore: RestorableStateStore {
     func save(_ state: SavedState?) {
         saved = state?.bytes
     }
+}
+
+/// The notifications of a handler and of its earlier processes.
+private final class ScheduledNotifications: NotificationScheduler {
+    private struct State {
+        var notifications: [String: LocalNotification] = [:]
+        var last = 0
+    }
+
+    private let state = Lock(State())
+
+    var all: [LocalNotification] {
+        state.withLock { $0.notifications.values.sorted { $0.identifier < $1.identifier } }
+    }
+
+    func schedule(_ notification: LocalNotification, _ id: String) -> String {
+        state.withLock { state in
+            state.last += 1
+            let identifier = notification.identifier.isEmpty ? "\(state.last)" : notification.identifier
+            state.notifications[identifier] = notification.scheduled(as: identifier)
+            return identifier
+        }
+    }
+
+    func cancel(_ identifier: String?, _ id: String) {
+        state.withLock { state in
+            if let identifier { state.notifications[identifier] = nil } else { state.notifications = [:] }
+        }
+    }
+
+    func list(_ id: String) -> [LocalNotification] { all }
 }

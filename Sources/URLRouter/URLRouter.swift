@@ -86,6 +86,8 @@ public actor URLRouter {
         log: log
     )
     private(set) lazy var questions = Questions(parts.person(launcher), permissions, limits, RouterTasks(of: self))
+    /// The notifications on the screen.
+    private lazy var screen = ShownReminders(parts.reminders(launcher, RouterTasks(of: self)))
     /// Shows the URLs in the queue that have a text for a notification.
     private(set) lazy var reminders: Reminders = makeReminders()
     /// Later deliveries; nil if there is nowhere to store them.
@@ -140,6 +142,7 @@ public actor URLRouter {
         RouterTasks(of: self)
     )
     private(set) lazy var pushes: Pushes = makePushes()
+    private(set) lazy var localNotifications: LocalNotifications = makeLocalNotifications()
     private(set) lazy var callHandlers = CallHandlers(
         handlers,
         sessions,
@@ -263,12 +266,12 @@ public actor URLRouter {
 
     private func makeReminders() -> Reminders {
         Reminders(
-            parts.reminders(launcher, RouterTasks(of: self)),
+            screen,
+            handlers,
             log: log,
             tasks: RouterTasks(of: self),
-            check: { [unowned self] delivery async throws(OpenURLError) in try await opener.check(delivery) },
-            name: { [unowned self] in registry.handler(named: $0)?.name },
-            deliveries: { [unowned self] in deliveries }
+            receiver: { [unowned self] in await opener.receiver(of: $0) },
+            deliveries: deliveries
         )
     }
 
@@ -281,15 +284,13 @@ public actor URLRouter {
             limits: limits,
             log: log,
             tasks: RouterTasks(of: self),
-            open: { [unowned self] in
-                if $0.context.push != nil { return await pushes.attempt($0, $1, $2) }
-                if let result = await reminders.attempt($0, $1) { return result }
-                return await opener.attempt($0, $1, $2)
-            },
-            withdraw: { [unowned self] in
-                opener.withdrawAttempt($0)
-                pushes.withdraw($0)
-                reminders.withdraw($0)
+            receivers: { [unowned self] in
+                [
+                    pushes,
+                    localNotifications,
+                    reminders,
+                    opener,
+                ]
             },
             quarantine: { [unowned self] in
                 guard let left = BusName($0).flatMap({ sessions[$0]?.quarantine.timeLeft }) else { return nil }
@@ -312,6 +313,18 @@ public actor URLRouter {
                 _ = try await deliveries.accept(delivery)
             },
             open: { [unowned self] in await opener.attempt($0, $1, $2) }
+        )
+    }
+
+    private func makeLocalNotifications() -> LocalNotifications {
+        LocalNotifications(
+            handlers,
+            sessions,
+            callers,
+            monitor,
+            screen,
+            receiver: { [unowned self] in await opener.receiver(of: $0) },
+            deliveries: deliveries
         )
     }
 

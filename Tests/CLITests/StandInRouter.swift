@@ -100,7 +100,7 @@ actor StandInRouter {
                 .write(to: services.appending(path: "org.openurl.Router1.service"), atomically: true, encoding: .utf8)
         }
         connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
-        await connection.export([router, registry, lifecycle, queue], at: RouterService.path)
+        await connection.export([router, registry, lifecycle, queue, notifications], at: RouterService.path)
         _ = try await connection.requestName(RouterService.name)
     }
 
@@ -213,6 +213,27 @@ actor StandInRouter {
                     return OpenResult(handler: "com.acme.ok", way: .active, reply: ["text": "hello"], trace: [])
                 },
                 askedOfQueue("retry", QueueInterface.retry), askedOfQueue("drop", QueueInterface.drop),
+            ]
+        )
+    }
+
+    private nonisolated var notifications: ExportedInterface {
+        ExportedInterface(
+            NotificationsInterface.name,
+            [
+                .method(NotificationsInterface.list) { _, id in
+                    if !id.isEmpty { return [] }
+                    var tea = LocalNotification("Tea\n\u{1B}[2J", at: .instant(milliseconds: 86_401_000))
+                    tea.url = "ok:x?secret"
+                    tea.userInfo = ["key": "secret"]
+                    return [tea.scheduled(as: "tea").listed(of: "com.acme.ok", next: 86_401)]
+                },
+                .method(NotificationsInterface.cancel) { _, input in
+                    let (id, identifier) = input.values
+                    await self.note("cancel \(id) \(identifier)")
+                    return Empty()
+                },
+                asked("cancel all", NotificationsInterface.cancelAll),
             ]
         )
     }

@@ -164,6 +164,11 @@ private enum Reference {
             PushOptions.fields
         ),
         Section(
+            "Local notification",
+            "The `notification` of `Schedule`, each of those that `List` returns (`org.openurl.Notifications1`), and the one in the reason to wake a handler, in a context, and in the `platform_data` of `Activate`.",
+            LocalNotification.fields
+        ),
+        Section(
             "Options of a notification",
             "The `options` of `NotifyWithOptions` (`org.openurl.Lifecycle1`).",
             NotificationOptions.fields

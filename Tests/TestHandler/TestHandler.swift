@@ -49,6 +49,7 @@ import URLHandler
 /// - `reasons`: say in the log why the handler is launched.
 /// - `slow-notification=MILLISECONDS`: wait in each notification, and say in the log that the wait is over.
 /// - `refuse-push=TEXT`: throw an error for each push.
+/// - `notify=TEXT`: schedule a notification at once for each URL.
 /// - `late`: wait for a task before the handler begins. The main thread is libdispatch's by then.
 /// - `main-queue`: use libdispatch's main queue on each URL, and say in the log which thread is the main actor's.
 @main
@@ -119,6 +120,7 @@ final class TestDelegate: ApplicationDelegate {
 
     func application(_ application: Application, willFinishLaunchingWithOptions options: LaunchOptions) -> Bool {
         if behaviour["reasons"] != nil { record("reason \(options.reason)") }
+        if let notification = options.localNotification { record("launched for \(notification.text)") }
         pass("willFinishLaunching")
         return behaviour["will"] != "no"
     }
@@ -137,6 +139,10 @@ final class TestDelegate: ApplicationDelegate {
         record("open \(url)")
         if let push = application.remoteNotification {
             record("for push \(String(decoding: push.message, as: UTF8.self))")
+        }
+        if let notification = application.localNotification { record("for notification \(notification.text)") }
+        if let text = behaviour["notify"], application.localNotification == nil {
+            try await application.scheduleLocalNotification(LocalNotification(text))
         }
         if takesFault("open") { while true { pause() } }
         if let count = behaviour["report"].flatMap(Int.init) {
@@ -347,6 +353,10 @@ final class TestDelegate: ApplicationDelegate {
     func application(_ application: Application, didReceiveRemoteNotification push: RemoteNotification) throws {
         record("push \(String(decoding: push.message, as: UTF8.self))")
         if let text = behaviour["refuse-push"] { throw RemoteError("com.example.Error.Full", text) }
+    }
+
+    func application(_ application: Application, didReceive notification: LocalNotification) {
+        record("local \(notification.text) \(notification.isClicked ? "clicked" : "quiet")")
     }
 
     private func chain(_ application: Application) {

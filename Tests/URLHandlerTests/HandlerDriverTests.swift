@@ -103,6 +103,53 @@ import URLHandlerTesting
         #expect(error?.message.contains("does not implement application(_:didReceiveRemoteNotification:)") == true)
     }
 
+    @Test func clickOnANotificationLaunchesTheHandler() async throws {
+        let driver = HandlerDriver(delegate: delegate)
+        let tea = LocalNotification("Tea")
+        let launch = try await driver.click(tea)
+        #expect(
+            launch.steps == [
+                "willFinishLaunching", "didFinishLaunching", "didReceiveLocalNotification", "didBecomeActive",
+            ]
+        )
+        #expect(launch.state == .active)
+        #expect(delegate.launches.map(\.reason) == [.known(.notification), .known(.notification)])
+        #expect(delegate.launches.map(\.localNotification?.text) == ["Tea", "Tea"])
+        await driver.enterBackground()
+        let click = try await driver.click(tea)
+        #expect(click.steps == ["willEnterForeground", "didReceiveLocalNotification", "didBecomeActive"])
+        #expect(delegate.calls.suffix(2).map(\.state) == [.inactive, .active])
+        #expect(await driver.receive(tea).steps == ["didReceiveLocalNotification"])
+        #expect(delegate.localNotifications.map(\.isClicked) == [true, true, false])
+        var withURL = tea
+        withURL.url = "app:tea"
+        #expect(try await driver.click(withURL).steps == ["open"])
+        #expect(delegate.senders.last == "com.example.test")
+    }
+
+    @Test func driverKeepsScheduledNotifications() async throws {
+        let driver = HandlerDriver(delegate: delegate)
+        var tea = LocalNotification("Tea", at: .after(.seconds(60)))
+        tea.identifier = "tea"
+        #expect(try await driver.application.scheduleLocalNotification(tea) == "tea")
+        let milk = try await driver.application.presentLocalNotificationNow(tea.scheduled(as: ""))
+        let next = HandlerDriver(delegate: delegate, after: driver)
+        #expect(next.scheduledNotifications.map(\.identifier) == [milk, "tea"])
+        #expect(next.scheduledNotifications.map(\.deliveryTime) == [nil, tea.deliveryTime])
+        try await next.application.cancelLocalNotification(milk)
+        #expect(try await next.application.scheduledLocalNotifications == [tea])
+        try await next.application.cancelAllLocalNotifications()
+        #expect(next.scheduledNotifications == [])
+    }
+
+    @Test func withoutARouterThereAreNoNotifications() async throws {
+        let application = delegate.application
+        await #expect(throws: OpenURLError.self) {
+            try await application.scheduleLocalNotification(LocalNotification("a"))
+        }
+        await #expect(throws: OpenURLError.self) { try await application.scheduledLocalNotifications }
+    }
+
     @Test func urlArrivesWithItsContext() async throws {
         let driver = HandlerDriver(delegate: delegate)
         await driver.enterBackground()

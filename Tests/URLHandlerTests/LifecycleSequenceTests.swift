@@ -12,12 +12,16 @@ struct LifecycleSequenceTests {
     private static let intoBackground = [.becomeBackground] + launch
     private static let openURL: [LifecycleStep] = [.didReceiveNotification, .open]
     private static let activation: [LifecycleStep] = [.becomeActive, .didBecomeActive]
+    private static let waking: [LifecycleStep] = [
+        .didReceiveNotification, .didReceiveRemoteNotification,
+        .didReceiveLocalNotification,
+    ]
 
     private static let saving: [LifecycleStep] = [.shouldSaveApplicationState, .willEncodeRestorableState]
     private static let atRest = [.didEnterBackground] + saving
 
     private static let active: [LifecycleEvent: [LifecycleStep]] = [
-        .activate: [],
+        .activate: [.didReceiveLocalNotification],
         .open: openURL,
         .openInBackground: openURL,
         .resignActive: [.willResignActive, .becomeInactive],
@@ -25,7 +29,7 @@ struct LifecycleSequenceTests {
         .enterBackground: [.willResignActive, .becomeBackground] + atRest,
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
-        .wake: [.didReceiveNotification, .didReceiveRemoteNotification],
+        .wake: waking,
         .prepareToTerminate: saving,
         .terminate: [.willTerminate, .becomeNotRunning],
     ]
@@ -36,7 +40,7 @@ struct LifecycleSequenceTests {
         .enterBackground: [.becomeBackground] + atRest,
     ]) { $1 }
     private static let background: [LifecycleEvent: [LifecycleStep]] = [
-        .activate: [.willEnterForeground] + activation,
+        .activate: [.willEnterForeground, .becomeInactive, .didReceiveLocalNotification] + activation,
         .open: [.willEnterForeground, .becomeInactive] + openURL + activation,
         .openInBackground: openURL + saving,
         .resignActive: [],
@@ -44,13 +48,13 @@ struct LifecycleSequenceTests {
         .enterBackground: [],
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
-        .wake: [.didReceiveNotification, .didReceiveRemoteNotification] + saving,
+        .wake: waking + saving,
         .prepareToTerminate: saving,
         .terminate: [.willTerminate, .becomeNotRunning],
     ]
     static let table: [HandlerState: [LifecycleEvent: [LifecycleStep]]] = [
         .notRunning: [
-            .activate: intoForeground + activation,
+            .activate: intoForeground + [.didReceiveLocalNotification] + activation,
             .open: intoForeground + openURL + activation,
             .openInBackground: intoBackground + openURL + atRest,
             .resignActive: [],
@@ -58,7 +62,7 @@ struct LifecycleSequenceTests {
             .enterBackground: intoBackground + atRest,
             .receiveMemoryWarning: [],
             .notify: [],
-            .wake: intoBackground + [.didReceiveNotification, .didReceiveRemoteNotification] + atRest,
+            .wake: intoBackground + waking + atRest,
             .prepareToTerminate: [],
             .terminate: [],
         ],
@@ -97,7 +101,7 @@ struct LifecycleSequenceTests {
             let steps = Lifecycle.steps(for: event, in: state)
             return Set(steps.map(\.rawValue).filter { !$0.hasPrefix("become") })
         }
-        let launch = names(.activate, in: .notRunning).subtracting(["didBecomeActive"])
+        let launch = names(.activate, in: .notRunning).subtracting(["didReceiveLocalNotification", "didBecomeActive"])
         #expect(HandlerInterface.launchPhases == launch)
         let all = Set(LifecycleStep.allCases.map(\.rawValue).filter { !$0.hasPrefix("become") })
         // The end has a watchdog of its own.

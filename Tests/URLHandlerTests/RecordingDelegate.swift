@@ -23,6 +23,7 @@ final class RecordingDelegate: ApplicationDelegate {
     private(set) var notifications: [String] = []
     private(set) var pushes: [RemoteNotification] = []
     var pushError: (any Error)?
+    private(set) var localNotifications: [LocalNotification] = []
     /// The URLs whose sender waits for the reply.
     private(set) var urlsToAnswer: [String] = []
     /// The phase and the state that observers saw during each call.
@@ -102,6 +103,11 @@ final class RecordingDelegate: ApplicationDelegate {
         record("didReceiveRemoteNotification", application)
         pushes.append(notification)
         if let pushError { throw pushError }
+    }
+
+    func application(_ application: Application, didReceive notification: LocalNotification) {
+        record("didReceiveLocalNotification", application)
+        localNotifications.append(notification)
     }
 
     func applicationWillTerminate(_ application: Application) {

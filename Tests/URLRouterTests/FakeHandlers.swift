@@ -167,7 +167,7 @@ final class FakeHandlers: RouterBus {
         content.withLock { $0.contexts[url] }
     }
 
-    /// Returns the platform data that the application received with the URL.
+    /// Returns the platform data that the application received with the URL, or the handler when it was activated.
     func platformData(of url: String) -> [String: Value]? {
         content.withLock { $0.platformData[url] }
     }
@@ -505,6 +505,7 @@ final class FakeHandlers: RouterBus {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) {
+        content.withLock { $0.platformData["\(name)"] = platformData }
         record(.activated(name, at: owner))
     }
 

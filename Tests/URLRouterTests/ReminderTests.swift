@@ -1,56 +1,11 @@
 import DBus
 import Logging
 import OpenURLBus
-import Reactor
 import SchemeRegistry
 import TestSupport
 import Testing
 
 @testable import URLRouter
-
-/// A desktop whose notifications the test clicks on.
-private final class FakeDesktop: ReminderShowing, Sendable {
-    private struct State {
-        var shown: [Reminder] = []
-        var closed: [Int] = []
-        var failures: [OpenURLError] = []
-    }
-
-    /// A closure of the router, which the test calls only in the router's isolation.
-    private struct Click: @unchecked Sendable {
-        let body: (String?) -> Void
-    }
-
-    private let state = Lock(State())
-    private let clicks = Lock<[Click]>([])
-
-    init(failing failures: [OpenURLError] = []) {
-        state.withLock { $0.failures = failures }
-    }
-
-    var shown: [Reminder] { state.withLock { $0.shown } }
-    /// The indices of the reminders that the router has taken off the screen.
-    var closed: [Int] { state.withLock { $0.closed } }
-
-    func show(
-        _ reminder: Reminder,
-        onClick: @escaping (String?) -> Void
-    ) async throws(OpenURLError) -> () -> Void {
-        let failure = state.withLock { $0.failures.isEmpty ? nil : $0.failures.removeFirst() }
-        if let failure { throw failure }
-        let index = state.withLock {
-            $0.shown.append(reminder)
-            return $0.shown.count - 1
-        }
-        let click = Click(body: onClick)
-        clicks.withLock { $0.append(click) }
-        return { self.state.withLock { $0.closed.append(index) } }
-    }
-
-    func click(_ index: Int, _ token: String?, in router: isolated URLRouter) {
-        clicks.withLock { $0[index] }.body(token)
-    }
-}
 
 /// Notifications about URLs in the queue.
 @Suite(.timeLimit(.minutes(10))) struct ReminderTests {
@@ -188,7 +143,7 @@ private final class FakeDesktop: ReminderShowing, Sendable {
 
     // MARK: Text
 
-    private func reminder(_ text: String, from source: OpenContext.Source, handler name: String? = nil) -> Reminder? {
+    private func reminder(_ text: String, from source: OpenContext.Source, handler name: String? = nil) -> Reminder {
         var options = OpenOptions()
         options.notification = text
         var context = OpenContext()
@@ -206,25 +161,35 @@ private final class FakeDesktop: ReminderShowing, Sendable {
 
     @Test func textCannotMislead() throws {
         let hostile = "Tea\u{1B}[2J\u{202E}\r\nnext"
-        let reminder = try #require(self.reminder(hostile, from: source(.user), handler: "To\u{202E}do"))
+        let reminder = self.reminder(hostile, from: source(.user), handler: "To\u{202E}do")
         #expect(reminder.title == "To\\u{202E}do")
         #expect(reminder.text == "Tea\\u{1B}[2J\\u{202E}\nnext")
         let long = self.reminder("a", from: source(.user), handler: String(repeating: "x", count: 200))
-        #expect(long?.title.count == 80)
-        #expect(self.reminder("Müll", from: source(.user))?.text == "Müll")
-        #expect(self.reminder("a", from: source(.user))?.title == "com.example.app")
+        #expect(long.title.count == 80)
+        #expect(self.reminder("Müll", from: source(.user)).text == "Müll")
+        #expect(self.reminder("a", from: source(.user)).title == "com.example.app")
+    }
+
+    @Test func titleOfANotificationCannotMislead() {
+        var notification = LocalNotification("a")
+        notification.title = "To\u{202E}\ndo" + String(repeating: "x", count: 200)
+        var context = OpenContext()
+        context.localNotification = notification
+        let delivery = Delivery(url: "x", handler: "com.example.app", options: OpenOptions(), context: context)
+        let title = Reminder(delivery, handler: "App").title
+        #expect(title.hasPrefix("To\\u{202E}\\ndo") && title.count == 80, "\(title)")
     }
 
     @Test func senderThatIsNotTheUserIsNamed() {
-        #expect(reminder("a", from: source(.handler, "com.example.app"))?.text == "a")
-        #expect(reminder("a", from: source(.handler, "com.example.other"))?.text == "a\n(from com.example.other)")
-        #expect(reminder("a", from: source(.sandboxed, "org.<b>"))?.text == "a\n(from org.<b>)")
-        #expect(reminder("a", from: source(.sandboxed))?.text == "a\n(from a program without a name)")
-        #expect(reminder("a", from: source(.unknown))?.text == "a\n(from a program without a name)")
+        #expect(reminder("a", from: source(.handler, "com.example.app")).text == "a")
+        #expect(reminder("a", from: source(.handler, "com.example.other")).text == "a\n(from com.example.other)")
+        #expect(reminder("a", from: source(.sandboxed, "org.<b>")).text == "a\n(from org.<b>)")
+        #expect(reminder("a", from: source(.sandboxed)).text == "a\n(from a program without a name)")
+        #expect(reminder("a", from: source(.unknown)).text == "a\n(from a program without a name)")
     }
 
     @Test func serviceWithoutTextOrActionsGetsWhatItCanShow() throws {
-        let reminder = try #require(self.reminder("Tea", from: source(.user), handler: "Kitchen"))
+        let reminder = self.reminder("Tea", from: source(.user), handler: "Kitchen")
         let full = reminder.notification(for: ["actions", "body"])
         #expect(full.title == "Kitchen" && full.text == "Tea" && full.actions.map(\.id) == ["default"])
         let poor = reminder.notification(for: [])

@@ -178,4 +178,23 @@ extension URLRouter {
     func outcome(ofQueued number: UInt64, caller: BusName?) async throws -> OpenResult {
         try await queue.outcome(of: number, caller: caller)
     }
+
+    // MARK: Notifications
+
+    @discardableResult
+    func schedule(
+        _ notification: LocalNotification,
+        of id: String = "com.example.app",
+        caller: BusName? = ownConnection
+    ) async throws -> String {
+        try await localNotifications.schedule(notification, of: BundleIdentifier(id), caller: caller)
+    }
+
+    func cancelNotification(_ identifier: String?, of id: String = "com.example.app") async throws {
+        try await localNotifications.cancel(identifier, of: BundleIdentifier(id))
+    }
+
+    func notifications(of id: String? = nil) async throws -> [LocalNotification] {
+        try await localNotifications.list(of: id)
+    }
 }

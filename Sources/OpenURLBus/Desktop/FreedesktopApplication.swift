@@ -32,11 +32,28 @@ public enum FreedesktopApplication {
         return options
     }
 
+    /// The key in `platform_data` for the handler's own notification, which the user has clicked on.
+    public static let notificationKey = "local-notification"
+
+    /// Returns the notification in the router's `platform_data`; nil if there is none.
+    package static func notification(
+        _ platformData: [String: Value]
+    ) throws(MessageDecodingError) -> LocalNotification? {
+        guard let value = platformData[notificationKey] else { return nil }
+        return try LocalNotification(value: value)
+    }
+
     /// Returns the `platform_data` that corresponds to options.
-    public static func platformData(_ options: OpenOptions) -> [String: Value] {
+    ///
+    /// - Parameter notification: the handler's own notification, if the user has clicked on one.
+    public static func platformData(
+        _ options: OpenOptions,
+        _ notification: LocalNotification? = nil
+    ) -> [String: Value] {
         var data: [String: Value] = [:]
         data["activation-token"] = options.activationToken.map(Value.string)
         data["desktop-startup-id"] = options.desktopStartupID.map(Value.string)
+        data[notificationKey] = notification?.content.asValue
         return data
     }
 }

@@ -32,6 +32,20 @@ package indirect enum FieldContent: Sendable {
     case record([(key: String, content: FieldContent?)])
 }
 
+extension FieldContent {
+    /// This content as one value, in which the elements of a list are variants.
+    package var asValue: Value {
+        switch self {
+        case .value(let value): return value
+        case .list(let elements): return .array(elements.map { .variant($0.asValue) }, of: "v")
+        case .record(let members):
+            var options: [String: Value] = [:]
+            for (key, content) in members { options[key] = content?.asValue }
+            return .options(options)
+        }
+    }
+}
+
 extension FieldValue {
     package static var words: [String] { [] }
 

@@ -10,6 +10,8 @@ public struct WakeContext: Sendable, Hashable {
     /// The push, if the reason is one. If the handler answers ``HandlerInterface/wake`` with an error, it has refused
     /// the push.
     public var push: RemoteNotification?
+    /// The handler's own notification, if the reason is one.
+    public var localNotification: LocalNotification?
 
     /// Creates a context.
     public init(_ reason: Reported<LaunchReason> = .absent) {
@@ -34,6 +36,12 @@ extension WakeContext: Record {
             omitting: [:],
             "The latest value of each kind of change that the handler does not know about yet."
         ),
-        Field("push", { $0.push }, { $0.push = $1 }, "The push, if the reason is one.")
+        Field("push", { $0.push }, { $0.push = $1 }, "The push, if the reason is one."),
+        Field(
+            "local-notification",
+            { $0.localNotification },
+            { $0.localNotification = $1 },
+            "The handler's own notification, if the reason is one."
+        )
     )
 }

@@ -63,6 +63,8 @@ public struct OpenContext: Sendable, Hashable {
     public var inBackground = false
     /// The push for which the router opens the URL, because the handler's manifest has `OUPushURL`.
     public var push: RemoteNotification?
+    /// The handler's own notification, if the user has clicked on it to open the URL.
+    public var localNotification: LocalNotification?
     /// Changes that happened while the handler was suspended, with the latest value of each kind. The handler gets them
     /// before the URL.
     public var notifications: [String: Value] = [:]
@@ -149,6 +151,12 @@ extension OpenContext: Record {
             { $0.push },
             { $0.push = $1 },
             "The push for which the router opens the URL (`OUPushURL` in the manifest)."
+        ),
+        Field(
+            "local-notification",
+            { $0.localNotification },
+            { $0.localNotification = $1 },
+            "The handler's own notification, if the user has clicked on it to open the URL."
         )
     )
 }

@@ -40,6 +40,7 @@ public struct TracePhase: DBusType, Hashable {
         "didDecodeRestorableState", "didFinishLaunching", "didBecomeActive", "willResignActive", "didEnterBackground",
         "shouldSaveApplicationState", "willEncodeRestorableState", "willEnterForeground", "willTerminate",
         "didReceiveMemoryWarning", "didReceiveNotification", "didReceiveRemoteNotification", "open",
+        "didReceiveLocalNotification",
     ]
 
     private static let structure: Signature = "(stb)"

@@ -38,7 +38,7 @@ struct CommandLineInterface: ParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "Open URLs",
-                subcommands: [Open.self, Call.self, Callback.self, Send.self, Queue.self]
+                subcommands: [Open.self, Call.self, Callback.self, Send.self, Queue.self, Notifications.self]
             ),
             CommandGroup(
                 name: "Handlers",

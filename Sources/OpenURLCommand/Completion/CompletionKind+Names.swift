@@ -35,6 +35,11 @@ extension CompletionKind {
         try router.call(QueueInterface.list, "", timeout: .seconds(2)).map(\.id)
     }
 
+    /// Identifiers of the notifications that handlers have scheduled.
+    static let notifications = values { router throws(CommandFailure) in
+        try router.call(NotificationsInterface.list, "", timeout: .seconds(2)).map(\.identifier)
+    }
+
     private static func values(
         _ files: Completions.AddedFiles = .none,
         _ list: @escaping @Sendable (RouterClient) throws(CommandFailure) -> [String]

@@ -72,12 +72,14 @@ struct HandlerObject: Sendable {
                 [
                     .method(FreedesktopApplication.activate) { call, platformData in
                         var tokens = FreedesktopApplication.options(platformData)
+                        var clicked: LocalNotification?
                         if routers.contains(call.sender) {
+                            clicked = try FreedesktopApplication.notification(platformData)
                             if let taken = desktop.takeTokens(), platformData.isEmpty { tokens = taken }
                         } else if try await desktop.passOn(application.identifier, tokens, call.connection) {
                             return Empty()
                         }
-                        return try await handle(.activate, tokens: tokens)
+                        return try await handle(.activate, tokens: tokens, clicked: clicked)
                     },
                     .method(FreedesktopApplication.open) { call, input in
                         try checkReach(of: call.sender)
@@ -169,9 +171,12 @@ struct HandlerObject: Sendable {
     private func handle(
         _ event: LifecycleEvent,
         _ notifications: [String: Value] = [:],
-        tokens: OpenOptions = OpenOptions()
+        tokens: OpenOptions = OpenOptions(),
+        clicked: LocalNotification? = nil
     ) async throws -> Empty {
-        _ = try await queue.run { await application.handle(event, notifications: notifications, tokens: tokens) }
+        _ = try await queue.run {
+            await application.handle(event, notifications: notifications, tokens: tokens, clicked: clicked)
+        }
         return Empty()
     }
 

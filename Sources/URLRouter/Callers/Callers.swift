@@ -164,7 +164,10 @@ final class Callers {
                 throw OpenURLError(.notAllowed, "the sender is unknown: \(error)")
             }
         }
-        for handler in handlers { try handler.checkAccess(of: sender, context.source.callerClass.known ?? .unknown) }
+        // The handler itself has scheduled its notifications.
+        for handler in handlers where context.localNotification == nil || handler.id != sender {
+            try handler.checkAccess(of: sender, context.source.callerClass.known ?? .unknown)
+        }
     }
 
     /// Returns the number of openings that led to a request by this caller. It is zero unless the caller is a handler,

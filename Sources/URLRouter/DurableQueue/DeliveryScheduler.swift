@@ -11,10 +11,8 @@ final class DeliveryScheduler {
     private let bus: any BusNames & RouterSignals
     private let log: Logger
     private let tasks: RouterTasks
-    /// Tries to deliver a URL to its handler or application.
-    private let open: (Delivery, _ id: Int64, _ attempt: Int) async -> AttemptResult
-    /// Withdraws an attempt, unless a handler has the URL already.
-    private let withdraw: (_ id: Int64) -> Void
+    /// Returns the parts that make deliveries. The last one takes all.
+    private let receivers: () -> [any DeliveryReceiver]
     /// Returns for how long a handler that has crashed too often must not be started; nil if it may be started.
     private let quarantine: (_ handler: String) -> Duration?
 
@@ -98,16 +96,14 @@ final class DeliveryScheduler {
         limits: RouterLimits,
         log: Logger,
         tasks: RouterTasks,
-        open: @escaping (Delivery, Int64, Int) async -> AttemptResult,
-        withdraw: @escaping (Int64) -> Void,
+        receivers: @escaping () -> [any DeliveryReceiver],
         quarantine: @escaping (String) -> Duration?
     ) {
         self.store = store
         self.bus = bus
         self.log = log
         self.tasks = tasks
-        self.open = open
-        self.withdraw = withdraw
+        self.receivers = receivers
         self.quarantine = quarantine
         self.loop = loop
         self.limits = limits
@@ -210,8 +206,10 @@ final class DeliveryScheduler {
 
     /// Stores a delivery whose turn it is (``arrivals``). Returns its number once it is on disk.
     ///
+    /// - Parameter limit: how many local notifications of the handler may wait, if the delivery is one. The latest ones
+    ///   make way for it, and one with the same URL.
     /// - Throws: `notQueued` and `limitsExceeded`.
-    func accept(_ delivery: Delivery) async throws(OpenURLError) -> Int64 {
+    func accept(_ delivery: Delivery, keepingSoonest limit: Int? = nil) async throws(OpenURLError) -> Int64 {
         if state == .closed { throw OpenURLError(.notQueued, "the router is exiting; try again") }
         storing += 1
         defer {
@@ -220,15 +218,16 @@ final class DeliveryScheduler {
         }
         let now = WallClock.milliseconds
         let due = try due(delivery, at: now)
-        let id: Int64
+        let accepted: DeliveryStore.Accepted
         do throws(DeliveryStoreError) {
-            id = try await store.accept(delivery, at: now, due: due)
+            accepted = try await store.accept(delivery, at: now, due: due, keepingSoonest: limit)
         } catch {
             throw OpenURLError(error.isFull ? .limitsExceeded : .notQueued, error.description)
         }
+        for removed in accepted.removed { giveUp(removed) }
         wait(
             for: DeliveryStore.Waiting(
-                id: id,
+                id: accepted.id,
                 handler: delivery.handler,
                 sender: delivery.caller,
                 due: due ?? now,
@@ -237,7 +236,7 @@ final class DeliveryScheduler {
             at: WallClock.milliseconds
         )
         deliverDue()
-        return id
+        return accepted.id
     }
 
     /// Returns when a new delivery is due, in milliseconds since 1970; nil if its sender has set no time.
@@ -338,9 +337,10 @@ final class DeliveryScheduler {
     private func outcome(of delivery: Delivery, _ id: Int64, _ attempt: Int) async -> Outcome? {
         let error: OpenURLError
         let wasHandedOver: Bool
-        switch await open(delivery, id, attempt) {
+        switch await receivers().first(where: { $0.takes(delivery) })?.attempt(delivery, id, attempt) {
         case .delivered(let result): return .delivered(result)
         case .failed(let cause, let isHandedOver): (error, wasHandedOver) = (cause, isHandedOver)
+        case nil: return nil
         }
         // There is no outcome, and `abandon` will be called next.
         guard bus.isOpen else { return nil }
@@ -402,13 +402,43 @@ final class DeliveryScheduler {
     /// Forgets a delivery. Unless a handler has the URL already, none gets it after this.
     func drop(_ text: String, of account: String?) async throws(RemoteError) {
         let id = try await number(text, of: account)
-        guard try await asking({ () async throws(DeliveryStoreError) in try await store.drop(id) }) else {
-            throw .noSuchDelivery(text)
-        }
+        guard try await drop(id) else { throw .noSuchDelivery(text) }
+    }
+
+    /// - Returns: Whether the delivery existed.
+    private func drop(_ id: Int64) async throws(RemoteError) -> Bool {
+        let existed = try await asking { () async throws(DeliveryStoreError) in try await store.drop(id) }
+        if existed { giveUp(id) }
+        return existed
+    }
+
+    /// Makes a delivery that is no longer in the store reach nobody, unless a handler has it already.
+    private func giveUp(_ id: Int64) {
         timetable.remove(id)
         waiting.remove(id)
-        withdraw(id)
+        for receiver in receivers() { receiver.withdraw(id) }
         waiters.end(id, .failure(OpenURLError(.cancelled, "the URL \(id) was removed from the queue")))
+    }
+
+    // MARK: Local notifications
+
+    /// Returns the local notifications that are still to come, the soonest first.
+    ///
+    /// - Parameter handler: the only handler whose notifications count; nil for all.
+    func notifications(of handler: String?) async throws(RemoteError) -> [LocalNotification] {
+        try await asking { () async throws(DeliveryStoreError) in
+            try await store.notifications(of: handler, limit: NotificationsInterface.notificationsPerList)
+        }
+    }
+
+    /// Removes a handler's local notifications that have not been shown.
+    ///
+    /// - Parameter url: the only URL that counts; nil for all.
+    func dropNotifications(of handler: String, _ url: String?) async throws(RemoteError) {
+        let numbers = try await asking { () async throws(DeliveryStoreError) in
+            try await store.numbers(ofNotificationsOf: handler, url)
+        }
+        for number in numbers { _ = try await drop(number) }
     }
 
     /// Returns the outcome of a delivery, and waits for it if necessary.

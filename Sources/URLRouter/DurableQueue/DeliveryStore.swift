@@ -70,7 +70,16 @@ public actor DeliveryStore {
         let request: [UInt8]
         let time: Int64
         let due: Int64
-        let continuation: CheckedContinuation<Result<Int64, DeliveryStoreError>, Never>
+        /// How many notifications of the handler may wait; nil if this is none of them.
+        let limit: Int?
+        let continuation: CheckedContinuation<Result<Accepted, DeliveryStoreError>, Never>
+    }
+
+    /// A delivery that is on disk.
+    struct Accepted: Sendable, Hashable {
+        let id: Int64
+        /// The deliveries that have made way for it.
+        var removed: [Int64] = []
     }
 
     /// This store's own thread as the actor's executor.
@@ -139,6 +148,19 @@ public actor DeliveryStore {
     ///
     /// - Parameter due: The time of the first attempt; nil for now.
     func accept(_ delivery: Delivery, at now: Int64, due: Int64? = nil) async throws(DeliveryStoreError) -> Int64 {
+        try await accept(delivery, at: now, due: due, keepingSoonest: nil).id
+    }
+
+    /// Stores a delivery as ``accept(_:at:due:)`` does.
+    ///
+    /// - Parameter limit: how many local notifications of the handler may wait, if the delivery is one; nil otherwise. The
+    ///   latest ones make way for it, and one with the same URL.
+    func accept(
+        _ delivery: Delivery,
+        at now: Int64,
+        due: Int64?,
+        keepingSoonest limit: Int?
+    ) async throws(DeliveryStoreError) -> Accepted {
         // If one delivery cannot be encoded, the others must still be stored.
         let request: [UInt8]
         do throws(MessageEncodingError) {
@@ -154,6 +176,7 @@ public actor DeliveryStore {
                     request: request,
                     time: now,
                     due: due ?? now,
+                    limit: limit,
                     continuation: continuation
                 )
             )
@@ -166,7 +189,7 @@ public actor DeliveryStore {
     private func writeAccepted() {
         let accepted = accepting
         accepting = []
-        var results: [Result<Int64, DeliveryStoreError>] = []
+        var results: [Result<Accepted, DeliveryStoreError>] = []
         do throws(DeliveryStoreError) {
             try writing { database throws(SQLiteError) in
                 results = []
@@ -187,6 +210,23 @@ public actor DeliveryStore {
                         results.append(.failure(DeliveryStoreError(path: file.path, reason: refusal, isFull: true)))
                         continue
                     }
+                    var removed: [Int64] = []
+                    if let limit = entry.limit {
+                        let delivery = entry.delivery
+                        let all = try Self.makingWay(for: delivery, due: entry.due, limit: limit, in: database)
+                        guard let all else {
+                            let reason = "\(delivery.handler) already has \(limit) notifications that come sooner"
+                            let error = DeliveryStoreError(path: file.path, reason: reason, isFull: true)
+                            results.append(.failure(error))
+                            continue
+                        }
+                        removed = all
+                        for id in removed {
+                            for row in try deleteRows(where: "id = ?", id, in: database) {
+                                shares.remove(bytes: row.bytes, of: row.caller)
+                            }
+                        }
+                    }
                     try insert.bind(1, entry.delivery.url)
                     try insert.bind(2, entry.delivery.handler)
                     try insert.bind(3, entry.request)
@@ -198,7 +238,9 @@ public actor DeliveryStore {
                     try insert.bind(8, options.deliveryTime?.rawValue ?? "")
                     try insert.bind(9, options.repeatInterval?.rawValue ?? "")
                     try insert.bind(10, options.notification ?? "")
-                    while try insert.step() { results.append(.success(insert.integer(0))) }
+                    while try insert.step() {
+                        results.append(.success(Accepted(id: insert.integer(0), removed: removed)))
+                    }
                     shares.add(bytes: size, of: caller)
                 }
                 held = shares

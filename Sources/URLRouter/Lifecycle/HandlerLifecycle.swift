@@ -38,9 +38,8 @@ final class HandlerLifecycle {
 
     func activate(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
         try await monitor.observing(.activate, id.rawValue, caller) { observed async throws(OpenURLError) in
-            try await sessions.obtain(for: handler(id)).activate(OpenOptions(), observed) {
-                await callers.caller(caller).handler?.id
-            }
+            let request = OpenRequest(activatingWith: OpenOptions(), observed: observed)
+            try await sessions.obtain(for: handler(id)).activate(request) { await callers.caller(caller).handler?.id }
         }
     }
 
@@ -109,7 +108,7 @@ final class HandlerLifecycle {
         let session = sessions.obtain(for: handler)
         sessions.host.tasks.start { [log = sessions.host.log] in
             do throws(OpenURLError) {
-                try await session.activate(tokens)
+                try await session.activate(OpenRequest(activatingWith: tokens, observed: nil))
             } catch {
                 let reason = session.withoutSecrets("\(error)")
                 log.notice("cannot return to the sender of a URL: \(reason)", metadata: ["handler": "\(session.id)"])

@@ -21,7 +21,7 @@ final class OpenRequest {
     let inbox: String?
     /// The call that waits for the handler's answer; nil if the sender only opens the URL.
     let waiting: WaitingCall?
-    /// The reason and the things that the handler gets instead of a URL, if the request is to wake it.
+    /// The reason and the things that the handler gets instead of a URL, if the request is to wake or to show it.
     let waking: WakeContext
     /// The request as others see it; nil if nobody is watching.
     var observed: Observation?
@@ -175,9 +175,15 @@ final class OpenRequest {
 
     /// Creates a request to show a handler.
     ///
-    /// - Parameter options: options with the focus tokens.
-    convenience init(activatingWith options: OpenOptions, observed: Observation?) {
-        self.init(.activate, options, WakeContext(), observed: observed)
+    /// - Parameters:
+    ///   - options: options with the focus tokens.
+    ///   - context: what the handler gets.
+    convenience init(
+        activatingWith options: OpenOptions,
+        _ context: WakeContext = WakeContext(),
+        observed: Observation?
+    ) {
+        self.init(.activate, options, context, observed: observed)
     }
 
     /// Creates a request to wake a handler, and to launch it into the background if it is not running.

@@ -4,7 +4,7 @@ internal import OpenURLBus
 internal import RFC1808
 
 /// Starts URLs on their way: those from calls, from the queue, and from callbacks.
-extension Opener {
+extension Opener: DeliveryReceiver {
     /// Makes a request out of a caller's URL.
     ///
     /// - Parameters:
@@ -38,9 +38,9 @@ extension Opener {
         )
     }
 
+    func takes(_ delivery: Delivery) -> Bool { true }
+
     /// Tries once to deliver a URL from the queue. The registry and the rules may have changed since it was accepted.
-    ///
-    /// - Parameter id: the delivery's number in the queue.
     func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
         let name = delivery.name(id)
         let observed = parts.monitor.observe(.attempt, delivery.url, named: name)
@@ -62,9 +62,7 @@ extension Opener {
         }
     }
 
-    /// Withdraws the attempt at a delivery that has been removed from the queue. If a handler has the URL already, nothing
-    /// changes.
-    func withdrawAttempt(_ id: Int64) {
+    func withdraw(_ id: Int64) {
         guard let request = attempts[id] else { return }
         request.isDropped = true
         withdraw(request)

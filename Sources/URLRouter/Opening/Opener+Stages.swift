@@ -119,16 +119,23 @@ extension Opener {
 
     /// Decides about a delivery as its attempt would, without delivering it.
     ///
-    /// - Throws: why it would not go to its handler. If the user has to be asked, this throws nothing.
-    func check(_ delivery: Delivery) async throws(OpenURLError) {
+    /// - Returns: the identifier of the handler or application that would get it, perhaps after a question to the user, or
+    ///   the reason why none would.
+    func receiver(of delivery: Delivery) async -> Result<String, OpenURLError> {
         let start = OpenRequest.Start.queue(delivery, id: "")
         let request = OpenRequest(delivery.url, delivery.options, from: start, named: "", observed: nil)
         let sender = Caller(delivery.context.source)
         request.sender = sender
         request.account = delivery.caller
-        let url = try GenericURL(ofCaller: delivery.url, desktopEntry: delivery.options.desktopEntry)
-        request.destination = try await destination(of: url, request)
-        if case .refuse(let error) = decide(request, from: sender) { throw error }
+        do throws(OpenURLError) {
+            let url = try GenericURL(ofCaller: delivery.url, desktopEntry: delivery.options.desktopEntry)
+            let destination = try await destination(of: url, request)
+            request.destination = destination
+            if case .refuse(let error) = decide(request, from: sender) { return .failure(error) }
+            return .success(destination.claimant.id)
+        } catch {
+            return .failure(error)
+        }
     }
 
     func decide(_ request: OpenRequest, from sender: Caller, answering url: GenericURL) -> Decision {

@@ -15,7 +15,7 @@ extension Pushes {
     /// Registers a handler, and returns when its endpoint is known.
     func register(_ id: BundleIdentifier, _ options: PushOptions) async throws -> PushRegistration {
         guard let handler = handlers.registry[id] else { throw OpenURLError(unknownHandler: id.rawValue) }
-        guard handler.kind == .native && handler.program != nil || handler.manifest.pushURL != nil else {
+        guard handler.canBeWoken || handler.manifest.pushURL != nil else {
             throw OpenURLError(
                 .notAllowed,
                 "\(id) runs only to open URLs; set OUPushURL in its manifest to receive pushes"

@@ -9,7 +9,7 @@ internal import SchemeRegistry
 ///
 /// A push is acknowledged when it is on disk in the queue of URLs, which delivers it with `attempt`. It
 /// belongs to the router's actor.
-final class Pushes {
+final class Pushes: DeliveryReceiver {
     let handlers: KnownHandlers
     let sessions: HandlerSessions
     let callers: Callers
@@ -170,7 +170,8 @@ final class Pushes {
 
     // MARK: Deliveries
 
-    /// Tries once to deliver a push from the queue.
+    func takes(_ delivery: Delivery) -> Bool { delivery.context.push != nil }
+
     func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
         guard let known = handlers.registry.handler(named: delivery.handler) else {
             return .failed(OpenURLError(unknownHandler: delivery.handler), wasHandedOver: false)
@@ -212,8 +213,6 @@ final class Pushes {
         }
     }
 
-    /// Withdraws the attempt at a push that has been removed from the queue. If the handler has the push already, nothing
-    /// changes.
     func withdraw(_ id: Int64) {
         guard let (request, session) = attempts[id] else { return }
         request.isDropped = true
@@ -222,10 +221,7 @@ final class Pushes {
 
     /// Returns a handler that can be woken.
     private func handler(_ id: String) -> Handler? {
-        guard let handler = handlers.registry.handler(named: id), handler.kind == .native, handler.program != nil else {
-            return nil
-        }
-        return handler
+        handlers.registry.handler(named: id).flatMap { $0.canBeWoken ? $0 : nil }
     }
 }
 

@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// Shows reminders with the desktop's service for notifications.
+/// Shows reminders with the desktop's service for notifications, or with its portal if there is no service.
 ///
 /// It belongs to the router's actor.
 final class DesktopReminders: ReminderShowing {
@@ -9,11 +9,11 @@ final class DesktopReminders: ReminderShowing {
     private let launcher: HandlerLauncher
     private let tasks: RouterTasks
     /// The service whose notifications are on the screen; nil while there are none.
-    private var service: NotificationService?
+    private var service: (any ReminderService)?
     /// The tasks that read the signals of ``service``.
     private var reading: [Task<Void, Never>?] = []
-    /// The notifications on the screen, by their numbers.
-    private var shown: [UInt32: Shown] = [:]
+    /// The notifications on the screen, by the service's names for them.
+    private var shown: [String: Shown] = [:]
     /// How many notifications each application has on the screen.
     private var shares: Shares<String>
     /// Number of reminders that are about to be shown.
@@ -23,7 +23,7 @@ final class DesktopReminders: ReminderShowing {
     private struct Shown {
         let number: UInt64
         let account: String
-        let onClick: (String?) -> Void
+        let onEnd: (ReminderEnd) -> Void
         var token: String?
     }
 
@@ -40,7 +40,7 @@ final class DesktopReminders: ReminderShowing {
 
     func show(
         _ reminder: Reminder,
-        onClick: @escaping (String?) -> Void
+        onEnd: @escaping (ReminderEnd) -> Void
     ) async throws(OpenURLError) -> () -> Void {
         await launcher.session.startUpdate()?.value
         showing += 1
@@ -50,7 +50,7 @@ final class DesktopReminders: ReminderShowing {
         }
         let outcome: Outcome
         do throws(CallError) {
-            outcome = try await present(reminder, onClick)
+            outcome = try await present(reminder, onEnd)
         } catch {
             throw OpenURLError(.launchFailed, "the notification was not shown: \(error)")
         }
@@ -66,21 +66,18 @@ final class DesktopReminders: ReminderShowing {
 
     private func present(
         _ reminder: Reminder,
-        _ onClick: @escaping (String?) -> Void
+        _ onEnd: @escaping (ReminderEnd) -> Void
     ) async throws(CallError) -> Outcome {
-        guard let service = try await NotificationService.find(on: connection, starting: launcher.hasDisplay) else {
-            return .noService
-        }
+        guard let service = try await findService() else { return .noService }
         try await follow(service)
         guard makeRoom(for: reminder.account) else { return .noRoom }
-        let capabilities = try await service.capabilities()
-        let id = try await service.show(reminder.notification(for: capabilities), capabilities)
+        lastNumber += 1
+        let number = lastNumber
+        let id = try await service.show(reminder, number)
         // If the service has been replaced meanwhile, the notification is gone.
         guard self.service?.owner == service.owner else { return .noService }
         forget(id)
-        lastNumber += 1
-        let number = lastNumber
-        shown[id] = Shown(number: number, account: reminder.account, onClick: onClick)
+        shown[id] = Shown(number: number, account: reminder.account, onEnd: onEnd)
         shares.add(1, to: reminder.account)
         return .shown { [weak self] in
             // The service may have given the number to another notification by now.
@@ -88,6 +85,12 @@ final class DesktopReminders: ReminderShowing {
             close(id, service)
             followNoneIfIdle()
         }
+    }
+
+    private func findService() async throws(CallError) -> (any ReminderService)? {
+        let starting = launcher.hasDisplay
+        if let service = try await NotificationService.find(on: connection, starting: starting) { return service }
+        return try await NotificationPortal.find(on: connection, starting: starting)
     }
 
     /// Closes the oldest notifications of an application, so that it can have another one.
@@ -102,7 +105,7 @@ final class DesktopReminders: ReminderShowing {
         return true
     }
 
-    private func close(_ id: UInt32, _ service: NotificationService) {
+    private func close(_ id: String, _ service: any ReminderService) {
         forget(id)
         tasks.start {
             do throws(CallError) {
@@ -113,45 +116,33 @@ final class DesktopReminders: ReminderShowing {
         }
     }
 
-    @discardableResult
-    private func forget(_ id: UInt32) -> Shown? {
-        guard let gone = shown.removeValue(forKey: id) else { return nil }
-        shares.remove(1, from: gone.account)
-        return gone
+    /// Forgets a notification that is no longer on the screen.
+    private func forget(_ id: String, _ end: ReminderEnd = .gone) {
+        guard let ended = shown.removeValue(forKey: id) else { return }
+        shares.remove(1, from: ended.account)
+        ended.onEnd(end)
     }
 
     // MARK: The service's signals
 
     /// Reads the signals of a service, in place of those of an earlier one.
-    private func follow(_ service: NotificationService) async throws(CallError) {
+    private func follow(_ service: any ReminderService) async throws(CallError) {
         guard self.service?.owner != service.owner else { return }
-        let signals = try await service.signals()
+        let readers = try await service.readers()
         // Another reminder may have been faster.
         guard self.service?.owner != service.owner else { return }
         followNone()
         self.service = service
-        reading = [
-            tasks.start { [weak self] in
-                for await signal in signals.tokens {
-                    let (id, token) = signal.body.values
-                    self?.shown[id]?.token = token
-                }
-            },
-            tasks.start { [weak self] in
-                for await signal in signals.invoked {
-                    // There is one action only.
-                    guard let clicked = self?.forget(signal.body.values.0) else { continue }
-                    clicked.onClick(clicked.token)
-                    self?.followNoneIfIdle()
-                }
-            },
-            tasks.start { [weak self] in
-                for await signal in signals.closed {
-                    self?.forget(signal.body.values.0)
-                    self?.followNoneIfIdle()
-                }
-            },
-        ]
+        reading = readers.map { read in tasks.start { [weak self] in await read { self?.take($0) } } }
+    }
+
+    private func take(_ event: ReminderEvent) {
+        switch event {
+        case .token(let id, let token): shown[id]?.token = token
+        case .clicked(let id, let token): forget(id, .clicked(token: token ?? shown[id]?.token))
+        case .closed(let id): forget(id)
+        }
+        followNoneIfIdle()
     }
 
     /// Ends the reading while no notification is on the screen, so that the signals about others do not wake the router.

@@ -1,26 +1,27 @@
 internal import OpenURLBus
 internal import UserFiles
 
-/// A notification about a URL in the queue, whose click opens the URL.
+/// A notification about a delivery in the queue, which a click puts there again.
 struct Reminder: Sendable, Hashable {
-    /// The name of the handler that gets the URL, or its identifier.
+    /// The title that the handler has chosen, or the handler's name or identifier.
     let title: String
     /// The sender's text. Unless the user or the handler itself has sent it, its last line names the sender.
     let text: String
     /// The application that the reminder counts towards.
     let account: String
 
-    /// Length of a handler's name, in characters.
+    /// Length of a title, in characters.
     private static let titleLength = 80
     /// The action of a click on the notification itself, in the specification.
     private static let click = "default"
 
-    /// Creates a reminder; nil if the delivery has no text for one.
+    /// Creates a reminder of a delivery with a text for a notification.
     ///
     /// - Parameter name: The handler's name; nil if the handler is unknown by now.
-    init?(_ delivery: Delivery, handler name: String?) {
-        guard let text = delivery.options.notification else { return nil }
-        title = String(printableLine(name ?? delivery.handler).prefix(Self.titleLength))
+    init(_ delivery: Delivery, handler name: String?) {
+        let text = delivery.options.notification ?? ""
+        let title = delivery.context.localNotification?.title ?? name ?? delivery.handler
+        self.title = String(printableLine(title).prefix(Self.titleLength))
         account = delivery.caller
         // A line break is the only control character that a text may have.
         let lines = text.replacing("\r\n", with: "\n").split(separator: "\n", omittingEmptySubsequences: false)

@@ -1,24 +1,30 @@
 internal import DBus
 internal import Logging
 internal import OpenURLBus
+internal import SchemeRegistry
 
 /// Shows reminders to the user.
 protocol ReminderShowing {
     /// Shows a reminder, and returns when the desktop has it.
     ///
-    /// - Parameter onClick: Called on the router's event loop when the user clicks on it, with the token that lets the
-    ///   handler take the focus, if there is one.
+    /// - Parameter onEnd: called on the router's event loop when the reminder leaves the screen.
     /// - Returns: takes the reminder off the screen again.
     /// - Throws: `launchFailed` if the desktop cannot show it now.
-    func show(_ reminder: Reminder, onClick: @escaping (_ token: String?) -> Void) async throws(OpenURLError) -> () ->
-        Void
+    func show(_ reminder: Reminder, onEnd: @escaping (ReminderEnd) -> Void) async throws(OpenURLError) -> () -> Void
+}
+
+/// Why a reminder is no longer on the screen.
+enum ReminderEnd {
+    /// The user has clicked on it. The token lets the handler take the focus, if there is one.
+    case clicked(token: String?)
+    case gone
 }
 
 /// A desktop without notifications, as in a router without a session.
 struct NoDesktop: ReminderShowing {
     func show(
         _ reminder: Reminder,
-        onClick: @escaping (String?) -> Void
+        onEnd: @escaping (ReminderEnd) -> Void
     ) async throws(OpenURLError) -> () -> Void {
         throw OpenURLError(.launchFailed, "there is no service that shows notifications")
     }
@@ -28,73 +34,50 @@ struct NoDesktop: ReminderShowing {
 /// the queue once more, without the text, so that it is delivered like any other.
 ///
 /// It belongs to the router's actor.
-final class Reminders {
-    private let desktop: any ReminderShowing
+final class Reminders: DeliveryReceiver {
+    private let screen: ShownReminders
+    private let handlers: KnownHandlers
     private let log: Logger
     private let tasks: RouterTasks
-    /// Throws the reason why a delivery may not go to its handler any longer.
-    private let check: (Delivery) async throws(OpenURLError) -> Void
-    /// Reminders that are about to be shown, and the latest ones of deliveries that are repeated, by the deliveries'
-    /// numbers.
-    private var current: [Int64: Shown] = [:]
-    /// Returns a handler's name.
-    private let name: (_ handler: String) -> String?
-    /// Returns the queue.
-    private let deliveries: () -> DeliveryScheduler?
-
-    private final class Shown {
-        private(set) var isWithdrawn = false
-        /// Takes it off the screen; nil before it is there.
-        var close: (() -> Void)?
-
-        func withdraw() {
-            isWithdrawn = true
-            close?()
-        }
-    }
+    /// Returns who would get a delivery now, or the reason why nobody would.
+    private let receiver: (Delivery) async -> Result<String, OpenURLError>
+    /// The queue; nil if there is nowhere to store it.
+    private let deliveries: DeliveryScheduler?
 
     init(
-        _ desktop: any ReminderShowing,
+        _ screen: ShownReminders,
+        _ handlers: KnownHandlers,
         log: Logger,
         tasks: RouterTasks,
-        check: @escaping (Delivery) async throws(OpenURLError) -> Void,
-        name: @escaping (String) -> String?,
-        deliveries: @escaping () -> DeliveryScheduler?
+        receiver: @escaping (Delivery) async -> Result<String, OpenURLError>,
+        deliveries: DeliveryScheduler?
     ) {
-        self.desktop = desktop
+        self.screen = screen
         self.log = log
         self.tasks = tasks
-        self.check = check
-        self.name = name
+        self.receiver = receiver
+        self.handlers = handlers
         self.deliveries = deliveries
     }
 
-    /// Shows a delivery's reminder; nil if the delivery has none.
-    ///
-    /// - Parameter id: The delivery's number in the queue.
-    func attempt(_ delivery: Delivery, _ id: Int64) async -> DeliveryScheduler.AttemptResult? {
-        guard let reminder = Reminder(delivery, handler: name(delivery.handler)) else { return nil }
-        let shown = Shown()
-        // A URL has one notification at most, so that its removal leaves none behind.
-        current.updateValue(shown, forKey: id)?.withdraw()
-        defer { if delivery.options.repeatInterval == nil { current[id] = nil } }
+    func takes(_ delivery: Delivery) -> Bool { delivery.options.notification != nil }
+
+    /// Shows a delivery's reminder.
+    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
+        let place = screen.enter(delivery, id)
         do throws(OpenURLError) {
-            try await check(delivery)
-            let close = try await desktop.show(reminder) { [weak self] token in
-                if !shown.isWithdrawn { self?.open(delivery, id, token: token) }
-            }
-            shown.close = close
-            // In the meantime, the URL may have been removed from the queue.
-            if shown.isWithdrawn { close() }
+            _ = try await receiver(delivery).get()
+            let name = handlers.registry.handler(named: delivery.handler)?.name
+            try await screen.show(place, handler: name) { [weak self] in self?.open(delivery, id, token: $0) }
         } catch {
+            screen.leave(place)
             return .failed(error, wasHandedOver: false)
         }
         return .delivered(OpenResult(handler: delivery.handler, way: .notified, reply: [:], trace: []))
     }
 
-    /// Takes the reminder of a delivery that has been removed from the queue off the screen.
     func withdraw(_ id: Int64) {
-        current.removeValue(forKey: id)?.withdraw()
+        screen.withdraw(id)
     }
 
     private func open(_ delivery: Delivery, _ id: Int64, token: String?) {
@@ -111,7 +94,7 @@ final class Reminders {
         )
         tasks.start {
             do throws(OpenURLError) {
-                _ = try await self.deliveries()?.accept(clicked)
+                _ = try await self.deliveries?.accept(clicked)
             } catch {
                 self.log.error("queued URL \(id): the click on its notification was lost: \(error)")
             }

@@ -44,6 +44,7 @@ public struct RouterObject: Sendable {
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
             PolicyObject.interface(router), CallbackObject.interface(router), MonitorObject.interface(router),
             PushObject.interface(router), desktop,
+            NotificationsObject.interface(router),
         ])
     }
 
@@ -370,6 +371,7 @@ public struct RouterObject: Sendable {
         await router.use(snapshot, isPublishing: store.isPublishing)
         // A handler in a system directory may be in effect again.
         if router.registry[id] == nil { await router.pushes.endAll(of: id) }
+        if router.registry[id] == nil { await router.localNotifications.cancelAll(of: id) }
     }
 
     private func setDefault(_ scheme: String, _ id: String, _ router: isolated URLRouter) async throws {

@@ -173,7 +173,9 @@ extension HandlerSession {
                 if request.purpose == .comeBack {
                     try await host.bus.becomeActive(id, at: owner, timeout: left)
                 } else {
-                    let platformData = FreedesktopApplication.platformData(request.options)
+                    let notification = request.waking.localNotification
+                    request.wasHandedOver = notification != nil
+                    let platformData = FreedesktopApplication.platformData(request.options, notification)
                     try await host.bus.activate(id, platformData, at: owner, timeout: left)
                 }
                 return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))

@@ -11,20 +11,19 @@ extension HandlerSession {
     /// Like a URL, the request waits in the handler's queue behind every earlier request.
     ///
     /// - Parameters:
-    ///   - tokens: options with the focus tokens.
-    ///   - observed: the request as others see it; nil if nobody is watching.
+    ///   - request: a request to show the handler.
     ///   - sender: finds out which handler asks; nil for any other program.
+    /// - Returns: the way in which the router reached the handler.
+    @discardableResult
     func activate(
-        _ tokens: OpenOptions = OpenOptions(),
-        _ observed: Observation? = nil,
+        _ request: OpenRequest,
         sender: () async -> BundleIdentifier? = { nil }
-    ) async throws(OpenURLError) {
-        let request = OpenRequest(activatingWith: tokens, observed: observed)
+    ) async throws(OpenURLError) -> OpenResult {
         try accept(request)
         defer { leave(request) }
         request.context.sourceApplication = await sender()?.rawValue
         request.complete()
-        _ = try await deliver(request)
+        return try await deliver(request)
     }
 
     /// Moves the handler to the background. Returns when it is there, or has exited because its manifest says so.

@@ -76,6 +76,9 @@ extension HandlerSession {
                 "\(id) does not accept pushes: it does not implement \(HandlerInterface.name).Wake"
             )
         }
+        guard request.waking.localNotification == nil else {
+            throw OpenURLError(.declined, "\(id) does not implement \(HandlerInterface.name).Wake")
+        }
         if machine.state == .running(owner: owner, .inactive) { try await leaveForeground() }
         if self.owner == owner { await sendNotifications(owner) }
     }
@@ -101,5 +104,8 @@ extension HandlerSession {
 
 extension WakeContext {
     /// Whether there is nothing to do for a handler that is running.
-    fileprivate var isEmpty: Bool { notifications.isEmpty && push == nil }
+    fileprivate var isEmpty: Bool {
+        notifications.isEmpty && push == nil
+            && localNotification == nil
+    }
 }

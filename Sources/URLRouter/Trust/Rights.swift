@@ -125,6 +125,12 @@ package struct Rights: Sendable, Hashable {
             PushInterface.unregister.name: looking,
             PushInterface.list.name: looking,
         ],
+        NotificationsInterface.name: [
+            NotificationsInterface.schedule.name: looking,
+            NotificationsInterface.cancel.name: looking,
+            NotificationsInterface.cancelAll.name: looking,
+            NotificationsInterface.list.name: looking,
+        ],
         MonitorInterface.name: [
             MonitorInterface.subscribe.name: governing,
             MonitorInterface.unsubscribe.name: governing,

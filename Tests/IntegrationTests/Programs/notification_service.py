@@ -2,7 +2,7 @@
 
 Usage: notification_service.py CAPABILITY ...
 
-`Shown` of `org.example.Desktop1` returns the numbers, titles, texts and actions of the notifications on the screen, and `Click` and `Dismiss` do what a user does. The signal
+`Shown` of `org.example.Desktop1` returns the numbers, titles, texts and actions of the notifications on the screen, and `Click` and `Dismiss` do what a user does; `Invoke` only says that there was a click. The signal
 `Changed` comes after each change on the screen.
 """
 
@@ -45,6 +45,9 @@ class Notifications(dbus.service.Object):
         self.ActivationToken(id, token)
         self.ActionInvoked(id, "default")
         self.remove(id, 2)
+
+    @dbus.service.method(desktop, in_signature="u")
+    def Invoke(self, id): self.ActionInvoked(id, "default")
 
     @dbus.service.method(desktop, in_signature="u")
     def Dismiss(self, id): self.remove(id, 2)

@@ -1,0 +1,132 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+internal import URLOpener
+
+struct Notifications: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "notifications",
+        abstract: "Show and cancel the notifications that handlers have scheduled.",
+        examples: [
+            "openurl notifications",
+            "openurl notifications cancel com.acme.todolist tea",
+        ],
+        subcommands: [NotificationsList.self, NotificationsCancel.self],
+        defaultSubcommand: NotificationsList.self
+    )
+}
+
+struct NotificationsList: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the notifications that are still to come, the soonest first.",
+        discussion: """
+            NEXT is the time when a notification is shown; EVERY says how often.
+            '…' replaces possible secrets: queries, fragments, parameters, users and passwords.
+            """,
+        examples: [
+            "openurl notifications list",
+            "openurl notifications list --json com.acme.todolist",
+        ]
+    )
+
+    @Flag(help: "Show each URL in full, including possible secrets, and with --json the handler's own data.")
+    var showQueries = false
+
+    @OptionGroup var tableOptions: TableOptions
+
+    @Argument(
+        help: .init("The bundle identifier of a handler, to list only its notifications.", valueName: "id"),
+        completion: .handlers,
+        transform: CommandLineArgument.requiredText
+    )
+    var id: String?
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let all = try RouterClient(on: invocation).call(NotificationsInterface.list, id ?? "")
+        let notifications = all.map { showQueries ? $0 : $0.redacted }
+        if tableOptions.json {
+            for notification in notifications { invocation.output.print(JSON(notification).text) }
+            return 0
+        }
+        Table(
+            columns: [
+                Column("HANDLER", .cut(least: 16)), Column("IDENTIFIER", .cut(least: 10)), "NEXT", "EVERY",
+                Column("TITLE", .cut(least: 8)), Column("TEXT", .cut(least: 16)), Column("URL", .cut(least: 16)),
+            ],
+            rows: notifications.map(\.row),
+            empty: "No notifications are scheduled."
+        ).print(invocation, isWide: tableOptions.wide)
+        return 0
+    }
+}
+
+struct NotificationsCancel: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "cancel",
+        abstract: "Remove notifications of a handler, from the screen too.",
+        examples: [
+            "openurl notifications cancel com.acme.todolist tea",
+            "openurl notifications cancel --all com.acme.todolist",
+        ]
+    )
+
+    @Flag(help: "Select every notification of the handler.")
+    var all = false
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(
+        help: .init("The bundle identifier of the handler.", valueName: "id"),
+        completion: .handlers,
+        transform: CommandLineArgument.requiredText
+    )
+    var id: String
+
+    @Argument(
+        help: .init("The identifier of a notification, as 'openurl notifications' shows it.", valueName: "identifier"),
+        completion: .notifications,
+        transform: CommandLineArgument.requiredText
+    )
+    var identifiers: [String] = []
+
+    func validate() throws {
+        if all == identifiers.isEmpty { return }
+        throw ValidationError(
+            all ? "use --all without identifiers" : "give the identifiers of the notifications, or use --all"
+        )
+    }
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let router = RouterClient(on: invocation)
+        if all {
+            _ = try router.call(NotificationsInterface.cancelAll, id)
+            return 0
+        }
+        let batch = Batch(key: "identifier", printsJSON: outputOptions.json, invocation: invocation)
+        return batch.perform(identifiers, name: \.self) { (identifier) throws(CommandFailure) in
+            _ = try router.call(NotificationsInterface.cancel, Arguments(id, identifier))
+            guard outputOptions.json else { return }
+            invocation.output.print(JSON.object([("identifier", .string(identifier))]).text)
+        }
+    }
+}
+
+extension LocalNotification {
+    /// The notification without possible secrets.
+    fileprivate var redacted: LocalNotification {
+        var redacted = self
+        redacted.url = url.map { RedactedURL($0).text }
+        redacted.userInfo = [:]
+        return redacted
+    }
+
+    var row: [Cell] {
+        [
+            Cell(handler ?? Table.absent), Cell(identifier),
+            next.map { Cell(time: $0, isExact: true) } ?? .absent,
+            repeatInterval.map { Cell($0.rawValue) } ?? .absent,
+            title.map { Cell($0) } ?? .absent, Cell(text), url.map { Cell($0) } ?? .absent,
+        ]
+    }
+}
