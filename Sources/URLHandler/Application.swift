@@ -61,6 +61,7 @@ public final class Application {
     package let backgroundTasks: BackgroundTasks
     let wayBack: (any WayBack)?
     let pushes: (any PushRegistrar)?
+    let tasks: (any TaskScheduler)?
     let observers = Observers()
     private let delegate: any ApplicationDelegate
     private let blackboard: WatchdogBlackboard
@@ -75,10 +76,12 @@ public final class Application {
         timekeeper: (any BackgroundTimekeeper)? = nil,
         wayBack: (any WayBack)? = nil,
         pushes: (any PushRegistrar)? = nil,
+        tasks: (any TaskScheduler)? = nil,
         store: (any RestorableStateStore)? = nil
     ) {
         self.wayBack = wayBack
         self.pushes = pushes
+        self.tasks = tasks
         self.identifier = identifier
         self.directories = directories
         self.delegate = delegate
@@ -173,7 +176,8 @@ public final class Application {
         var result = SequenceResult(start: context.accepted ?? TracePhase.now)
         opened = OpenEvent(url, context, arrived)
         defer { opened = nil }
-        await perform(context.inBackground ? .openInBackground : .open, url, context, arrived, .known(.url), &result)
+        let event = context.inBackground ? LifecycleEvent.openInBackground : .open
+        await perform(event, url, context, arrived, WakeContext(.known(.url)), &result)
         return (outcome(of: result), result.trace)
     }
 
@@ -205,22 +209,24 @@ public final class Application {
         var context = OpenContext()
         context.notifications = notifications
         var result = SequenceResult()
-        await perform(event, nil, context, nil, event == .activate ? .known(.activation) : .absent, &result)
+        let reason = event == .activate ? Reported<LaunchReason>.known(.activation) : .absent
+        await perform(event, nil, context, nil, WakeContext(reason), &result)
         return result.trace
     }
 
     /// Launches the handler into the background if necessary, and gives it what the context holds.
     ///
-    /// - Returns: the delegate's refusal of a push, if it refused one, and the trace of the delegate's methods that ran.
+    /// - Returns: the delegate's answer, or why it refused a push or failed in a task, and the trace of the delegate's
+    ///   methods that ran.
     package func wake(
         _ waking: WakeContext
-    ) async -> (outcome: Result<[String: Value], OpenURLError>, trace: [TracePhase]) {
+    ) async -> (outcome: Result<WakeAnswer, OpenURLError>, trace: [TracePhase]) {
         var context = OpenContext()
         context.notifications = waking.notifications
         context.push = waking.push
         var result = SequenceResult()
-        await perform(.wake, nil, context, nil, waking.reason, &result)
-        guard let refusal = result.refusedPush else { return (.success([:]), result.trace) }
+        await perform(.wake, nil, context, nil, waking, &result)
+        guard let refusal = result.refusal else { return (.success(result.wakeAnswer), result.trace) }
         return (.failure(OpenURLError(.declined, refusal)), result.trace)
     }
 
@@ -229,7 +235,7 @@ public final class Application {
         _ url: GenericURL?,
         _ context: OpenContext,
         _ arrived: ArrivedURL?,
-        _ reason: Reported<LaunchReason>,
+        _ waking: WakeContext,
         _ result: inout SequenceResult
     ) async {
         // Saving and restoring take two steps each, and the coder passes the state between them. Without a coder, the
@@ -245,12 +251,12 @@ public final class Application {
             case .willFinishLaunching:
                 // The saved state may be the cause even if a launch crashes in its first method.
                 saved = store?.beginLaunch()
-                let options = LaunchOptions(url, context, reason)
+                let options = LaunchOptions(url, context, waking)
                 await call(step, &result) {
                     await delegate.application(self, willFinishLaunchingWithOptions: options)
                 }
             case .didFinishLaunching:
-                let options = LaunchOptions(url, context, reason)
+                let options = LaunchOptions(url, context, waking)
                 await call(step, &result) {
                     await delegate.application(self, didFinishLaunchingWithOptions: options)
                 }
@@ -268,6 +274,7 @@ public final class Application {
                 await call(step, &result) { await delegate.applicationDidReceiveMemoryWarning(self) }
             case .didReceiveNotification: await deliver(context.notifications, &result)
             case .didReceiveRemoteNotification: await deliver(context.push, &result)
+            case .performTask: await perform(waking.task, &result)
             case .open:
                 if arrived?.isCancelled == true {
                     result.isCancelled = true
@@ -347,7 +354,29 @@ public final class Application {
                 return false
             }
         }
-        result.refusedPush = refusal
+        result.refusal = refusal
+    }
+
+    private func perform(_ task: String?, _ result: inout SequenceResult) async {
+        guard let task else { return }
+        var refusal: String?
+        var answer = Reported<TaskResult>.absent
+        await call(.performTask, &result) {
+            do {
+                let isFetch = task == TasksInterface.fetch
+                answer = .known(
+                    isFetch
+                        ? try await delegate.applicationPerformFetch(self)
+                        : try await delegate.application(self, performTask: task)
+                )
+                return answer != .known(.failed)
+            } catch {
+                refusal = String(describing: error)
+                return false
+            }
+        }
+        result.wakeAnswer.result = answer
+        result.refusal = refusal
     }
 
     // MARK: State preservation

@@ -50,6 +50,8 @@ enum LifecycleStep: String, CaseIterable {
     case didReceiveNotification
     /// Skipped if there is no push.
     case didReceiveRemoteNotification
+    /// Skipped if there is no task.
+    case performTask
     /// Skipped if a launch method refused the URL.
     case open
 }
@@ -91,9 +93,8 @@ enum Lifecycle {
         case (.notRunning, .wake):
             [
                 .becomeBackground, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
-                .didFinishLaunching, .didReceiveNotification, .didReceiveRemoteNotification,
-                .didEnterBackground, .shouldSaveApplicationState,
-                .willEncodeRestorableState,
+                .didFinishLaunching, .didReceiveNotification, .didReceiveRemoteNotification, .performTask,
+                .didEnterBackground, .shouldSaveApplicationState, .willEncodeRestorableState,
             ]
         // These events start no process, because a handler reads the current values itself at its next launch.
         case (.notRunning, .receiveMemoryWarning), (.notRunning, .notify), (.notRunning, .prepareToTerminate),
@@ -139,10 +140,10 @@ enum Lifecycle {
             []
 
         case (.active, .wake), (.inactive, .wake):
-            [.didReceiveNotification, .didReceiveRemoteNotification]
+            [.didReceiveNotification, .didReceiveRemoteNotification, .performTask]
         case (.background, .wake), (.suspended, .wake):
             [
-                .didReceiveNotification, .didReceiveRemoteNotification, .shouldSaveApplicationState,
+                .didReceiveNotification, .didReceiveRemoteNotification, .performTask, .shouldSaveApplicationState,
                 .willEncodeRestorableState,
             ]
         case (_, .receiveMemoryWarning):

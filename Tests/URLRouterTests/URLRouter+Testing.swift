@@ -40,6 +40,7 @@ extension URLRouter {
         environment: [String: String] = [:],
         limits: RouterLimits = .patient,
         deliveries: DeliveryStore? = nil,
+        tasks: TaskStore? = nil,
         policy: PolicyStore? = nil,
         requests: RequestLog? = nil,
         person: any PersonAsking = Nobody(),
@@ -56,6 +57,7 @@ extension URLRouter {
             log: log
         )
         parts.deliveries = deliveries
+        parts.tasks = tasks
         parts.policy = policy
         parts.requests = requests
         parts.person = { _ in person }

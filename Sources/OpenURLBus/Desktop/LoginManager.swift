@@ -44,4 +44,6 @@ package enum LoginManager {
     package static let unlock = Signal<Empty>(sessionInterface, "Unlock")
     /// The property that says whether the screen is locked, if the desktop sets it.
     package static let lockedHint = "LockedHint"
+    /// The property that says whether nobody is using the session, if the desktop sets it.
+    package static let idleHint = "IdleHint"
 }

@@ -8,6 +8,8 @@ public enum LaunchReason: String, Sendable, Hashable, CaseIterable {
     case message
     /// The handler's server has sent a push.
     case push
+    /// A task that the handler has scheduled is due.
+    case task
     /// The user has logged in, and the handler's manifest has `voip` in `UIBackgroundModes`.
     case login
     /// The handler's process has failed, and its manifest has `voip` in `UIBackgroundModes`.

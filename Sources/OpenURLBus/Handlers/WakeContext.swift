@@ -10,6 +10,9 @@ public struct WakeContext: Sendable, Hashable {
     /// The push, if the reason is one. If the handler answers ``HandlerInterface/wake`` with an error, it has refused
     /// the push.
     public var push: RemoteNotification?
+    /// The name of the task, if the reason is one. ``WakeAnswer/result`` says how it went; an error means that it has
+    /// failed.
+    public var task: String?
 
     /// Creates a context.
     public init(_ reason: Reported<LaunchReason> = .absent) {
@@ -34,6 +37,7 @@ extension WakeContext: Record {
             omitting: [:],
             "The latest value of each kind of change that the handler does not know about yet."
         ),
-        Field("push", { $0.push }, { $0.push = $1 }, "The push, if the reason is one.")
+        Field("push", { $0.push }, { $0.push = $1 }, "The push, if the reason is one."),
+        Field("task", { $0.task }, { $0.task = $1 }, "The name of the task, if the reason is one.")
     )
 }

@@ -266,7 +266,7 @@ extension OpenOptions.Delivery: Word {
 
 extension Duration {
     /// Whole milliseconds, rounded up.
-    var milliseconds: Int64 {
+    package var milliseconds: Int64 {
         components.seconds * 1000 + (components.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
     }
 }

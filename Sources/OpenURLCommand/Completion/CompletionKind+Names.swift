@@ -35,6 +35,12 @@ extension CompletionKind {
         try router.call(QueueInterface.list, "", timeout: .seconds(2)).map(\.id)
     }
 
+    /// Names of tasks.
+    static let tasks = values { router throws(CommandFailure) in
+        let names = try router.call(TasksInterface.list, Empty(), timeout: .seconds(2)).map(\.name)
+        return Set(names).sorted()
+    }
+
     private static func values(
         _ files: Completions.AddedFiles = .none,
         _ list: @escaping @Sendable (RouterClient) throws(CommandFailure) -> [String]

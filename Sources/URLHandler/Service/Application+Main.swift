@@ -74,6 +74,7 @@ extension Application {
                 timekeeper: RouterTimekeeper(connection: connection),
                 wayBack: RouterWayBack(connection: connection),
                 pushes: RouterPushes(connection: connection),
+                tasks: RouterTaskScheduler(connection: connection),
                 store: stateFile(of: identifier)
             )
             suspension = Suspension(of: identifier, connection, queue, blackboard)

@@ -156,12 +156,7 @@ final class LoginSession {
 
     private func findSession(_ connection: Connection) async {
         do throws(CallError) {
-            session = try await connection.call(
-                LoginManager.getSession,
-                on: LoginManager.object,
-                "auto",
-                timeout: SystemBus.timeout
-            )
+            session = try await connection.loginSession()
         } catch {
             session = nil
             log.debug("the user has no login session: \(error)")

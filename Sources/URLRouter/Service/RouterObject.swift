@@ -43,7 +43,7 @@ public struct RouterObject: Sendable {
         checked([
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
             PolicyObject.interface(router), CallbackObject.interface(router), MonitorObject.interface(router),
-            PushObject.interface(router), desktop,
+            PushObject.interface(router), TasksObject.interface(router), desktop,
         ])
     }
 
@@ -369,7 +369,9 @@ public struct RouterObject: Sendable {
         }
         await router.use(snapshot, isPublishing: store.isPublishing)
         // A handler in a system directory may be in effect again.
-        if router.registry[id] == nil { await router.pushes.endAll(of: id) }
+        guard router.registry[id] == nil else { return }
+        await router.pushes.endAll(of: id)
+        await router.scheduledTasks.endAll(of: id)
     }
 
     private func setDefault(_ scheme: String, _ id: String, _ router: isolated URLRouter) async throws {
