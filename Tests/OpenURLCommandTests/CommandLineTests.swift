@@ -44,6 +44,8 @@ import Testing
         (["publish"], "Missing expected argument '--system <directory>' (see 'openurl publish --help')"),
         (["queue", "drop"], "give the numbers of the URLs, or use --all (see 'openurl queue --help')"),
         (["queue", "drop", "--all", "3"], "use --all without numbers (see 'openurl queue --help')"),
+        (["tasks", "cancel", "x"], "give the names of the tasks, or use --all (see 'openurl tasks --help')"),
+        (["tasks", "cancel", "--all", "x", "y"], "use --all without names (see 'openurl tasks --help')"),
     ])
     func refusesAWrongCommandLine(arguments: [String], message: String) throws {
         let run = try openurl(arguments.map { .text($0) })
@@ -159,7 +161,7 @@ import Testing
 
     @Test(arguments: [
         ["a:b"], ["open", "a:b"], ["--", "-a:b"], ["--verbose", "a:b"], ["can-open", "a:b"], ["explain", "a:b"],
-        ["default", "a"], ["list"], ["status"], ["queue"], ["register", "/x"], ["unregister", "x"], ["activate", "x"],
+        ["default", "a"], ["list"], ["status"], ["queue"], ["tasks"], ["register", "/x"], ["unregister", "x"], ["activate", "x"],
     ])
     func needsABus(_ arguments: [String]) throws {
         let run = try openurl(arguments.map { .text($0) })

@@ -25,6 +25,8 @@ import Testing
         (["queue", ""], "", ["list", "wait", "retry", "drop"]),
         (["queue", "--show-q"], "", ["--show-queries"]),
         (["queue", "drop", "--a"], "", ["--all"]),
+        (["tasks", ""], "", ["list", "run", "cancel"]),
+        (["tasks", "cancel", "--a"], "", ["--all"]),
         (["policy", "--x", "al"], "", ["allow"]),
         (["new", "--sw"], "", ["--swift"]),
         (["new", "--scheme", "--sw"], "", []),
@@ -71,7 +73,7 @@ import Testing
             // A command with commands of its own takes the options of one of them, too.
             let offered = Set(try words(command + ["--"]).words)
             #expect(offered.isSuperset(of: options), "\(command): \(offered)")
-            if ![["queue"], ["policy"]].contains(command) {
+            if ![["queue"], ["policy"], ["tasks"]].contains(command) {
                 #expect(offered.count == options.count, "\(command): \(offered)")
             }
         }

@@ -25,7 +25,7 @@ struct LifecycleSequenceTests {
         .enterBackground: [.willResignActive, .becomeBackground] + atRest,
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
-        .wake: [.didReceiveNotification, .didReceiveRemoteNotification],
+        .wake: [.didReceiveNotification, .didReceiveRemoteNotification, .performTask],
         .prepareToTerminate: saving,
         .terminate: [.willTerminate, .becomeNotRunning],
     ]
@@ -44,7 +44,7 @@ struct LifecycleSequenceTests {
         .enterBackground: [],
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
-        .wake: [.didReceiveNotification, .didReceiveRemoteNotification] + saving,
+        .wake: [.didReceiveNotification, .didReceiveRemoteNotification, .performTask] + saving,
         .prepareToTerminate: saving,
         .terminate: [.willTerminate, .becomeNotRunning],
     ]
@@ -58,7 +58,7 @@ struct LifecycleSequenceTests {
             .enterBackground: intoBackground + atRest,
             .receiveMemoryWarning: [],
             .notify: [],
-            .wake: intoBackground + [.didReceiveNotification, .didReceiveRemoteNotification] + atRest,
+            .wake: intoBackground + [.didReceiveNotification, .didReceiveRemoteNotification, .performTask] + atRest,
             .prepareToTerminate: [],
             .terminate: [],
         ],

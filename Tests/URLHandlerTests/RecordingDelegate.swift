@@ -23,6 +23,8 @@ final class RecordingDelegate: ApplicationDelegate {
     private(set) var notifications: [String] = []
     private(set) var pushes: [RemoteNotification] = []
     var pushError: (any Error)?
+    private(set) var tasks: [String] = []
+    var taskResult = Result<TaskResult, any Error>.success(.newData)
     /// The URLs whose sender waits for the reply.
     private(set) var urlsToAnswer: [String] = []
     /// The phase and the state that observers saw during each call.
@@ -102,6 +104,18 @@ final class RecordingDelegate: ApplicationDelegate {
         record("didReceiveRemoteNotification", application)
         pushes.append(notification)
         if let pushError { throw pushError }
+    }
+
+    func application(_ application: Application, performTask name: String) throws -> TaskResult {
+        record("performTask", application)
+        tasks.append(name)
+        return try taskResult.get()
+    }
+
+    func applicationPerformFetch(_ application: Application) throws -> TaskResult {
+        record("performTask", application)
+        tasks.append("the fetch")
+        return try taskResult.get()
     }
 
     func applicationWillTerminate(_ application: Application) {

@@ -8,6 +8,8 @@ extension ScheduledTask {
     private static let longestDelay: UInt64 = 5 * 60_000
     /// Number of attempts at a task before it is given up, or waits for its next turn.
     static let attempts: UInt32 = 8
+    /// Size of the stored reason of a failure in bytes.
+    static let errorBytes = 512
     private static let shortestRetry: UInt64 = 60_000
     private static let longestRetry: UInt64 = 60 * 60_000
     /// How many times longer the interval of a fetch without new data can become.

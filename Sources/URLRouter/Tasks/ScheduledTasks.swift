@@ -24,7 +24,7 @@ final class ScheduledTasks {
     var entries: [Key: Entry] = [:]
     private var lastNumber: UInt64 = 0
     /// The tasks that handlers have.
-    private var running: Set<Key> = []
+    private(set) var running: Set<Key> = []
     /// Whether the tasks of earlier routers are known.
     private var isLoaded = false
     private var isStarted = false
@@ -234,7 +234,7 @@ final class ScheduledTasks {
     }
 
     private func fail(_ task: inout ScheduledTask, _ error: OpenURLError) -> Bool {
-        let error = OpenURLError(error.code, error.text.cut(toBytes: sessions.host.limits.errorBytes))
+        let error = OpenURLError(error.code, error.text.cut(toBytes: ScheduledTask.errorBytes))
         let isLast = task.failures + 1 >= ScheduledTask.attempts
         // Without its handler, a repeated task would be tried for ever.
         let isRunAgain = task.fail(error, at: now) && !(isLast && error.code == .noHandler)
