@@ -57,7 +57,8 @@ import Testing
         try await StandInRouter.with { router in
             #expect(try await openurl(["tasks", "cancel", "com.acme.ok", "a", "b"], on: router).status == 0)
             #expect(try await openurl(["tasks", "cancel", "--all", "com.acme.ok"], on: router).status == 0)
-            #expect(await router.lifecycleCalls == ["cancel com.acme.ok a", "cancel com.acme.ok b", "cancel com.acme.ok "])
+            let calls = ["cancel com.acme.ok a", "cancel com.acme.ok b", "cancel com.acme.ok "]
+            #expect(await router.lifecycleCalls == calls)
             let json = try await openurl(["tasks", "cancel", "--json", "com.acme.ok", "a"], on: router)
             #expect(json.output == "{\"name\":\"a\"}\n")
         }

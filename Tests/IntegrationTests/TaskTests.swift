@@ -1,8 +1,9 @@
 import DBus
 import Foundation
+import Glibc
 import OpenURLBus
 import PrivateBus
-import SchemeRegistry
+import Reactor
 import TestSupport
 import Testing
 
@@ -32,7 +33,22 @@ import Testing
 
     private func run(_ router: RouterProcess, _ name: String) async throws -> Reported<TaskResult> {
         let input = Arguments(Self.app, name)
-        return try await router.connection.call(TasksInterface.run, on: RouterService.object, input, timeout: .seconds(60))
+        return try await router.connection.call(
+            TasksInterface.run,
+            on: RouterService.object,
+            input,
+            timeout: .seconds(60)
+        )
+    }
+
+    /// Writes the handler's manifest to a place where the router does not look.
+    private func writeElsewhere(in directory: URL) throws {
+        try RouterProcess.write(Self.app, [], in: directory)
+        let name = "\(Self.app).plist"
+        try FileManager.default.moveItem(
+            at: directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(name)"),
+            to: directory.appending(path: name)
+        )
     }
 
     // MARK: Runs
@@ -132,20 +148,29 @@ import Testing
     }
 
     @Test func nextRouterRunsATaskThatHasNoAnswer() async throws {
-        let router = try await RouterProcess([Self.app: ["slow=task sync"]])
+        let router = try await RouterProcess([Self.app: ["faults"]]) { directory in
+            // The first process hangs in the task.
+            try Data("task sync".utf8).write(to: directory.appending(path: "\(Self.app).log.fault"))
+        }
         defer { router.stop() }
         try await schedule(router, "sync")
-        try await eventually(router.log(of: Self.app)) { $0.contains("task sync") }
+        try await eventually(router.log(of: Self.app)) { $0.contains { $0.hasPrefix("sick ") } }
+        let pid = try #require(try await router.status(of: Self.app).pid)
         try await router.kill()
+        #expect(kill(pid_t(pid), SIGKILL) == 0)
         try await router.startNext()
         try await eventually(router.log(of: Self.app)) { $0.count { $0 == "task sync" } == 2 }
         try await eventually(await tasks(router)) { $0.isEmpty }
     }
 
     @Test func tasksEndWhenTheHandlerIsUnregistered() async throws {
-        let router = try await RouterProcess([Self.app: [], "com.example.other": []])
+        let router = try await RouterProcess(["com.example.other": []], prepare: writeElsewhere)
         defer { router.stop() }
-        for id in [Self.app, "com.example.other"] { try await schedule(router, "sync", of: id) { $0.delay = Self.hour } }
+        let path = router.bus.directory.appending(path: "\(Self.app).plist").path
+        _ = try await router.connection.call(RegistryInterface.register, on: RouterService.object, path)
+        for id in [Self.app, "com.example.other"] {
+            try await schedule(router, "sync", of: id) { $0.delay = Self.hour }
+        }
         _ = try await router.connection.call(RegistryInterface.unregister, on: RouterService.object, Self.app)
         #expect(try await tasks(router).map(\.handler) == ["com.example.other"])
     }
@@ -166,7 +191,8 @@ import Testing
     @Test func fetchNeedsItsMode() async throws {
         let router = try await RouterProcess([Self.app: ["fetches"]]) { directory in
             let keys: [String: Any] = ["UIBackgroundModes": ["fetch"]]
-            try RouterProcess.write("com.example.other", ["fetches", "task-result=no-data"], in: directory, extra: keys)
+            let arguments = ["fetches", "task-result=no-data"]
+            try RouterProcess.write("com.example.other", arguments, in: directory, extra: keys)
         }
         defer { router.stop() }
         _ = try await router.open("app:x")
@@ -193,13 +219,18 @@ import Testing
         static let session: ObjectPath = "/org/freedesktop/login1/session/_31"
         let bus: PrivateBus
         let connection: Connection
+        private let isOnBattery: Lock<Bool>
+        private let isIdle: Lock<Bool>
 
         init(isOnBattery: Bool, isIdle: Bool) async throws {
             bus = try await PrivateBus(isSecond: true)
             connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
+            let (battery, idle) = (Lock(isOnBattery), Lock(isIdle))
+            self.isOnBattery = battery
+            self.isIdle = idle
             let power = ExportedInterface(
                 "org.freedesktop.UPower",
-                [.property(Property<Bool>("org.freedesktop.UPower", "OnBattery")) { isOnBattery }]
+                [.property(Property<Bool>("org.freedesktop.UPower", "OnBattery")) { battery.withLock(\.self) }]
             )
             await connection.export([power], at: "/org/freedesktop/UPower")
             let manager = ExportedInterface(
@@ -213,7 +244,7 @@ import Testing
             await connection.export([manager], at: "/org/freedesktop/login1")
             let session = ExportedInterface(
                 "org.freedesktop.login1.Session",
-                [.property(Property<Bool>("org.freedesktop.login1.Session", "IdleHint")) { isIdle }]
+                [.property(Property<Bool>("org.freedesktop.login1.Session", "IdleHint")) { idle.withLock(\.self) }]
             )
             await connection.export([session], at: Self.session)
             for name in ["org.freedesktop.UPower", "org.freedesktop.login1"] as [BusName] {
@@ -221,7 +252,22 @@ import Testing
             }
         }
 
-        func report(_ path: ObjectPath, _ interface: InterfaceName, _ property: String, _ value: Bool) async throws {
+        func setOnBattery(_ value: Bool) async throws {
+            isOnBattery.withLock { $0 = value }
+            try await report("/org/freedesktop/UPower", "org.freedesktop.UPower", "OnBattery", value)
+        }
+
+        func setIdle(_ value: Bool) async throws {
+            isIdle.withLock { $0 = value }
+            try await report(Self.session, "org.freedesktop.login1.Session", "IdleHint", value)
+        }
+
+        private func report(
+            _ path: ObjectPath,
+            _ interface: InterfaceName,
+            _ property: String,
+            _ value: Bool
+        ) async throws {
             let body = Arguments(interface.rawValue, [property: Value.boolean(value)], [String]())
             try await connection.emit(PropertiesInterface.changed, from: path, body)
         }
@@ -258,12 +304,12 @@ import Testing
         // There is no NetworkManager, so that condition is true.
         try await schedule(router, "sync") { $0.requirements = [.externalPower, .unmeteredNetwork, .idle] }
         try await waitUntilUnmet([.externalPower, .idle], router)
-        try await services.report("/org/freedesktop/UPower", "org.freedesktop.UPower", "OnBattery", false)
+        try await services.setOnBattery(false)
         try await waitUntilUnmet([.idle], router)
-        try await services.report(Services.session, "org.freedesktop.login1.Session", "IdleHint", true)
+        try await services.setIdle(true)
         try await eventually(router.log(of: Self.app)) { $0.contains("task sync") }
-        try await eventually(await services.rules(with: "UPower")) { $0.isEmpty }
-        try await eventually(await services.rules(with: "IdleHint")) { $0.isEmpty }
+        try await eventually(await services.rules(with: "'/org/freedesktop/UPower'")) { $0.isEmpty }
+        try await eventually(await services.rules(with: "'\(Services.session)'")) { $0.isEmpty }
     }
 
     @Test func taskWhoseConditionsAreTrueRunsAtOnce() async throws {
@@ -307,14 +353,7 @@ import Testing
     }
 
     @Test func handlerThatIsRegisteredTemporarilyHasNoTasks() async throws {
-        let router = try await RouterProcess { directory in
-            try RouterProcess.write(Self.app, [], in: directory)
-            let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
-            try FileManager.default.moveItem(
-                at: handlers.appending(path: "\(Self.app).plist"),
-                to: directory.appending(path: "\(Self.app).plist")
-            )
-        }
+        let router = try await RouterProcess(prepare: writeElsewhere)
         defer { router.stop() }
         let path = router.bus.directory.appending(path: "\(Self.app).plist").path
         _ = try await router.connection.call(RegistryInterface.registerTemporarily, on: RouterService.object, path)

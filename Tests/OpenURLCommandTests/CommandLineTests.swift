@@ -161,7 +161,8 @@ import Testing
 
     @Test(arguments: [
         ["a:b"], ["open", "a:b"], ["--", "-a:b"], ["--verbose", "a:b"], ["can-open", "a:b"], ["explain", "a:b"],
-        ["default", "a"], ["list"], ["status"], ["queue"], ["tasks"], ["register", "/x"], ["unregister", "x"], ["activate", "x"],
+        ["default", "a"], ["list"], ["status"], ["queue"], ["tasks"], ["register", "/x"], ["unregister", "x"],
+        ["activate", "x"],
     ])
     func needsABus(_ arguments: [String]) throws {
         let run = try openurl(arguments.map { .text($0) })

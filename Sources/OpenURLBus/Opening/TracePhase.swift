@@ -39,7 +39,8 @@ public struct TracePhase: DBusType, Hashable {
         "shouldRestoreApplicationState",
         "didDecodeRestorableState", "didFinishLaunching", "didBecomeActive", "willResignActive", "didEnterBackground",
         "shouldSaveApplicationState", "willEncodeRestorableState", "willEnterForeground", "willTerminate",
-        "didReceiveMemoryWarning", "didReceiveNotification", "didReceiveRemoteNotification", "open",
+        "didReceiveMemoryWarning", "didReceiveNotification", "didReceiveRemoteNotification", "performTask",
+        "open",
     ]
 
     private static let structure: Signature = "(stb)"

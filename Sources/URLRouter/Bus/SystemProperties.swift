@@ -47,7 +47,11 @@ extension SystemBus {
         }
     }
 
-    private func current(_ properties: SystemProperties, _ startsService: Bool, _ bus: Connection) async -> [String: Value] {
+    private func current(
+        _ properties: SystemProperties,
+        _ startsService: Bool,
+        _ bus: Connection
+    ) async -> [String: Value] {
         let object = RemoteObject(properties.service, properties.path, startsService: startsService)
         do throws(CallError) {
             let all = try await bus.getAll(properties.interface, on: object, timeout: Self.timeout)

@@ -25,6 +25,7 @@ struct ListFile<Element: FieldValue & Sendable> {
     private let log: Logger
     /// The right to use the file. Routers on other buses of the user would overwrite its contents.
     private var lock: FileLock?
+    private var isReleased = false
 
     init(_ path: String, limit: Int, _ words: Words, log: Logger) {
         self.path = path
@@ -59,6 +60,7 @@ struct ListFile<Element: FieldValue & Sendable> {
 
     private mutating func takeLock() throws(RemoteError) {
         guard lock == nil else { return }
+        guard !isReleased else { throw RemoteError(.failed, "the router is ending") }
         do throws(FileError) {
             _ = try PrivateDirectory(parentDirectory(of: path), isMade: true)
             lock = try FileLock.take("\(path).lock")
@@ -66,7 +68,8 @@ struct ListFile<Element: FieldValue & Sendable> {
             throw failure(error)
         }
         guard lock != nil else {
-            throw RemoteError(.failed, "another router of this user, on another bus, is responsible for \(words.purpose)")
+            let reason = "another router of this user, on another bus, is responsible for \(words.purpose)"
+            throw RemoteError(.failed, reason)
         }
     }
 
@@ -88,8 +91,9 @@ struct ListFile<Element: FieldValue & Sendable> {
         }
     }
 
-    /// Leaves the file to the next router.
+    /// Leaves the file to the next router. From now on, it is neither read nor written.
     mutating func release() {
+        isReleased = true
         lock = nil
     }
 

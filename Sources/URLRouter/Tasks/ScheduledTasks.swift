@@ -81,6 +81,7 @@ final class ScheduledTasks {
         guard !isLoaded else { return }
         for task in stored { entries[Key(handler: task.handler, name: task.name)] = newEntry(task) }
         isLoaded = true
+        update()
     }
 
     func newEntry(_ task: ScheduledTask) -> Entry {
@@ -146,7 +147,8 @@ final class ScheduledTasks {
             task.requirements.allSatisfy(conditions.isTrue)
         else { return false }
         guard let left = BusName(task.handler).flatMap({ sessions[$0]?.quarantine.timeLeft }) else { return true }
-        entries[Key(handler: task.handler, name: task.name)]?.task.wait(until: now + UInt64(left / .milliseconds(1)) + 1)
+        let end = now + UInt64(left / .milliseconds(1)) + 1
+        entries[Key(handler: task.handler, name: task.name)]?.task.wait(until: end)
         return false
     }
 
@@ -229,7 +231,8 @@ final class ScheduledTasks {
             try await save()
         } catch {
             // A later router may run it again.
-            log.error("the outcome of a task cannot be stored: \(error.message)", metadata: ["handler": "\(key.handler)"])
+            let metadata: Logger.Metadata = ["handler": "\(key.handler)"]
+            log.error("the outcome of a task cannot be stored: \(error.message)", metadata: metadata)
         }
     }
 

@@ -44,6 +44,6 @@ public actor TaskStore {
     /// - Throws: `failed` with the reason.
     func save(_ tasks: [ScheduledTask]) throws(RemoteError) { try file.save(tasks) }
 
-    /// Leaves the file to the next router.
+    /// Leaves the file to the next router. From now on, it is neither read nor written.
     func release() { file.release() }
 }

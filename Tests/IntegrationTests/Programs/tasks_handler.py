@@ -11,7 +11,7 @@ from script_handler import HANDLER, ID, OPEN, ScriptHandler, bus, run
 class Handler(ScriptHandler):
     @dbus.service.method(**OPEN)
     def Open(self, url, context):
-        router = bus.get_object("org.openurl.Router1", "/org/openurl/Router1", introspect=False)
+        router = bus.get_object("org.openurl.Router1", "/org/openurl/Router1")
         router.Schedule(ID, url.partition("://")[2], {"after": 0}, dbus_interface="org.openurl.Tasks1")
         return True, {}, []
 
