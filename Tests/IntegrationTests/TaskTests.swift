@@ -135,13 +135,13 @@ import Testing
 
     // MARK: Durability
 
-    @Test func tasksSurviveTheRouter() async throws {
+    @Test(arguments: [true, false]) func tasksSurviveTheRouter(isKilled: Bool) async throws {
         let router = try await RouterProcess([Self.app: []])
         defer { router.stop() }
         try await schedule(router, "later") { $0.delay = Self.hour }
         try await schedule(router, "soon") { $0.requirements = [.idle, .network] }
         let before = try await tasks(router).filter { $0.name == "later" }
-        try await router.kill()
+        if isKilled { try await router.kill() } else { #expect(await router.terminate() == 0) }
         try await router.startNext()
         try await eventually(await tasks(router)) { $0 == before }
         try await eventually(router.log(of: Self.app)) { $0.contains("task soon") }
@@ -333,6 +333,19 @@ import Testing
     }
 
     // MARK: Callers
+
+    @Test func handlerActsOnlyOnItsOwnTasks() async throws {
+        let router = try await RouterProcess(["com.example.other": []]) { directory in
+            let notes = directory.appending(path: "notes").path
+            try ScriptHandler.write(Self.app, "tasks_handler", [notes], in: directory)
+        }
+        defer { router.stop() }
+        try await schedule(router, "secret", of: "com.example.other") { $0.delay = Self.hour }
+        let refused = try await router.open("app://other").reply
+        #expect(refused["error"] == .string(OpenURLError.Code.notAllowed.errorName.rawValue))
+        let reply = try await router.open("app://failed").reply
+        #expect(reply["tasks"] == .array(["failed"], of: "s"))
+    }
 
     @Test func unknownConditionIsRefused() async throws {
         let router = try await RouterProcess([Self.app: []])

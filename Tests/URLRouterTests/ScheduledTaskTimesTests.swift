@@ -27,6 +27,15 @@ import Testing
         #expect(tomorrow.latest == tomorrow.next + 5 * Self.minute)
     }
 
+    @Test func oneWakeUpServesSeveralTasks() throws {
+        let tasks = [60, 62, 64, 90].map { (minutes: UInt64) in task { $0.delay = minutes * Self.minute } }
+        let first = try #require(tasks.wakeUp(at: Self.now))
+        #expect(first == Self.now + 65 * Self.minute)
+        #expect(tasks.filter { $0.next <= first }.count == 3)
+        #expect(tasks.wakeUp(at: first) == Self.now + 95 * Self.minute)
+        #expect(tasks.wakeUp(at: Self.now + 95 * Self.minute) == nil)
+    }
+
     @Test func repeatedTaskBeginsAfterItsInterval() {
         #expect(hourly().next == Self.now + 60 * Self.minute)
         let early = task {

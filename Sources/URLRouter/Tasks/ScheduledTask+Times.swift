@@ -74,6 +74,13 @@ extension ScheduledTask {
     }
 }
 
+extension [ScheduledTask] {
+    /// Returns the time at which to wake up for those tasks that are not due; nil if there are none.
+    ///
+    /// This is the time by which the first of them must be run. All whose times have come by then are run together.
+    func wakeUp(at now: UInt64) -> UInt64? { filter { $0.next > now }.map(\.latest).min() }
+}
+
 extension TaskOptions {
     /// The conditions without repetitions, in a fixed order.
     var sortedRequirements: [TaskRequirement] { TaskRequirement.allCases.filter(requirements.contains) }

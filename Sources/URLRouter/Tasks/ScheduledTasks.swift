@@ -128,7 +128,7 @@ final class ScheduledTasks {
         startDue()
         let waiting = entries.filter { !running.contains($0.key) }.values.map(\.task)
         conditions.follow(Set(waiting.filter { $0.next <= now }.flatMap(\.requirements)))
-        setAlarm(waiting.filter { $0.next > now }.map(\.latest).min())
+        setAlarm(waiting.wakeUp(at: now))
     }
 
     private func startDue() {
@@ -142,8 +142,8 @@ final class ScheduledTasks {
 
     /// Returns whether a task that is due may be started. If its handler is in quarantine, it waits for the end of that.
     private func mayStart(_ task: ScheduledTask) -> Bool {
-        let handlers = Set(running.map(\.handler))
-        guard handlers.count < Self.handlersAtOnce, !handlers.contains(task.handler),
+        let busy = Set(running.map(\.handler))
+        guard busy.count < Self.handlersAtOnce, !busy.contains(task.handler),
             task.requirements.allSatisfy(conditions.isTrue)
         else { return false }
         guard let left = BusName(task.handler).flatMap({ sessions[$0]?.quarantine.timeLeft }) else { return true }
