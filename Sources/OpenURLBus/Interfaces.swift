@@ -409,9 +409,14 @@ public enum HandlerInterface {
     /// context holds.
     ///
     /// The handler has 30 s. Meanwhile the router does not suspend it, and if a method of the delegate runs for longer,
-    /// the router ends the process. If a handler lacks this method, the router calls ``enterBackground`` for the launch,
-    /// and ``notify`` for the notifications.
-    public static let wake = Method<WakeContext, Empty>(name, "Wake", inputs: ["context"])
+    /// the router ends the process. An answer without any value is taken for an empty dictionary. If a handler lacks this
+    /// method, the router calls ``enterBackground`` for the launch, and ``notify`` for the notifications.
+    public static let wake = Method<WakeContext, WakeAnswer>(
+        name,
+        "Wake",
+        inputs: ["context"],
+        outputs: ["answer"]
+    )
     /// Begins an interruption: calls `willResignActive`, and the handler is then inactive. Returns after that.
     ///
     /// An inactive handler stays in the foreground and continues to get URLs. Next comes either ``becomeActive`` or
@@ -487,14 +492,12 @@ public enum HandlerInterface {
     public static let transitionPhases: Set<String> = [
         "willResignActive", "didEnterBackground", "shouldSaveApplicationState", "willEncodeRestorableState",
         "willEnterForeground", "didBecomeActive", "didReceiveMemoryWarning", "didReceiveNotification",
-        "didReceiveRemoteNotification",
-        "didReceiveLocalNotification",
+        "didReceiveRemoteNotification", "didReceiveLocalNotification", "performTask",
     ]
 
     /// The phases that may take all the time of ``wake`` while the handler answers it.
     public static let wakePhases: Set<String> = [
-        "didReceiveNotification", "didReceiveRemoteNotification",
-        "didReceiveLocalNotification",
+        "didReceiveNotification", "didReceiveRemoteNotification", "didReceiveLocalNotification", "performTask",
     ]
 
     /// Returns the path of a handler's object.

@@ -66,6 +66,7 @@ public final class Application {
     let wayBack: (any WayBack)?
     let pushes: (any PushRegistrar)?
     let notifications: (any NotificationScheduler)?
+    let tasks: (any TaskScheduler)?
     let observers = Observers()
     private let delegate: any ApplicationDelegate
     private let blackboard: WatchdogBlackboard
@@ -81,11 +82,13 @@ public final class Application {
         wayBack: (any WayBack)? = nil,
         pushes: (any PushRegistrar)? = nil,
         notifications: (any NotificationScheduler)? = nil,
+        tasks: (any TaskScheduler)? = nil,
         store: (any RestorableStateStore)? = nil
     ) {
         self.wayBack = wayBack
         self.pushes = pushes
         self.notifications = notifications
+        self.tasks = tasks
         self.identifier = identifier
         self.directories = directories
         self.delegate = delegate
@@ -180,7 +183,8 @@ public final class Application {
         var result = SequenceResult(start: context.accepted ?? TracePhase.now)
         opened = OpenEvent(url, context, arrived)
         defer { opened = nil }
-        await perform(context.inBackground ? .openInBackground : .open, url, context, arrived, .known(.url), &result)
+        let event = context.inBackground ? LifecycleEvent.openInBackground : .open
+        await perform(event, url, context, arrived, WakeContext(.known(.url)), &result)
         return (outcome(of: result), result.trace)
     }
 
@@ -216,24 +220,25 @@ public final class Application {
         context.notifications = notifications
         context.localNotification = clicked
         var result = SequenceResult()
-        let reason: Reported<LaunchReason> = clicked == nil ? .known(.activation) : .known(.notification)
-        await perform(event, nil, context, nil, event == .activate ? reason : .absent, &result)
+        let activation = WakeContext(.known(clicked == nil ? .activation : .notification))
+        await perform(event, nil, context, nil, event == .activate ? activation : WakeContext(), &result)
         return result.trace
     }
 
     /// Launches the handler into the background if necessary, and gives it what the context holds.
     ///
-    /// - Returns: the delegate's refusal of a push, if it refused one, and the trace of the delegate's methods that ran.
+    /// - Returns: the delegate's answer, or why it refused a push or failed in a task, and the trace of the delegate's
+    ///   methods that ran.
     package func wake(
         _ waking: WakeContext
-    ) async -> (outcome: Result<[String: Value], OpenURLError>, trace: [TracePhase]) {
+    ) async -> (outcome: Result<WakeAnswer, OpenURLError>, trace: [TracePhase]) {
         var context = OpenContext()
         context.notifications = waking.notifications
         context.push = waking.push
         context.localNotification = waking.localNotification
         var result = SequenceResult()
-        await perform(.wake, nil, context, nil, waking.reason, &result)
-        guard let refusal = result.refusedPush else { return (.success([:]), result.trace) }
+        await perform(.wake, nil, context, nil, waking, &result)
+        guard let refusal = result.refusal else { return (.success(result.wakeAnswer), result.trace) }
         return (.failure(OpenURLError(.declined, refusal)), result.trace)
     }
 
@@ -242,7 +247,7 @@ public final class Application {
         _ url: GenericURL?,
         _ context: OpenContext,
         _ arrived: ArrivedURL?,
-        _ reason: Reported<LaunchReason>,
+        _ waking: WakeContext,
         _ result: inout SequenceResult
     ) async {
         // Saving and restoring take two steps each, and the coder passes the state between them. Without a coder, the
@@ -258,12 +263,12 @@ public final class Application {
             case .willFinishLaunching:
                 // The saved state may be the cause even if a launch crashes in its first method.
                 saved = store?.beginLaunch()
-                let options = LaunchOptions(url, context, reason)
+                let options = LaunchOptions(url, context, waking)
                 await call(step, &result) {
                     await delegate.application(self, willFinishLaunchingWithOptions: options)
                 }
             case .didFinishLaunching:
-                let options = LaunchOptions(url, context, reason)
+                let options = LaunchOptions(url, context, waking)
                 await call(step, &result) {
                     await delegate.application(self, didFinishLaunchingWithOptions: options)
                 }
@@ -284,6 +289,7 @@ public final class Application {
             case .didReceiveLocalNotification:
                 guard let notification = context.localNotification else { continue }
                 await call(step, &result) { await delegate.application(self, didReceive: notification) }
+            case .performTask: await perform(waking.task, &result)
             case .open:
                 if arrived?.isCancelled == true {
                     result.isCancelled = true
@@ -363,7 +369,29 @@ public final class Application {
                 return false
             }
         }
-        result.refusedPush = refusal
+        result.refusal = refusal
+    }
+
+    private func perform(_ task: String?, _ result: inout SequenceResult) async {
+        guard let task else { return }
+        var refusal: String?
+        var answer = Reported<TaskResult>.absent
+        await call(.performTask, &result) {
+            do {
+                let isFetch = task == TasksInterface.fetch
+                answer = .known(
+                    isFetch
+                        ? try await delegate.applicationPerformFetch(self)
+                        : try await delegate.application(self, performTask: task)
+                )
+                return answer != .known(.failed)
+            } catch {
+                refusal = String(describing: error)
+                return false
+            }
+        }
+        result.wakeAnswer.result = answer
+        result.refusal = refusal
     }
 
     // MARK: State preservation

@@ -123,6 +123,23 @@ public protocol ApplicationDelegate: AnyObject {
     /// - Parameter notification: the notification; `isClicked` tells the two cases apart.
     func application(_ application: Application, didReceive notification: LocalNotification) async
 
+    /// Performs a task that the handler has scheduled with ``Application/scheduleTask(named:after:every:requiring:)``, no
+    /// matter whether the task launched the handler, woke it, or found it running.
+    ///
+    /// The handler is not suspended until the method returns, for which it has 30 s. If the handler or the router ends
+    /// before that, the task is performed again.
+    ///
+    /// - Parameter name: the task's name.
+    /// - Returns: how the task went. A task that has failed is tried again after 1, 2, 4 … 60 minutes, eight times in all.
+    /// - Throws: any error, if the task has failed. `openurl tasks` shows its description.
+    func application(_ application: Application, performTask name: String) async throws -> TaskResult
+
+    /// Fetches new content (`application:performFetchWithCompletionHandler:` in the guide), as
+    /// ``application(_:performTask:)`` performs a task. See ``Application/setMinimumBackgroundFetchInterval(_:)``.
+    ///
+    /// - Returns: whether there was new data. Without new data, the router makes the interval longer.
+    func applicationPerformFetch(_ application: Application) async throws -> TaskResult
+
     /// The version of the format that ``application(_:willEncodeRestorableStateWith:)`` encodes; 1 by default.
     ///
     /// Increase it when a new release of the handler can no longer restore the states that earlier releases saved.
@@ -241,6 +258,24 @@ extension ApplicationDelegate {
     /// Does nothing.
     public func application(_ application: Application, didReceive notification: LocalNotification) async {}
 
+    /// Fails.
+    public func application(_ application: Application, performTask name: String) async throws -> TaskResult {
+        throw OpenURLError(
+            .declined,
+            "\(application.identifier) performs no tasks: its delegate does not implement "
+                + "application(_:performTask:); check the spelling of the method"
+        )
+    }
+
+    /// Fails.
+    public func applicationPerformFetch(_ application: Application) async throws -> TaskResult {
+        throw OpenURLError(
+            .declined,
+            "\(application.identifier) fetches nothing: its delegate does not implement "
+                + "applicationPerformFetch(_:); check the spelling of the method"
+        )
+    }
+
     /// Version 1.
     public var restorationVersion: Int { 1 }
 
@@ -290,12 +325,15 @@ public struct LaunchOptions: Sendable, Hashable {
     /// The handler's own notification that the user has clicked on (`UIApplicationLaunchOptionsLocalNotificationKey` in the
     /// guide).
     public var localNotification: LocalNotification?
+    /// The name of the task for which the handler is launched.
+    public var task: String?
 
     /// Creates the options for a launch without a URL.
     public init() {}
 
-    init(_ url: GenericURL?, _ context: OpenContext, _ reason: Reported<LaunchReason>) {
-        self.reason = reason
+    init(_ url: GenericURL?, _ context: OpenContext, _ waking: WakeContext) {
+        reason = waking.reason
+        task = waking.task
         self.url = url
         sourceApplication = context.sourceApplication
         annotation = context.annotation

@@ -52,6 +52,8 @@ enum LifecycleStep: String, CaseIterable {
     case didReceiveRemoteNotification
     /// Skipped if there is no notification of the handler's own.
     case didReceiveLocalNotification
+    /// Skipped if there is no task.
+    case performTask
     /// Skipped if a launch method refused the URL.
     case open
 }
@@ -94,8 +96,7 @@ enum Lifecycle {
             [
                 .becomeBackground, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
                 .didFinishLaunching, .didReceiveNotification, .didReceiveRemoteNotification,
-                .didReceiveLocalNotification,
-                .didEnterBackground, .shouldSaveApplicationState,
+                .didReceiveLocalNotification, .performTask, .didEnterBackground, .shouldSaveApplicationState,
                 .willEncodeRestorableState,
             ]
         // These events start no process, because a handler reads the current values itself at its next launch.
@@ -146,14 +147,10 @@ enum Lifecycle {
             []
 
         case (.active, .wake), (.inactive, .wake):
-            [
-                .didReceiveNotification, .didReceiveRemoteNotification,
-                .didReceiveLocalNotification,
-            ]
+            [.didReceiveNotification, .didReceiveRemoteNotification, .didReceiveLocalNotification, .performTask]
         case (.background, .wake), (.suspended, .wake):
             [
-                .didReceiveNotification, .didReceiveRemoteNotification,
-                .didReceiveLocalNotification,
+                .didReceiveNotification, .didReceiveRemoteNotification, .didReceiveLocalNotification, .performTask,
                 .shouldSaveApplicationState,
                 .willEncodeRestorableState,
             ]

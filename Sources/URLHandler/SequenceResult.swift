@@ -9,8 +9,10 @@ struct SequenceResult {
     /// The first launch method that refused the URL; nil if none did.
     private(set) var veto: LifecycleStep?
     var response = OpenResponse.declined()
-    /// Why the delegate refused a push; nil if it did not.
-    var refusedPush: String?
+    /// The delegate's answer to what has woken the handler.
+    var wakeAnswer = WakeAnswer()
+    /// Why the delegate refused a push or failed in a task; nil if it did not.
+    var refusal: String?
     /// Whether the URL was cancelled and the delegate has not handled it.
     var isCancelled = false
 

@@ -26,6 +26,7 @@ public import URLHandler
     public let application: Application
     private let store: MemoryStore
     private let notifications: ScheduledNotifications
+    private let tasks = RecordedTasks()
 
     /// Creates a handler that has not been launched.
     ///
@@ -48,6 +49,7 @@ public import URLHandler
             delegate: delegate,
             directories: directories,
             notifications: notifications,
+            tasks: tasks,
             store: store
         )
     }
@@ -61,6 +63,9 @@ public import URLHandler
 
     /// The number of background tasks that have begun but not ended.
     public var openBackgroundTasks: Int { application.backgroundTasks.count }
+
+    /// The tasks that the handler has scheduled, by name. They are not run; see ``performTask(_:)``.
+    public var scheduledTasks: [String: TaskOptions] { tasks.all }
 
     // MARK: Events
 
@@ -175,9 +180,27 @@ public import URLHandler
         return EventResult(outcome: outcome, state: application.state, trace: trace)
     }
 
+    /// Has the handler perform a task, for which it is launched into the background if it is not running. It need not have
+    /// scheduled the task.
+    ///
+    /// - Returns: the result, whose ``EventResult/taskResult`` is the delegate's answer. If the delegate throws an error,
+    ///   ``EventResult/outcome`` has it.
+    @discardableResult
+    public func performTask(_ name: String) async -> EventResult {
+        var context = WakeContext(.known(.task))
+        context.task = name
+        return await wake(context)
+    }
+
+    /// Has the handler fetch new content, as ``performTask(_:)`` has it perform a task.
+    @discardableResult
+    public func performFetch() async -> EventResult { await performTask(TasksInterface.fetch) }
+
     private func wake(_ context: WakeContext) async -> EventResult {
         let (outcome, trace) = await application.wake(context)
-        return EventResult(outcome: outcome, state: application.state, trace: trace)
+        var result = EventResult(outcome: outcome.map { _ in [:] }, state: application.state, trace: trace)
+        if case .success(let answer) = outcome { result.taskResult = answer.result.known }
+        return result
     }
 
     /// Warns a running handler that the system is short of memory.
@@ -211,7 +234,7 @@ public import URLHandler
 
 /// The result of an event.
 public struct EventResult: Sendable {
-    /// The answer to the sender of a URL, or to a push: the handler's reply, or the reason for a refusal.
+    /// The answer to the sender of a URL, to a push or to a task: the handler's reply, or the reason for a refusal.
     ///
     /// For any other event, this is a success with an empty reply.
     public let outcome: Result<[String: Value], OpenURLError>
@@ -222,6 +245,8 @@ public struct EventResult: Sendable {
     /// Everything that the delegate has reported about its work on the URL. A real sender gets at most ten reports a
     /// second.
     public private(set) var progress: [ProgressReport] = []
+    /// The delegate's answer to a task or a fetch; nil for any other event, and if the delegate has thrown an error.
+    public fileprivate(set) var taskResult: TaskResult?
 
     /// The names of the delegate's methods, in the order in which they were called, such as `willFinishLaunching`.
     public var steps: [String] { trace.map(\.name) }
@@ -238,6 +263,30 @@ private final class RecordedReports: ProgressSink {
     }
 
     func end() {}
+}
+
+/// The tasks that a handler has scheduled.
+private final class RecordedTasks: TaskScheduler {
+    private let tasks = Lock<[String: TaskOptions]>([:])
+
+    var all: [String: TaskOptions] { tasks.withLock(\.self) }
+
+    func schedule(_ id: String, _ name: String, _ options: TaskOptions) {
+        tasks.withLock { $0[name] = options }
+    }
+
+    func cancel(_ id: String, _ name: String) {
+        tasks.withLock { $0 = $0.filter { !name.isEmpty && $0.key != name } }
+    }
+
+    func tasks(of id: String) -> [ScheduledTask] {
+        all.sorted { $0.key < $1.key }.map { name, options in
+            var task = ScheduledTask(handler: id, name: name, next: 0)
+            task.interval = options.interval
+            task.requirements = options.requirements
+            return task
+        }
+    }
 }
 
 /// A handler's state in memory.

@@ -16,6 +16,8 @@ struct RouterParts {
     var deliveries: DeliveryStore?
     /// Storage for the registrations for pushes; nil if the router stores nothing.
     var pushes: PushStore?
+    /// Storage for the handlers' tasks; nil if the router stores nothing.
+    var tasks: TaskStore?
     /// Storage for the rules; nil for no rules.
     var policy: PolicyStore?
     /// The log of requests; nil if the router keeps none.

@@ -143,6 +143,14 @@ public actor URLRouter {
     )
     private(set) lazy var pushes: Pushes = makePushes()
     private(set) lazy var localNotifications: LocalNotifications = makeLocalNotifications()
+    private(set) lazy var scheduledTasks = ScheduledTasks(
+        handlers,
+        sessions,
+        callers,
+        monitor,
+        systemBus,
+        parts.tasks
+    )
     private(set) lazy var callHandlers = CallHandlers(
         handlers,
         sessions,
@@ -168,6 +176,7 @@ public actor URLRouter {
     ///   - connection: the session bus; its event loop becomes the router's.
     ///   - deliveries: the storage for the queue; nil if the router stores nothing.
     ///   - pushes: the storage for the registrations for pushes; nil if the router stores nothing.
+    ///   - tasks: the storage for the handlers' tasks; nil if the router stores nothing.
     ///   - policy: the storage for the rules; nil for no rules.
     ///   - requests: the log of requests; nil if the router keeps none.
     ///   - store: the registry's files, for the handlers' names and images; nil for a router that shows none.
@@ -181,6 +190,7 @@ public actor URLRouter {
         limits: RouterLimits = RouterLimits(),
         deliveries: DeliveryStore? = nil,
         pushes: PushStore? = nil,
+        tasks: TaskStore? = nil,
         policy: PolicyStore? = nil,
         requests: RequestLog? = nil,
         store: RegistryStore? = nil,
@@ -197,6 +207,7 @@ public actor URLRouter {
         )
         parts.deliveries = deliveries
         parts.pushes = pushes
+        parts.tasks = tasks
         parts.policy = policy
         parts.requests = requests
         if let store { parts.resources = { await store.resources(of: $0) } }
@@ -398,15 +409,16 @@ public actor URLRouter {
         callHandlers.startAtLogin()
     }
 
-    /// Starts to deliver the queue's URLs, including those that an earlier router left behind. Call this once the name
-    /// is owned.
+    /// Starts to deliver the queue's URLs and to run the handlers' tasks, including those that an earlier router left
+    /// behind. Call this once the name is owned.
     public func startDeliveries() async {
         await deliveries?.run()
         pushes.repeatRegistrations()
+        scheduledTasks.start()
     }
 
-    /// Refuses the questions that are waiting for the user, and ends the calls, the claims on callbacks and the
-    /// deliveries.
+    /// Refuses the questions that are waiting for the user, and ends the calls, the claims on callbacks, the tasks and
+    /// the deliveries.
     ///
     /// It returns when the deliveries in progress have ended and every accepted URL is stored. Release the name right
     /// after this, because the next router reads the queue when it starts.
@@ -414,12 +426,14 @@ public actor URLRouter {
         questions.stop()
         waitingCalls.stop()
         await callbacks.stop()
+        await scheduledTasks.stop()
         await deliveries?.stop()
     }
 
     /// Gives up the deliveries in progress, without counting them as attempts. Call this when the bus is gone: the next
     /// router tries again.
     public func abandonDeliveries() async {
+        await scheduledTasks.stop()
         await deliveries?.abandon()
     }
 

@@ -100,7 +100,10 @@ actor StandInRouter {
                 .write(to: services.appending(path: "org.openurl.Router1.service"), atomically: true, encoding: .utf8)
         }
         connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
-        await connection.export([router, registry, lifecycle, queue, notifications], at: RouterService.path)
+        await connection.export(
+            [router, registry, lifecycle, queue, notifications, tasks],
+            at: RouterService.path
+        )
         _ = try await connection.requestName(RouterService.name)
     }
 
@@ -234,6 +237,36 @@ actor StandInRouter {
                     return Empty()
                 },
                 asked("cancel all", NotificationsInterface.cancelAll),
+            ]
+        )
+    }
+
+    private nonisolated var tasks: ExportedInterface {
+        ExportedInterface(
+            TasksInterface.name,
+            [
+                .method(TasksInterface.list) { _, _ in
+                    var sync = ScheduledTask(handler: "com.acme.ok", name: "sync\u{1B}", next: 86_401_000)
+                    sync.interval = 5_400_000
+                    sync.requirements = [.externalPower, .network]
+                    var fetch = ScheduledTask(handler: "com.acme.todolist", name: "fetch", next: 86_400_000)
+                    fetch.state = .known(.waiting)
+                    fetch.requirements = [.network, .idle]
+                    fetch.unmet = [.idle]
+                    fetch.failures = 2
+                    fetch.error = RemoteError(OpenURLError.Code.declined.errorName, "no room")
+                    return [sync, fetch]
+                },
+                .method(TasksInterface.cancel) { _, input in
+                    await self.note("cancel \(input.values.0) \(input.values.1)")
+                    return Empty()
+                },
+                .method(TasksInterface.run) { _, input in
+                    switch input.values.1 {
+                    case "late": throw OpenURLError(.timedOut, "it did not return")
+                    case let name: return Reported(rawValue: name)
+                    }
+                },
             ]
         )
     }

@@ -152,6 +152,11 @@ private enum Reference {
             "The `context` of `Wake` (`org.openurl.Handler1`).",
             WakeContext.fields
         ),
+        Section(
+            "Answer of a handler that was woken",
+            "The `answer` of `Wake` (`org.openurl.Handler1`), which may be left out.",
+            WakeAnswer.fields
+        ),
         Section("Push", "The `push` in the reason to wake a handler, and in a context.", RemoteNotification.fields),
         Section(
             "Registration for pushes",
@@ -168,6 +173,12 @@ private enum Reference {
             "The `notification` of `Schedule`, each of those that `List` returns (`org.openurl.Notifications1`), and the one in the reason to wake a handler, in a context, and in the `platform_data` of `Activate`.",
             LocalNotification.fields
         ),
+        Section(
+            "Options of a task",
+            "The `options` of `Schedule` (`org.openurl.Tasks1`).",
+            TaskOptions.fields
+        ),
+        Section("Task", "One of the `tasks` that `List` returns (`org.openurl.Tasks1`).", ScheduledTask.fields),
         Section(
             "Options of a notification",
             "The `options` of `NotifyWithOptions` (`org.openurl.Lifecycle1`).",

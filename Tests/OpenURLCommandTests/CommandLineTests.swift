@@ -52,6 +52,8 @@ import Testing
             ["notifications", "cancel", "--all", "a", "b"],
             "use --all without identifiers (see 'openurl notifications --help')"
         ),
+        (["tasks", "cancel", "x"], "give the names of the tasks, or use --all (see 'openurl tasks --help')"),
+        (["tasks", "cancel", "--all", "x", "y"], "use --all without names (see 'openurl tasks --help')"),
     ])
     func refusesAWrongCommandLine(arguments: [String], message: String) throws {
         let run = try openurl(arguments.map { .text($0) })
@@ -167,7 +169,8 @@ import Testing
 
     @Test(arguments: [
         ["a:b"], ["open", "a:b"], ["--", "-a:b"], ["--verbose", "a:b"], ["can-open", "a:b"], ["explain", "a:b"],
-        ["default", "a"], ["list"], ["status"], ["queue"], ["notifications"], ["register", "/x"], ["unregister", "x"],
+        ["default", "a"], ["list"], ["status"], ["queue"], ["notifications"], ["tasks"], ["register", "/x"],
+        ["unregister", "x"],
         ["activate", "x"],
     ])
     func needsABus(_ arguments: [String]) throws {

@@ -26,6 +26,8 @@ import Testing
         (["queue", "--show-q"], "", ["--show-queries"]),
         (["notifications", "c"], "", ["cancel"]),
         (["queue", "drop", "--a"], "", ["--all"]),
+        (["tasks", ""], "", ["list", "run", "cancel"]),
+        (["tasks", "cancel", "--a"], "", ["--all"]),
         (["policy", "--x", "al"], "", ["allow"]),
         (["new", "--sw"], "", ["--swift"]),
         (["new", "--scheme", "--sw"], "", []),
@@ -72,7 +74,7 @@ import Testing
             // A command with commands of its own takes the options of one of them, too.
             let offered = Set(try words(command + ["--"]).words)
             #expect(offered.isSuperset(of: options), "\(command): \(offered)")
-            if ![["queue"], ["policy"], ["notifications"]].contains(command) {
+            if ![["queue"], ["policy"], ["notifications"], ["tasks"]].contains(command) {
                 #expect(offered.count == options.count, "\(command): \(offered)")
             }
         }

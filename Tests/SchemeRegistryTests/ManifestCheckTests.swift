@@ -117,7 +117,8 @@ import UserFiles
     }
 
     @Test func backgroundModesWithoutEffectAreWarnings() {
-        let modes = ["audio", "adio", "location", "jumping", "voip"].map { "<string>\($0)</string>\n" }.joined()
+        let words = ["audio", "adio", "location", "jumping", "voip", "fetch"]
+        let modes = words.map { "<string>\($0)</string>\n" }.joined()
         #expect(
             findings(claims + "\n<key>UIBackgroundModes</key><array>\n\(modes)</array>") == [
                 "W m.plist:11: UIBackgroundModes[1]: is 'adio', which is not a mode and is ignored; did you mean audio?",

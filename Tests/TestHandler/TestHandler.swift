@@ -50,6 +50,9 @@ import URLHandler
 /// - `slow-notification=MILLISECONDS`: wait in each notification, and say in the log that the wait is over.
 /// - `refuse-push=TEXT`: throw an error for each push.
 /// - `notify=TEXT`: schedule a notification at once for each URL.
+/// - `task-result=WORD`: answer each task with this result; without a result, throw an error.
+/// - `hourly=NAME`: schedule a task for every hour at each launch.
+/// - `fetches`: fetch new content as often as possible.
 /// - `late`: wait for a task before the handler begins. The main thread is libdispatch's by then.
 /// - `main-queue`: use libdispatch's main queue on each URL, and say in the log which thread is the main actor's.
 @main
@@ -125,8 +128,9 @@ final class TestDelegate: ApplicationDelegate {
         return behaviour["will"] != "no"
     }
 
-    func application(_ application: Application, didFinishLaunchingWithOptions options: LaunchOptions) -> Bool {
+    func application(_ application: Application, didFinishLaunchingWithOptions options: LaunchOptions) async -> Bool {
         pass("didFinishLaunching")
+        await schedule(application)
         return behaviour["did"] != "no"
     }
 
@@ -357,6 +361,33 @@ final class TestDelegate: ApplicationDelegate {
 
     func application(_ application: Application, didReceive notification: LocalNotification) {
         record("local \(notification.text) \(notification.isClicked ? "clicked" : "quiet")")
+    }
+
+    func application(_ application: Application, performTask name: String) throws -> TaskResult {
+        pass("task \(name)")
+        return try taskResult
+    }
+
+    func applicationPerformFetch(_ application: Application) throws -> TaskResult {
+        pass("fetch")
+        return try taskResult
+    }
+
+    private var taskResult: TaskResult {
+        get throws {
+            guard let word = behaviour["task-result"] else { return .newData }
+            guard let result = TaskResult(rawValue: word) else { throw RemoteError("com.example.Error.Task", word) }
+            return result
+        }
+    }
+
+    private func schedule(_ application: Application) async {
+        do {
+            if let name = behaviour["hourly"] { try await application.scheduleTask(named: name, every: .seconds(3600)) }
+            if behaviour["fetches"] != nil { try await application.setMinimumBackgroundFetchInterval(.zero) }
+        } catch {
+            record("not scheduled: \(error.message)")
+        }
     }
 
     private func chain(_ application: Application) {

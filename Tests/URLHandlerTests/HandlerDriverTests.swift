@@ -150,6 +150,61 @@ import URLHandlerTesting
         await #expect(throws: OpenURLError.self) { try await application.scheduledLocalNotifications }
     }
 
+    @Test func taskIsPerformedInEveryState() async throws {
+        let driver = HandlerDriver(delegate: delegate)
+        let launch = await driver.performTask("sync")
+        #expect(
+            launch.steps == [
+                "willFinishLaunching", "didFinishLaunching", "performTask", "didEnterBackground",
+                "shouldSaveApplicationState", "willEncodeRestorableState",
+            ]
+        )
+        #expect(launch.taskResult == .newData)
+        #expect(delegate.launches.map(\.reason) == [.known(.task), .known(.task)])
+        #expect(delegate.launches.map(\.task) == ["sync", "sync"])
+        await driver.enterForeground()
+        delegate.taskResult = .success(.noData)
+        let fetch = await driver.performFetch()
+        #expect(fetch.steps == ["performTask"])
+        #expect(fetch.taskResult == .noData)
+        delegate.taskResult = .failure(RemoteError("com.example.Full", "no room"))
+        let failed = await driver.performTask("backup")
+        #expect(throws: OpenURLError(.declined, "com.example.Full: no room")) { try failed.outcome.get() }
+        #expect(failed.taskResult == nil)
+        #expect(delegate.tasks == ["sync", "the fetch", "backup"])
+    }
+
+    @Test func delegateWithoutTheMethodsFailsInTasks() async throws {
+        final class Delegate: ApplicationDelegate {}
+        let driver = HandlerDriver(delegate: Delegate())
+        for (result, method) in [
+            (await driver.performTask("sync"), "application(_:performTask:)"),
+            (await driver.performFetch(), "applicationPerformFetch(_:)"),
+        ] {
+            let error = #expect(throws: OpenURLError.self) { try result.outcome.get() }
+            #expect(error?.message.contains("does not implement \(method)") == true)
+        }
+    }
+
+    @Test func driverKnowsTheScheduledTasks() async throws {
+        let driver = HandlerDriver(delegate: delegate)
+        let application = driver.application
+        try await application.scheduleTask(named: "sync", every: .seconds(3600), requiring: [.network])
+        try await application.scheduleTask(named: "backup", after: .milliseconds(1500))
+        try await application.setMinimumBackgroundFetchInterval(Application.backgroundFetchIntervalMinimum)
+        #expect(driver.scheduledTasks.count == 3)
+        #expect(driver.scheduledTasks["sync"]?.interval == 3_600_000)
+        #expect(driver.scheduledTasks["sync"]?.requirements == [.network])
+        #expect(driver.scheduledTasks["backup"]?.delay == 1500)
+        #expect(driver.scheduledTasks["fetch"]?.interval == 900_000)
+        #expect(try await application.scheduledTasks.map(\.name) == ["backup", "fetch", "sync"])
+        try await application.setMinimumBackgroundFetchInterval(nil)
+        try await application.cancelTask(named: "sync")
+        #expect(Array(driver.scheduledTasks.keys) == ["backup"])
+        try await application.cancelTask(named: "")
+        #expect(driver.scheduledTasks.isEmpty)
+    }
+
     @Test func urlArrivesWithItsContext() async throws {
         let driver = HandlerDriver(delegate: delegate)
         await driver.enterBackground()

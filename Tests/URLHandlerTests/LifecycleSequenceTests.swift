@@ -13,8 +13,7 @@ struct LifecycleSequenceTests {
     private static let openURL: [LifecycleStep] = [.didReceiveNotification, .open]
     private static let activation: [LifecycleStep] = [.becomeActive, .didBecomeActive]
     private static let waking: [LifecycleStep] = [
-        .didReceiveNotification, .didReceiveRemoteNotification,
-        .didReceiveLocalNotification,
+        .didReceiveNotification, .didReceiveRemoteNotification, .didReceiveLocalNotification, .performTask,
     ]
 
     private static let saving: [LifecycleStep] = [.shouldSaveApplicationState, .willEncodeRestorableState]

@@ -24,6 +24,8 @@ final class RecordingDelegate: ApplicationDelegate {
     private(set) var pushes: [RemoteNotification] = []
     var pushError: (any Error)?
     private(set) var localNotifications: [LocalNotification] = []
+    private(set) var tasks: [String] = []
+    var taskResult = Result<TaskResult, any Error>.success(.newData)
     /// The URLs whose sender waits for the reply.
     private(set) var urlsToAnswer: [String] = []
     /// The phase and the state that observers saw during each call.
@@ -108,6 +110,18 @@ final class RecordingDelegate: ApplicationDelegate {
     func application(_ application: Application, didReceive notification: LocalNotification) {
         record("didReceiveLocalNotification", application)
         localNotifications.append(notification)
+    }
+
+    func application(_ application: Application, performTask name: String) throws -> TaskResult {
+        record("performTask", application)
+        tasks.append(name)
+        return try taskResult.get()
+    }
+
+    func applicationPerformFetch(_ application: Application) throws -> TaskResult {
+        record("performTask", application)
+        tasks.append("the fetch")
+        return try taskResult.get()
     }
 
     func applicationWillTerminate(_ application: Application) {

@@ -71,6 +71,8 @@ final class FakeHandlers: RouterBus {
         var suspendError: CallError?
         /// The error of every request to wake a handler for something other than a URL.
         var wakeError: CallError?
+        /// The answer to every other request to wake a handler.
+        var wakeAnswer = WakeAnswer()
         /// The error of every report that an interruption begins or ends.
         var activityError: CallError?
         /// The error of every request to cancel.
@@ -208,8 +210,13 @@ final class FakeHandlers: RouterBus {
     }
 
     /// Makes every request to wake a handler for something other than a URL fail.
-    func failWaking(with error: CallError) {
+    func failWaking(with error: CallError?) {
         content.withLock { $0.wakeError = error }
+    }
+
+    /// Sets the result of every task.
+    func answerTasks(with result: Reported<TaskResult>) {
+        content.withLock { $0.wakeAnswer.result = result }
     }
 
     /// Makes every request to read the service files again fail.
@@ -422,10 +429,16 @@ final class FakeHandlers: RouterBus {
         await waitUntilReleased(id)
     }
 
-    func wake(_ context: WakeContext, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+    func wake(
+        _ context: WakeContext,
+        _ id: BusName,
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError) -> WakeAnswer {
         record(.woken(id, context))
         await waitUntilReleased(Self.wake)
         if let error = content.withLock({ $0.wakeError }) { throw error }
+        return content.withLock { $0.wakeAnswer }
     }
 
     func register(

@@ -41,6 +41,7 @@ extension URLRouter {
         limits: RouterLimits = .patient,
         deliveries: DeliveryStore? = nil,
         pushes: PushStore? = nil,
+        tasks: TaskStore? = nil,
         policy: PolicyStore? = nil,
         requests: RequestLog? = nil,
         person: any PersonAsking = Nobody(),
@@ -58,6 +59,7 @@ extension URLRouter {
         )
         parts.deliveries = deliveries
         parts.pushes = pushes
+        parts.tasks = tasks
         parts.policy = policy
         parts.requests = requests
         parts.person = { _ in person }

@@ -88,7 +88,8 @@ import Testing
         let request = Task { try await router.notify(identifier, "battery", "low", waking) }
         await bus.wait(for: .woken(Self.id, context(["battery": "low"])))
         let error = await #expect(throws: OpenURLError.self) { try await router.suspend(identifier) }
-        #expect(error?.message == "com.example.app is not suspended: it is still handling a notification or a push")
+        let reason = "it is still handling a notification, a push or a task"
+        #expect(error?.message == "com.example.app is not suspended: \(reason)")
         bus.release(FakeHandlers.wake)
         try await request.value
     }

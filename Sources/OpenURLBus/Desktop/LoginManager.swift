@@ -42,4 +42,6 @@ package enum LoginManager {
     package static let unlock = Signal<Empty>(sessionInterface, "Unlock")
     /// Whether the session's screen is locked, if the desktop says so.
     package static let lockedHint = Property<Bool>(sessionInterface, "LockedHint")
+    /// The property that says whether nobody is using the session, if the desktop sets it.
+    package static let idleHint = "IdleHint"
 }

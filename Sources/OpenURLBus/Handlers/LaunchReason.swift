@@ -10,6 +10,8 @@ public enum LaunchReason: String, Sendable, Hashable, CaseIterable {
     case push
     /// A notification of the handler is due while the handler is active, or the user has clicked on one.
     case notification
+    /// A task that the handler has scheduled is due.
+    case task
     /// The user has logged in, and the handler's manifest has `voip` in `UIBackgroundModes`.
     case login
     /// The handler's process has failed, and its manifest has `voip` in `UIBackgroundModes`.

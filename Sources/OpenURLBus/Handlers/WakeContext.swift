@@ -12,6 +12,9 @@ public struct WakeContext: Sendable, Hashable {
     public var push: RemoteNotification?
     /// The handler's own notification, if the reason is one.
     public var localNotification: LocalNotification?
+    /// The name of the task, if the reason is one. ``WakeAnswer/result`` says how it went; an error means that it has
+    /// failed.
+    public var task: String?
 
     /// Creates a context.
     public init(_ reason: Reported<LaunchReason> = .absent) {
@@ -42,6 +45,7 @@ extension WakeContext: Record {
             { $0.localNotification },
             { $0.localNotification = $1 },
             "The handler's own notification, if the reason is one."
-        )
+        ),
+        Field("task", { $0.task }, { $0.task = $1 }, "The name of the task, if the reason is one.")
     )
 }

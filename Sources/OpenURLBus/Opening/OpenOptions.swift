@@ -266,7 +266,7 @@ extension OpenOptions.Delivery: Word {
 
 extension Duration {
     /// Whole milliseconds, rounded up. A time that is too long for that becomes the longest one.
-    var milliseconds: Int64 {
+    package var milliseconds: Int64 {
         let (seconds, limit) = (components.seconds, Int64.max / 2000)
         guard (-limit...limit).contains(seconds) else { return seconds < 0 ? .min : .max }
         return seconds * 1000 + (components.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000

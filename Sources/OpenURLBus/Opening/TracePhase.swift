@@ -39,8 +39,8 @@ public struct TracePhase: DBusType, Hashable {
         "shouldRestoreApplicationState",
         "didDecodeRestorableState", "didFinishLaunching", "didBecomeActive", "willResignActive", "didEnterBackground",
         "shouldSaveApplicationState", "willEncodeRestorableState", "willEnterForeground", "willTerminate",
-        "didReceiveMemoryWarning", "didReceiveNotification", "didReceiveRemoteNotification", "open",
-        "didReceiveLocalNotification",
+        "didReceiveMemoryWarning", "didReceiveNotification", "didReceiveRemoteNotification",
+        "didReceiveLocalNotification", "performTask", "open",
     ]
 
     private static let structure: Signature = "(stb)"

@@ -51,7 +51,7 @@ struct CommandLineInterface: ParsableCommand {
                 name: "Running handlers",
                 subcommands: [
                     Status.self, Output.self, Activate.self, InterruptHandler.self, Resume.self, Background.self,
-                    Suspend.self, Terminate.self, Restart.self,
+                    Suspend.self, Terminate.self, Restart.self, Tasks.self,
                 ]
             ),
             CommandGroup(name: "Rules", subcommands: [Policy.self, Permissions.self]),

@@ -40,6 +40,12 @@ extension CompletionKind {
         try router.call(NotificationsInterface.list, "", timeout: .seconds(2)).map(\.identifier)
     }
 
+    /// Names of tasks.
+    static let tasks = values { router throws(CommandFailure) in
+        let names = try router.call(TasksInterface.list, Empty(), timeout: .seconds(2)).map(\.name)
+        return Set(names).sorted()
+    }
+
     private static func values(
         _ files: Completions.AddedFiles = .none,
         _ list: @escaping @Sendable (RouterClient) throws(CommandFailure) -> [String]

@@ -22,8 +22,7 @@ public enum BackgroundMode: String, Sendable, Hashable, CaseIterable {
     /// Whether this mode keeps a handler from being suspended.
     ///
     /// According to the guide, an app keeps running while it plays sound or manages the sockets of its calls. The other
-    /// modes do not prevent suspension: they wake an app when something new arrives. Here, a push wakes each handler that
-    /// has registered for pushes, and nothing else arrives in that way, so these modes have no effect.
+    /// modes do not prevent suspension: they wake an app when something new arrives.
     public var preventsSuspension: Bool {
         switch self {
         case .audio, .voip: true
@@ -32,4 +31,10 @@ public enum BackgroundMode: String, Sendable, Hashable, CaseIterable {
             false
         }
     }
+
+    /// Whether this mode changes anything.
+    ///
+    /// A handler with `fetch` may schedule a fetch. The other modes that do not prevent suspension have no effect: a push
+    /// wakes each handler that has registered for pushes, and nothing else arrives in that way.
+    var hasEffect: Bool { preventsSuspension || self == .fetch }
 }

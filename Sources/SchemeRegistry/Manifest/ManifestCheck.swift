@@ -197,10 +197,10 @@ public enum ManifestCheck {
             ?? reason
     }
 
-    /// Returns the reason to warn about a background mode; nil if it prevents suspension.
+    /// Returns the reason to warn about a background mode; nil if it has an effect.
     private static func reason(ofIgnoredMode text: String) -> String? {
         if let mode = BackgroundMode(rawValue: text) {
-            return mode.preventsSuspension
+            return mode.hasEffect
                 ? nil : "is \(mode.rawValue), which has no effect here: the handler will be suspended anyway"
         }
         let reason = "is '\(printable(text))', which is not a mode and is ignored"

@@ -75,6 +75,7 @@ extension Application {
                 wayBack: RouterWayBack(connection: connection),
                 pushes: RouterPushes(connection: connection),
                 notifications: RouterNotifications(connection: connection),
+                tasks: RouterTaskScheduler(connection: connection),
                 store: stateFile(of: identifier)
             )
             suspension = Suspension(of: identifier, connection, queue, blackboard)

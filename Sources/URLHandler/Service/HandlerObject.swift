@@ -35,8 +35,7 @@ struct HandlerObject: Sendable {
                     },
                     routed(HandlerInterface.wake) { context in
                         let outcome = try await queue.run { [application] in await application.wake(context).outcome }
-                        _ = try outcome.get()
-                        return Empty()
+                        return try outcome.get()
                     },
                     routed(HandlerInterface.resignActive) { _ in try await handle(.resignActive) },
                     routed(HandlerInterface.becomeActive) { _ in try await handle(.becomeActive) },

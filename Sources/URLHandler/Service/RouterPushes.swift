@@ -17,7 +17,7 @@ struct RouterPushes: PushRegistrar {
                 timeout: Self.timeout
             )
         } catch {
-            throw Self.error(error)
+            throw OpenURLError(fromRouter: error)
         }
     }
 
@@ -31,14 +31,18 @@ struct RouterPushes: PushRegistrar {
                 timeout: Self.timeout
             )
         } catch {
-            throw Self.error(error)
+            throw OpenURLError(fromRouter: error)
         }
     }
+}
 
-    private static func error(_ error: CallError) -> OpenURLError {
-        if case .remote(let remote) = error {
-            return OpenURLError(remote) ?? OpenURLError(.notAllowed, remote.message)
+extension OpenURLError {
+    /// Creates the error for a call to the router that has failed.
+    init(fromRouter error: CallError) {
+        guard case .remote(let remote) = error else {
+            self.init(.notAllowed, "the router did not answer: \(error)")
+            return
         }
-        return OpenURLError(.notAllowed, "the router did not answer: \(error)")
+        self = OpenURLError(remote) ?? OpenURLError(.notAllowed, remote.message)
     }
 }

@@ -177,8 +177,18 @@ struct ConnectedHandlers: RouterBus {
         _ = try await connection.call(HandlerInterface.notify, on: handler(id, owner), notifications, timeout: timeout)
     }
 
-    func wake(_ context: WakeContext, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
-        _ = try await call(HandlerInterface.wake, handler(id, owner), context, timeout: timeout)
+    func wake(
+        _ context: WakeContext,
+        _ id: BusName,
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError) -> WakeAnswer {
+        do throws(CallError) {
+            return try await call(HandlerInterface.wake, handler(id, owner), context, timeout: timeout)
+        } catch .unexpectedReply(.wrongType(expected: _, found: "")) {
+            // In another language, a method is easily written without a result.
+            return WakeAnswer()
+        }
     }
 
     func setSubscribers(_ names: [BusName]) {

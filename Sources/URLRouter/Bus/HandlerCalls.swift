@@ -53,8 +53,13 @@ protocol HandlerCalls: Sendable {
         timeout: Duration
     ) async throws(CallError)
     /// Launches the handler into the background if it has not launched yet, gives it what the context holds, and
-    /// returns when it is done.
-    func wake(_ context: WakeContext, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
+    /// returns its answer when it is done.
+    func wake(
+        _ context: WakeContext,
+        _ id: BusName,
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError) -> WakeAnswer
     /// Asks a handler to exit.
     func terminate(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
     /// Asks the handler or application `name` at the connection `owner` to show itself.

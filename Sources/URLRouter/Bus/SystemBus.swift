@@ -11,7 +11,7 @@ final class SystemBus {
     private let address: BusAddress?
     private let loop: EventLoop
     private let tasks: RouterTasks
-    private let log: Logger
+    let log: Logger
     private var current: Connection?
     private var opening: Task<Void, Never>?
     /// Whether there was no system bus. The router does not look for one again.

@@ -145,12 +145,7 @@ final class LoginSession {
     private func findSession(_ connection: Connection) async {
         var found: ObjectPath?
         do throws(CallError) {
-            found = try await connection.call(
-                LoginManager.getSession,
-                on: LoginManager.object,
-                "auto",
-                timeout: SystemBus.timeout
-            )
+            found = try await connection.loginSession()
         } catch {
             log.debug("the user has no login session: \(error)")
         }

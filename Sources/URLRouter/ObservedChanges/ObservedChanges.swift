@@ -91,39 +91,13 @@ final class ObservedChanges {
     // MARK: Sources
 
     private func follow(_ source: PropertySource) async {
-        guard let bus = await systemBus.connection() else { return }
-        let rule = MatchRule(
-            sender: source.service,
-            path: source.path,
-            arguments: [0: source.interface.rawValue]
-        )
-        do throws(CallError) {
-            let signals = try await bus.signals(PropertiesInterface.changed, matching: rule)
-            var properties = await current(source, bus)
+        var isFirst = true
+        await systemBus.follow(source.place) { properties in
             // The values at the beginning are no changes.
-            for (kind, value) in source.values(properties) { latest[kind] = value }
-            for await signal in signals {
-                let (_, changed, invalidated) = signal.body.values
-                properties.merge(changed.filter { source.properties.contains($0.key) }) { $1 }
-                if !source.properties.isDisjoint(with: invalidated) {
-                    properties.merge(await current(source, bus)) { $1 }
-                }
-                for (kind, value) in source.values(properties) { post(kind, value) }
+            for (kind, value) in source.values(properties) {
+                if isFirst { latest[kind] = value } else { post(kind, value) }
             }
-        } catch {
-            host.log.debug("the system bus does not report changes of \(source.service): \(error)")
-        }
-    }
-
-    /// Returns the current properties of a source; none if its service is not running.
-    private func current(_ source: PropertySource, _ bus: Connection) async -> [String: Value] {
-        let object = RemoteObject(source.service, source.path, startsService: false)
-        do throws(CallError) {
-            let all = try await bus.getAll(source.interface, on: object, timeout: SystemBus.timeout)
-            return all.filter { source.properties.contains($0.key) }
-        } catch {
-            host.log.debug("\(source.service) did not report its properties: \(error)")
-            return [:]
+            isFirst = false
         }
     }
 

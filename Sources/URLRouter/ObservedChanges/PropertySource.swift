@@ -12,6 +12,11 @@ struct PropertySource {
     /// Returns the current value of each kind, from the properties that are known; nothing for a kind that is unknown.
     let values: @Sendable ([String: Value]) -> [ObservedChange: Value]
 
+    /// The properties, for the bus.
+    var place: SystemProperties {
+        SystemProperties(service: service, path: path, interface: interface, names: properties)
+    }
+
     /// All sources on the system bus.
     static let all = [timeZone, locale, powerSource, battery, network]
 
@@ -39,7 +44,7 @@ struct PropertySource {
     }
 
     /// UPower: `battery` or `external`.
-    private static let powerSource = PropertySource(
+    static let powerSource = PropertySource(
         service: "org.freedesktop.UPower",
         path: "/org/freedesktop/UPower",
         interface: "org.freedesktop.UPower",
@@ -65,7 +70,7 @@ struct PropertySource {
     }
 
     /// NetworkManager: whether the machine is connected, and whether the connection is metered.
-    private static let network = PropertySource(
+    static let network = PropertySource(
         service: "org.freedesktop.NetworkManager",
         path: "/org/freedesktop/NetworkManager",
         interface: "org.freedesktop.NetworkManager",

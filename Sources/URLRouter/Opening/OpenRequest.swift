@@ -23,6 +23,8 @@ final class OpenRequest {
     let waiting: WaitingCall?
     /// The reason and the things that the handler gets instead of a URL, if the request is to wake or to show it.
     let waking: WakeContext
+    /// The handler's answer, if the request has woken it.
+    var wakeAnswer = WakeAnswer()
     /// The request as others see it; nil if nobody is watching.
     var observed: Observation?
     /// Resources that the router holds for the request until it is answered.

@@ -43,8 +43,7 @@ public struct RouterObject: Sendable {
         checked([
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
             PolicyObject.interface(router), CallbackObject.interface(router), MonitorObject.interface(router),
-            PushObject.interface(router), desktop,
-            NotificationsObject.interface(router),
+            PushObject.interface(router), TasksObject.interface(router), NotificationsObject.interface(router), desktop,
         ])
     }
 
@@ -370,8 +369,10 @@ public struct RouterObject: Sendable {
         }
         await router.use(snapshot, isPublishing: store.isPublishing)
         // A handler in a system directory may be in effect again.
-        if router.registry[id] == nil { await router.pushes.endAll(of: id) }
-        if router.registry[id] == nil { await router.localNotifications.cancelAll(of: id) }
+        guard router.registry[id] == nil else { return }
+        await router.pushes.endAll(of: id)
+        await router.scheduledTasks.endAll(of: id)
+        await router.localNotifications.cancelAll(of: id)
     }
 
     private func setDefault(_ scheme: String, _ id: String, _ router: isolated URLRouter) async throws {

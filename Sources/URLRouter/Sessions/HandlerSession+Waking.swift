@@ -39,7 +39,7 @@ extension HandlerSession {
         _ owner: BusName,
         _ notifications: [String: Value]
     ) async throws(CallError) {
-        request.wasHandedOver = request.waking.push != nil
+        request.wasHandedOver = request.waking.push != nil || request.waking.task != nil
         var context = request.waking
         context.notifications.merge(notifications) { own, _ in own }
         if machine.state == .running(owner: owner, .inactive) {
@@ -60,7 +60,7 @@ extension HandlerSession {
         // A handler that runs already, and has missed nothing, need not hear of it.
         guard machine.state == .running(owner: owner, .inactive) || !context.isEmpty else { return }
         do throws(CallError) {
-            try await host.bus.wake(context, id, at: owner, timeout: host.limits.wakeTime)
+            request.wakeAnswer = try await host.bus.wake(context, id, at: owner, timeout: host.limits.wakeTime)
         } catch .remote(let error) where error.isFromMissingMethod {
             request.isWakeMissing = true
             for (kind, value) in context.notifications { process.notifications.add(kind, value) }
@@ -70,10 +70,11 @@ extension HandlerSession {
     /// Wakes a handler in another language, or of an earlier contract, which launches into the background with
     /// `HandlerInterface.enterBackground`.
     private func wakeWithoutMethod(_ request: OpenRequest, _ owner: BusName) async throws(OpenURLError) {
-        guard request.waking.push == nil else {
+        guard request.waking.push == nil, request.waking.task == nil else {
+            let things: QuotingText = request.waking.push == nil ? "perform tasks" : "accept pushes"
             throw OpenURLError(
                 .declined,
-                "\(id) does not accept pushes: it does not implement \(HandlerInterface.name).Wake"
+                "\(id) does not \(things): it does not implement \(HandlerInterface.name).Wake"
             )
         }
         guard request.waking.localNotification == nil else {
@@ -105,7 +106,6 @@ extension HandlerSession {
 extension WakeContext {
     /// Whether there is nothing to do for a handler that is running.
     fileprivate var isEmpty: Bool {
-        notifications.isEmpty && push == nil
-            && localNotification == nil
+        notifications.isEmpty && push == nil && localNotification == nil && task == nil
     }
 }

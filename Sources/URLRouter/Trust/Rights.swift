@@ -131,6 +131,12 @@ package struct Rights: Sendable, Hashable {
             NotificationsInterface.cancelAll.name: looking,
             NotificationsInterface.list.name: looking,
         ],
+        TasksInterface.name: [
+            TasksInterface.schedule.name: looking,
+            TasksInterface.cancel.name: looking,
+            TasksInterface.list.name: looking,
+            TasksInterface.run.name: governing,
+        ],
         MonitorInterface.name: [
             MonitorInterface.subscribe.name: governing,
             MonitorInterface.unsubscribe.name: governing,

@@ -1,0 +1,41 @@
+internal import DBus
+
+/// The options of ``TasksInterface/schedule``.
+public struct TaskOptions: Sendable, Hashable {
+    /// The time from now until the task may run at the earliest, in milliseconds; at most 366 days. By default it is zero,
+    /// or the interval of a repeated task.
+    public var delay: UInt64?
+    /// The time between two runs of a repeated task, in milliseconds: at least a minute, and at most 366 days. It is nil
+    /// for a task that runs once.
+    public var interval: UInt64?
+    /// What must be true when the task begins.
+    public var requirements: [TaskRequirement] = []
+
+    /// Creates options for a task that runs once, as soon as possible.
+    public init() {}
+}
+
+extension TaskOptions: Record {
+    package static let fields = FieldList(
+        initial: TaskOptions(),
+        Field(
+            "after",
+            { $0.delay },
+            { $0.delay = $1 },
+            "The time from now until the task may run at the earliest, in milliseconds."
+        ),
+        Field(
+            "interval",
+            { $0.interval },
+            { $0.interval = $1 },
+            "The time between two runs, in milliseconds; without the key, the task runs once."
+        ),
+        Field(
+            "requiring",
+            { $0.requirements },
+            { $0.requirements = $1 },
+            omitting: [],
+            "What must be true when the task begins."
+        )
+    )
+}

@@ -1,0 +1,174 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+internal import URLOpener
+
+struct Tasks: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tasks",
+        abstract: "Show, try and remove the tasks that handlers do in the background.",
+        examples: [
+            "openurl tasks",
+            "openurl tasks run com.acme.todolist sync",
+        ],
+        subcommands: [TasksList.self, TasksRun.self, TasksCancel.self],
+        defaultSubcommand: TasksList.self
+    )
+}
+
+struct TasksList: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the tasks.",
+        discussion: """
+            NEXT is the earliest time; the router may wait a tenth of the time longer, or five minutes, for other tasks.
+            When its time has come, a task waits until everything that it needs is true.
+            """,
+        examples: [
+            "openurl tasks list",
+            "openurl tasks list com.acme.todolist --wide",
+        ]
+    )
+
+    @OptionGroup var tableOptions: TableOptions
+
+    @Argument(
+        help: .init("List only the tasks of the handler with this bundle identifier.", valueName: "id"),
+        completion: .handlers,
+        transform: CommandLineArgument.requiredText
+    )
+    var id: String?
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let all = try RouterClient(on: invocation).call(TasksInterface.list, Empty())
+        let tasks = all.filter { id == nil || $0.handler == id }
+        if tableOptions.json {
+            for task in tasks { invocation.output.print(JSON(task).text) }
+            return 0
+        }
+        Table(
+            columns: [
+                Column("HANDLER", .cut(least: 16)), Column("NAME", .cut(least: 8)), "STATE", "NEXT", "EVERY", "NEEDS",
+                "FAILURES", Column("ERROR", .cut(least: 16)),
+            ],
+            rows: tasks.map(\.row),
+            empty: id == nil ? "No handler has tasks." : "The handler has no tasks."
+        ).print(invocation, isWide: tableOptions.wide)
+        return 0
+    }
+}
+
+struct TasksRun: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "run",
+        abstract: "Run a task now, without regard to its time and to what it needs.",
+        discussion: "Prints the handler's answer: new-data, no-data or failed.",
+        examples: [
+            "openurl tasks run com.acme.todolist sync",
+            "openurl tasks run --json com.acme.todolist fetch",
+        ]
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var handler: TaskHandlerArgument
+
+    @Argument(
+        help: .init("The task's name.", valueName: "name"),
+        completion: .tasks,
+        transform: CommandLineArgument.requiredText
+    )
+    var name: String
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let input = Arguments(handler.id, name)
+        let result = try RouterClient(on: invocation).call(TasksInterface.run, input, timeout: RouterClient.longestCall)
+        if outputOptions.json {
+            invocation.output.print(JSON.object([("result", .string(result.rawValue))]).text)
+        } else {
+            invocation.output.print(result.rawValue.printable)
+        }
+        return result == .known(.failed) ? ExitStatus.failure : 0
+    }
+}
+
+struct TasksCancel: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "cancel",
+        abstract: "Remove tasks.",
+        discussion: "A task that is running is not interrupted. The handler may schedule it again at its next launch.",
+        examples: [
+            "openurl tasks cancel com.acme.todolist sync",
+            "openurl tasks cancel --all com.acme.todolist",
+        ]
+    )
+
+    @Flag(help: "Select every task of the handler.")
+    var all = false
+
+    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var handler: TaskHandlerArgument
+
+    @Argument(
+        help: .init("A task's name.", valueName: "name"),
+        completion: .tasks,
+        transform: CommandLineArgument.requiredText
+    )
+    var names: [String] = []
+
+    func validate() throws {
+        if all == names.isEmpty { return }
+        throw ValidationError(all ? "use --all without names" : "give the names of the tasks, or use --all")
+    }
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let router = RouterClient(on: invocation)
+        if all {
+            _ = try router.call(TasksInterface.cancel, Arguments(handler.id, ""))
+            return 0
+        }
+        let batch = Batch(key: "name", printsJSON: outputOptions.json, invocation: invocation)
+        return batch.perform(names, name: \.self) { (name) throws(CommandFailure) in
+            _ = try router.call(TasksInterface.cancel, Arguments(handler.id, name))
+            if outputOptions.json { invocation.output.print(JSON.object([("name", .string(name))]).text) }
+        }
+    }
+}
+
+/// The handler of a task, given on a command line.
+struct TaskHandlerArgument: ParsableArguments {
+    @Argument(
+        help: .init("The bundle identifier of a handler.", valueName: "id"),
+        completion: .handlers,
+        transform: CommandLineArgument.requiredText
+    )
+    var id: String
+}
+
+extension ScheduledTask {
+    var row: [Cell] {
+        let needs = state == .known(.waiting) && !unmet.isEmpty ? unmet : requirements
+        return [
+            Cell(handler), Cell(name), Cell(state.rawValue, as: state.meaning), Cell(time: next / 1000, isExact: true),
+            interval.map { Cell(Self.words($0)) } ?? .absent,
+            needs.isEmpty ? .absent : Cell(needs.map(\.rawValue).joined(separator: ",")), Cell("\(failures)"),
+            error.map { Cell(CommandFailure($0.name, $0.message, exitStatus: 0).lines[0]) } ?? .absent,
+        ]
+    }
+
+    /// Returns a time in its largest whole unit, such as `90m`.
+    private static func words(_ milliseconds: UInt64) -> String {
+        let units: [(UInt64, String)] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s")]
+        let unit = units.first { milliseconds % $0.0 == 0 } ?? (1, "ms")
+        return "\(milliseconds / unit.0)\(unit.1)"
+    }
+}
+
+extension Reported<ScheduledTask.State> {
+    fileprivate var meaning: TerminalStyle.Meaning? {
+        switch known {
+        case .scheduled, nil: nil
+        case .waiting: .pending
+        case .running: .good
+        }
+    }
+}

@@ -1,0 +1,253 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+internal import SystemPackage
+internal import UserFiles
+
+/// Runs the tasks that handlers have scheduled, at their times and under their conditions.
+///
+/// There is one alarm, for the time by which the first task must be run; then all tasks whose times have come are run. While
+/// no task waits, the router watches nothing. This belongs to the router's actor.
+final class ScheduledTasks {
+    let handlers: KnownHandlers
+    let callers: Callers
+    private let sessions: HandlerSessions
+    private let monitor: Monitor
+    /// Nil if there is nowhere to store tasks.
+    private let store: TaskStore?
+    private let systemBus: SystemBus
+    private lazy var conditions = TaskConditions(systemBus, sessions.host.tasks) { [weak self] in self?.update() }
+
+    /// The tasks that are scheduled.
+    var entries: [Key: Entry] = [:]
+    private var lastNumber: UInt64 = 0
+    /// The tasks that handlers have.
+    private(set) var running: Set<Key> = []
+    /// Whether the tasks of earlier routers are known.
+    private var isLoaded = false
+    private var isStarted = false
+    private var alarm: WallClockAlarm?
+
+    /// Number of handlers that may have a task at the same time.
+    private static let handlersAtOnce = 4
+
+    /// A task's name among those of all handlers.
+    struct Key: Hashable, Comparable {
+        let handler: String
+        let name: String
+
+        static func < (first: Key, second: Key) -> Bool {
+            (first.handler, first.name) < (second.handler, second.name)
+        }
+    }
+
+    struct Entry {
+        var task: ScheduledTask
+        /// Distinguishes the task from an earlier one with its name.
+        let number: UInt64
+    }
+
+    init(
+        _ handlers: KnownHandlers,
+        _ sessions: HandlerSessions,
+        _ callers: Callers,
+        _ monitor: Monitor,
+        _ systemBus: SystemBus,
+        _ store: TaskStore?
+    ) {
+        self.handlers = handlers
+        self.sessions = sessions
+        self.callers = callers
+        self.monitor = monitor
+        self.systemBus = systemBus
+        self.store = store
+    }
+
+    var log: Logger { sessions.host.log }
+
+    var now: UInt64 { UInt64(clamping: WallClock.milliseconds) }
+
+    // MARK: Storage
+
+    /// Reads the tasks of earlier routers, unless they are known.
+    ///
+    /// - Throws: `failed` with the reason. The next call tries again.
+    func load() async throws(RemoteError) {
+        guard !isLoaded else { return }
+        let stored = try await store?.load() ?? []
+        // In the meantime, another call may have read them, and changed some.
+        guard !isLoaded else { return }
+        for task in stored { entries[Key(handler: task.handler, name: task.name)] = newEntry(task) }
+        isLoaded = true
+        update()
+    }
+
+    func newEntry(_ task: ScheduledTask) -> Entry {
+        lastNumber += 1
+        return Entry(task: task, number: lastNumber)
+    }
+
+    /// Writes the tasks.
+    ///
+    /// - Throws: `failed` with the reason.
+    func save() async throws(RemoteError) {
+        guard let store else {
+            throw RemoteError(.failed, "there is no directory for tasks; set HOME or XDG_STATE_HOME")
+        }
+        try await store.save(entries.sorted { $0.key < $1.key }.map(\.value.task))
+    }
+
+    // MARK: Times and conditions
+
+    /// Starts to run tasks, including those that an earlier router has left. Returns at once.
+    func start() {
+        isStarted = true
+        sessions.host.tasks.start { [self] in
+            do throws(RemoteError) {
+                try await load()
+            } catch {
+                log.notice("no tasks are run for now: \(error.message)")
+            }
+            update()
+        }
+    }
+
+    /// Starts no more tasks, and leaves them to the next router. It runs those again that have no answer yet.
+    func stop() async {
+        isStarted = false
+        setAlarm(nil)
+        conditions.follow([])
+        await store?.release()
+    }
+
+    /// Starts the tasks that may run now, and prepares for the others.
+    func update() {
+        guard isStarted else { return }
+        startDue()
+        let waiting = entries.filter { !running.contains($0.key) }.values.map(\.task)
+        conditions.follow(Set(waiting.filter { $0.next <= now }.flatMap(\.requirements)))
+        setAlarm(waiting.wakeUp(at: now))
+    }
+
+    private func startDue() {
+        let now = now
+        let due = entries.filter { $0.value.task.next <= now && !running.contains($0.key) }
+            .sorted { ($0.value.task.next, $0.key) < ($1.value.task.next, $1.key) }
+        for (key, entry) in due where mayStart(entry.task) {
+            sessions.host.tasks.start { [self] in _ = await run(key, entry) }
+        }
+    }
+
+    /// Returns whether a task that is due may be started. If its handler is in quarantine, it waits for the end of that.
+    private func mayStart(_ task: ScheduledTask) -> Bool {
+        let busy = Set(running.map(\.handler))
+        guard busy.count < Self.handlersAtOnce, !busy.contains(task.handler),
+            task.requirements.allSatisfy(conditions.isTrue)
+        else { return false }
+        guard let left = BusName(task.handler).flatMap({ sessions[$0]?.quarantine.timeLeft }) else { return true }
+        let end = now + UInt64(left / .milliseconds(1)) + 1
+        entries[Key(handler: task.handler, name: task.name)]?.task.wait(until: end)
+        return false
+    }
+
+    private func setAlarm(_ time: UInt64?) {
+        guard let time else {
+            alarm?.cancel()
+            alarm = nil
+            return
+        }
+        if alarm == nil {
+            do throws(Errno) {
+                alarm = try WallClockAlarm(on: sessions.host.loop) { [weak self] _ in self?.update() }
+            } catch {
+                log.error("tasks are not run at their times: no alarm can be set: \(error)")
+            }
+        }
+        alarm?.set(Int64(clamping: time))
+    }
+
+    /// Returns a task as callers see it now.
+    func shown(_ key: Key, _ task: ScheduledTask) -> ScheduledTask {
+        var task = task
+        if running.contains(key) {
+            task.state = .known(.running)
+        } else if task.next <= now {
+            task.state = .known(.waiting)
+            task.unmet = task.requirements.filter { !conditions.isTrue($0) }
+        }
+        return task
+    }
+
+    // MARK: Runs
+
+    /// Runs a task, and notes the outcome unless another task has its name by then.
+    ///
+    /// - Returns: the handler's answer; nil if the task is running already.
+    func run(_ key: Key, _ entry: Entry) async -> Result<Reported<TaskResult>, OpenURLError>? {
+        guard running.insert(key).inserted else { return nil }
+        let outcome = await attempt(entry.task)
+        running.remove(key)
+        // A router that is ending knows neither the outcome nor whether the next one has the file.
+        guard isStarted else { return outcome }
+        if entries[key]?.number == entry.number { await note(outcome, of: key) }
+        update()
+        return outcome
+    }
+
+    private func attempt(_ task: ScheduledTask) async -> Result<Reported<TaskResult>, OpenURLError> {
+        guard let handler = handlers.registry.handler(named: task.handler), handler.canBeWoken else {
+            return .failure(OpenURLError(unknownHandler: task.handler))
+        }
+        var context = WakeContext(.known(.task))
+        context.task = task.name
+        let observed = monitor.observe(.wake, nil)
+        observed?.note { $0.handler = task.handler }
+        let request = OpenRequest(waking: context, observed: observed)
+        request.account = "the handler \(task.handler)"
+        let session = sessions.obtain(for: handler)
+        do throws(OpenURLError) {
+            try await session.wake(request)
+            observed?.end(nil)
+            return .success(request.wakeAnswer.result)
+        } catch {
+            observed?.end(error)
+            return .failure(OpenURLError(error.code, session.withoutSecrets(error.text)))
+        }
+    }
+
+    private func note(_ outcome: Result<Reported<TaskResult>, OpenURLError>, of key: Key) async {
+        guard var task = entries[key]?.task else { return }
+        let staysScheduled: Bool
+        switch outcome {
+        case .success(.known(.failed)):
+            staysScheduled = fail(&task, OpenURLError(.declined, "the handler says that the task has failed"))
+        case .success(let result): staysScheduled = task.end(hasNewData: result != .known(.noData), at: now)
+        case .failure(let error): staysScheduled = fail(&task, error)
+        }
+        if staysScheduled { entries[key]?.task = task } else { entries[key] = nil }
+        do throws(RemoteError) {
+            try await save()
+        } catch {
+            // A later router may run it again.
+            let metadata: Logger.Metadata = ["handler": "\(key.handler)"]
+            log.error("the outcome of a task cannot be stored: \(error.message)", metadata: metadata)
+        }
+    }
+
+    private func fail(_ task: inout ScheduledTask, _ error: OpenURLError) -> Bool {
+        let error = OpenURLError(error.code, error.text.cut(toBytes: ScheduledTask.errorBytes))
+        let isLast = task.failures + 1 >= ScheduledTask.attempts
+        // Without its handler, a repeated task would be tried for ever.
+        let isRunAgain = task.fail(error, at: now) && !(isLast && error.code == .noHandler)
+        let name = printable(task.name)
+        let metadata: Logger.Metadata = ["handler": "\(task.handler)"]
+        if isRunAgain {
+            log.notice("its task '\(name)' has failed: \(error.text)", metadata: metadata)
+        } else {
+            log.warning("its task '\(name)' is given up: \(error.text)", metadata: metadata)
+        }
+        return isRunAgain
+    }
+}

@@ -1,0 +1,49 @@
+internal import DBus
+public import Logging
+internal import OpenURLBus
+public import Reactor
+internal import UserFiles
+
+/// The file with the handlers' scheduled tasks: `$XDG_STATE_HOME/openurl/tasks`, or below `$HOME/.local/state`.
+///
+/// Because read and write operations block, the store has its own thread.
+public actor TaskStore {
+    private let loop: EventLoop
+    private var file: ListFile<ScheduledTask>
+
+    /// This store's own thread as the actor's executor.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// Finds this user's file.
+    ///
+    /// - Parameter loop: A loop whose thread may block.
+    /// - Returns: Nil if the environment gives no directory.
+    public init?(environment: [String: String], on loop: EventLoop, log: Logger) {
+        guard let directory = BaseDirectories(environment: environment).stateHome else { return nil }
+        self.init(path: "\(directory)/openurl/tasks", on: loop, log: log)
+    }
+
+    init(path: String, on loop: EventLoop, log: Logger) {
+        self.loop = loop
+        // Each task has strings of limited size.
+        file = ListFile(
+            path,
+            limit: TasksInterface.tasks * 4096,
+            .init(contents: "scheduled tasks", element: "task", purpose: "tasks"),
+            log: log
+        )
+    }
+
+    /// Reads the tasks. If the file is damaged, there are none, and the handlers schedule theirs at their next launch.
+    ///
+    /// - Throws: `failed` if the file cannot be read now, or if another router of the user uses it.
+    func load() throws(RemoteError) -> [ScheduledTask] { try file.load().filter(\.hasPossibleTimes) }
+
+    /// Writes the tasks. When this returns, they are on disk.
+    ///
+    /// - Throws: `failed` with the reason.
+    func save(_ tasks: [ScheduledTask]) throws(RemoteError) { try file.save(tasks) }
+
+    /// Leaves the file to the next router. From now on, it is neither read nor written.
+    func release() { file.release() }
+}

@@ -1,0 +1,376 @@
+import Foundation
+import OpenURLBus
+import Reactor
+import SchemeRegistry
+import TestSupport
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// The runs of tasks by a router, on a bus that the test plays.
+@Suite(.timeLimit(.minutes(10))) struct ScheduledTasksTests {
+    private static let id = "com.example.app0"
+    private static let hour: UInt64 = 3_600_000
+
+    /// A router with handlers in the background, and the file with its tasks.
+    private final class Session: Sendable {
+        let bus: FakeHandlers
+        let router: URLRouter
+        let store: TaskStore
+        let log = RecordedLog()
+        private let directory = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)")
+
+        init(_ count: Int = 1, stored: [ScheduledTask] = []) async throws {
+            let ids = (0..<count).map { BusName("com.example.app\($0)")! }
+            let owners = ids.enumerated().map { ($1, BusName(":1.\($0 + 1)")!) }
+            bus = try FakeHandlers(Dictionary(uniqueKeysWithValues: owners))
+            for id in ids { bus.setState(of: id, to: .background) }
+            store = try Self.store(in: directory, log)
+            if !stored.isEmpty { try await store.save(stored) }
+            let command = try Handler.test("com.example.command") {
+                $0.command = try HandlerCommand(["/bin/true", "%u"])
+            }
+            router = URLRouter(
+                try ids.map { id in
+                    try Handler.test(id.rawValue) { if id.rawValue.hasSuffix("1") { $0.backgroundModes = [.fetch] } }
+                } + [command],
+                on: bus,
+                tasks: store,
+                examine: { _, _, _ in .descends },
+                log: log.logger
+            )
+            await router.adoptRunning()
+            await router.startDeliveries()
+        }
+
+        private static func store(in directory: URL, _ log: RecordedLog) throws -> TaskStore {
+            TaskStore(path: directory.appending(path: "tasks").path, on: try EventLoop(), log: log.logger)
+        }
+
+        /// Returns the next router's store.
+        func nextStore() throws -> TaskStore { try Self.store(in: directory, log) }
+
+        deinit { try? FileManager.default.removeItem(at: directory) }
+
+        /// The tasks, by their names.
+        var tasks: [String: ScheduledTask] {
+            get async throws {
+                let list = try await router.tasks()
+                return Dictionary(list.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+            }
+        }
+
+        func wait(forRunOf name: String, of id: String = ScheduledTasksTests.id) async {
+            await bus.wait(for: ScheduledTasksTests.run(name, id))
+        }
+    }
+
+    private static func run(_ name: String, _ id: String = id) -> FakeHandlers.Event {
+        var context = WakeContext(.known(.task))
+        context.task = name
+        return .woken(BusName(id)!, context)
+    }
+
+    // MARK: Scheduling
+
+    @Test func taskRunsOnce() async throws {
+        let session = try await Session()
+        try await session.router.schedule(Self.id, "sync")
+        await session.wait(forRunOf: "sync")
+        try await eventually(await session.tasks) { $0.isEmpty }
+        #expect(try await session.store.load() == [])
+    }
+
+    @Test func alarmRunsATaskAtItsTime() async throws {
+        let session = try await Session()
+        try await session.router.schedule(Self.id, "sync") { $0.delay = 50 }
+        await session.wait(forRunOf: "sync")
+    }
+
+    @Test func taskOfAnEarlierRouterIsRun() async throws {
+        var hourly = ScheduledTask(handler: Self.id, name: "hourly", next: 1)
+        hourly.interval = Self.hour
+        let session = try await Session(stored: [ScheduledTask(handler: Self.id, name: "once", next: 1), hourly])
+        await session.wait(forRunOf: "hourly")
+        await session.wait(forRunOf: "once")
+        let tasks = try await eventually(await session.tasks) { $0.count == 1 && $0["hourly"]!.next > 1 }
+        #expect(tasks["hourly"]?.state == .known(.scheduled))
+    }
+
+    @Test func repeatedTaskThatIsScheduledAgainStaysAsItIs() async throws {
+        let session = try await Session()
+        func schedule(_ interval: UInt64, _ requirements: [TaskRequirement] = []) async throws -> ScheduledTask? {
+            try await session.router.schedule(Self.id, "sync") {
+                $0.delay = 5 * Self.hour
+                $0.interval = interval
+                $0.requirements = requirements
+            }
+            return try await session.tasks["sync"]
+        }
+        let first = try await schedule(Self.hour)
+        #expect(try await session.store.load() == [first])
+        #expect(try await schedule(Self.hour) == first)
+        #expect(try await schedule(2 * Self.hour)?.interval == 2 * Self.hour)
+        #expect(try await schedule(2 * Self.hour, [.idle])?.requirements == [.idle])
+    }
+
+    @Test func taskThatRunsOnceIsReplaced() async throws {
+        let session = try await Session()
+        for hours: UInt64 in [3, 1] {
+            try await session.router.schedule(Self.id, "sync") { $0.delay = hours * Self.hour }
+        }
+        let next = try #require(try await session.tasks["sync"]?.next)
+        #expect(next < UInt64(WallClock.milliseconds) + 2 * Self.hour)
+    }
+
+    @Test func handlerHasAtMostSixteenTasks() async throws {
+        let session = try await Session()
+        for number in 0..<TasksInterface.tasksPerHandler {
+            try await session.router.schedule(Self.id, "\(number)") { $0.delay = Self.hour }
+        }
+        let error = await #expect(throws: OpenURLError.self) {
+            try await session.router.schedule(Self.id, "more") { $0.delay = Self.hour }
+        }
+        #expect(error?.code == .limitsExceeded)
+        try await session.router.schedule(Self.id, "0") { $0.delay = 2 * Self.hour }
+        try await session.router.cancel(Self.id, "0")
+        try await session.router.schedule(Self.id, "more") { $0.delay = Self.hour }
+    }
+
+    @Test func allHandlersHaveAtMostAThousandTasks() async throws {
+        let later = UInt64(WallClock.milliseconds) + Self.hour
+        let stored = (0..<TasksInterface.tasks).map { number in
+            ScheduledTask(handler: "com.example.other\(number)", name: "sync", next: later)
+        }
+        let session = try await Session(stored: stored)
+        let error = await #expect(throws: OpenURLError.self) {
+            try await session.router.schedule(Self.id, "sync") { $0.delay = Self.hour }
+        }
+        #expect(error?.code == .limitsExceeded)
+    }
+
+    @Test func handlerMustBeAbleToRunTasks() async throws {
+        let session = try await Session()
+        let refusals: [(String, String, OpenURLError.Code)] = [
+            ("com.example.unknown", "sync", .noHandler), ("com.example.command", "sync", .notAllowed),
+            (Self.id, TasksInterface.fetch, .notAllowed),
+        ]
+        for (id, name, code) in refusals {
+            let error = await #expect(throws: OpenURLError.self) { try await session.router.schedule(id, name) }
+            #expect(error?.code == code, "\(id)")
+        }
+    }
+
+    @Test(
+        arguments: [
+            (nil, 59_999), (nil, 367 * 86_400_000), (367 * 86_400_000, nil), (UInt64.max, UInt64.max),
+        ] as [(UInt64?, UInt64?)]
+    )
+    func timesMustBePossible(delay: UInt64?, interval: UInt64?) async throws {
+        let session = try await Session()
+        let error = await #expect(throws: RemoteError.self) {
+            try await session.router.schedule(Self.id, "sync") {
+                $0.delay = delay
+                $0.interval = interval
+            }
+        }
+        #expect(error?.name == .invalidArguments)
+    }
+
+    @Test func withoutADirectoryThereAreNoTasks() async throws {
+        let bus = try FakeHandlers([:])
+        let router = URLRouter([try .test(Self.id)], on: bus)
+        let error = await #expect(throws: RemoteError.self) { try await router.schedule(Self.id, "sync") }
+        #expect(error?.message.contains("no directory for tasks") == true)
+        #expect(try await router.tasks().isEmpty)
+    }
+
+    @Test func cancelledTasksAreNotRun() async throws {
+        let session = try await Session(2)
+        for name in ["first", "second", "third"] {
+            try await session.router.schedule(Self.id, name) { $0.delay = Self.hour }
+        }
+        try await session.router.schedule("com.example.app1", "other") { $0.delay = Self.hour }
+        try await session.router.cancel(Self.id, "second")
+        #expect(try await session.tasks.keys.sorted() == ["first", "other", "third"])
+        try await session.router.cancel(Self.id, "unknown")
+        try await session.router.cancel(Self.id, "")
+        #expect(try await session.tasks.keys.sorted() == ["other"])
+        #expect(try await session.store.load().map(\.name) == ["other"])
+    }
+
+    // MARK: Runs
+
+    @Test func fourHandlersHaveATaskAtTheSameTime() async throws {
+        let session = try await Session(6)
+        session.bus.hold(FakeHandlers.wake)
+        for number in 0..<6 { try await session.router.schedule("com.example.app\(number)", "task\(number)") }
+        for number in 0..<4 { await session.wait(forRunOf: "task\(number)", of: "com.example.app\(number)") }
+        let states = try await session.tasks.sorted { $0.key < $1.key }.map(\.value.state.rawValue)
+        #expect(states == ["running", "running", "running", "running", "waiting", "waiting"])
+        session.bus.release(FakeHandlers.wake)
+        for number in 4..<6 { await session.wait(forRunOf: "task\(number)", of: "com.example.app\(number)") }
+        try await eventually(await session.tasks) { $0.isEmpty }
+    }
+
+    @Test func handlerHasOneTaskAtATime() async throws {
+        let session = try await Session()
+        session.bus.hold(FakeHandlers.wake)
+        try await session.router.schedule(Self.id, "first")
+        try await session.router.schedule(Self.id, "second")
+        await session.wait(forRunOf: "first")
+        #expect(try await session.tasks["second"]?.state == .known(.waiting))
+        session.bus.release(FakeHandlers.wake)
+        await session.wait(forRunOf: "second")
+    }
+
+    @Test func taskThatIsReplacedDuringItsRunIsRunAgain() async throws {
+        let session = try await Session()
+        session.bus.hold(FakeHandlers.wake)
+        try await session.router.schedule(Self.id, "sync")
+        await session.wait(forRunOf: "sync")
+        try await session.router.schedule(Self.id, "sync")
+        session.bus.release(FakeHandlers.wake)
+        await session.wait(forRunOf: "sync")
+        try await eventually(await session.tasks) { $0.isEmpty }
+    }
+
+    @Test func taskThatIsCancelledDuringItsRunDoesNotComeBack() async throws {
+        let session = try await Session()
+        session.bus.hold(FakeHandlers.wake)
+        session.bus.answerTasks(with: .known(.failed))
+        try await session.router.schedule(Self.id, "sync")
+        await session.wait(forRunOf: "sync")
+        try await session.router.cancel(Self.id, "sync")
+        session.bus.release(FakeHandlers.wake)
+        try await session.router.schedule(Self.id, "next")
+        await session.wait(forRunOf: "next")
+        #expect(try await session.tasks["sync"] == nil)
+    }
+
+    @Test(arguments: [.absent, .unknown("later"), .known(.newData)] as [Reported<TaskResult>])
+    func everyOtherAnswerMeansThatTheTaskIsDone(answer: Reported<TaskResult>) async throws {
+        let session = try await Session()
+        session.bus.answerTasks(with: answer)
+        try await session.router.schedule(Self.id, "sync") { $0.delay = Self.hour }
+        let result = try await session.router.run(Self.id, "sync")
+        #expect(result == (answer == .absent ? .known(.newData) : answer))
+        #expect(try await session.tasks.isEmpty)
+    }
+
+    @Test func fetchWithoutNewDataBecomesRarer() async throws {
+        let session = try await Session(2)
+        session.bus.answerTasks(with: .known(.noData))
+        try await session.router.schedule("com.example.app1", TasksInterface.fetch) { $0.interval = Self.hour }
+        #expect(try await session.router.run("com.example.app1", TasksInterface.fetch) == .known(.noData))
+        #expect(try await session.tasks[TasksInterface.fetch]?.stretchedInterval == Self.hour * 3 / 2)
+    }
+
+    @Test func taskIsGivenUpAfterEightFailures() async throws {
+        let session = try await Session()
+        session.bus.answerTasks(with: .known(.failed))
+        try await session.router.schedule(Self.id, "sync") { $0.delay = Self.hour }
+        for attempt in 1..<ScheduledTask.attempts {
+            #expect(try await session.router.run(Self.id, "sync") == .known(.failed))
+            #expect(try await session.tasks["sync"]?.failures == attempt)
+        }
+        #expect(try await session.tasks["sync"]?.error?.message == "the handler says that the task has failed")
+        _ = try await session.router.run(Self.id, "sync")
+        #expect(try await session.tasks.isEmpty)
+        try await session.log.wait(for: "its task 'sync' is given up: the handler says that the task has failed")
+    }
+
+    @Test(
+        arguments: [
+            (.timedOut, .timedOut, "did not return within 30 seconds"),
+            (.remote(RemoteError("com.example.Error", "no room")), .declined, "no room"),
+            (.remote(RemoteError(.unknownMethod, "no Wake")), .declined, "does not perform tasks"),
+        ] as [(CallError, OpenURLError.Code, String)]
+    )
+    func errorIsAFailure(error: CallError, code: OpenURLError.Code, text: String) async throws {
+        let session = try await Session()
+        session.bus.failWaking(with: error)
+        try await session.router.schedule(Self.id, "sync") { $0.delay = Self.hour }
+        let failure = await #expect(throws: OpenURLError.self) { try await session.router.run(Self.id, "sync") }
+        #expect(failure?.code == code)
+        #expect(failure?.message.contains(text) == true, "\(failure!)")
+        let task = try await session.tasks["sync"]
+        #expect(task?.failures == 1)
+        #expect(task?.error?.message == failure?.message)
+    }
+
+    @Test func repeatedTaskWithoutItsHandlerIsGivenUp() async throws {
+        var task = ScheduledTask(handler: "com.example.gone", name: "sync", next: 1)
+        task.interval = Self.hour
+        task.failures = ScheduledTask.attempts - 1
+        let session = try await Session(stored: [task])
+        try await eventually(await session.tasks) { $0.isEmpty }
+    }
+
+    @Test func unknownTaskAndOneThatRunsAreNotRunNow() async throws {
+        let session = try await Session()
+        let unknown = await #expect(throws: RemoteError.self) { try await session.router.run(Self.id, "sync") }
+        #expect(unknown?.name == .invalidArguments)
+        session.bus.hold(FakeHandlers.wake)
+        try await session.router.schedule(Self.id, "sync")
+        await session.wait(forRunOf: "sync")
+        let busy = await #expect(throws: OpenURLError.self) { try await session.router.run(Self.id, "sync") }
+        #expect(busy?.code == .notAllowed)
+        session.bus.release(FakeHandlers.wake)
+    }
+
+    @Test func handlerInQuarantineIsNotStartedBeforeItsEnd() async throws {
+        let session = try await Session()
+        try await session.router.quarantine(Self.id)
+        try await session.router.schedule(Self.id, "sync")
+        let task = try #require(try await session.tasks["sync"])
+        #expect(task.next > UInt64(WallClock.milliseconds))
+        #expect(task.failures == 0)
+        #expect(session.bus.count(of: Self.run("sync")) == 0)
+    }
+
+    @Test func routerThatEndsLeavesItsTasksToTheNextOne() async throws {
+        let session = try await Session()
+        session.bus.hold(FakeHandlers.wake)
+        try await session.router.schedule(Self.id, "sync")
+        await session.wait(forRunOf: "sync")
+        await session.router.stopDeliveries()
+        session.bus.release(FakeHandlers.wake)
+        // The next router on this file has the task, although the handler answers the earlier router.
+        let next = try session.nextStore()
+        #expect(try await next.load().map(\.name) == ["sync"])
+        await session.router.wait { $0.scheduledTasks.running.isEmpty }
+        #expect(try await next.load().map(\.name) == ["sync"])
+        let error = await #expect(throws: RemoteError.self) { try await session.router.schedule(Self.id, "late") }
+        #expect(error?.message == "the router is ending")
+    }
+}
+
+extension URLRouter {
+    fileprivate func schedule(
+        _ id: String,
+        _ name: String,
+        _ change: @Sendable (inout TaskOptions) -> Void = { _ in }
+    ) async throws {
+        var options = TaskOptions()
+        change(&options)
+        try await scheduledTasks.schedule(BundleIdentifier(id), name, options)
+    }
+
+    fileprivate func cancel(_ id: String, _ name: String) async throws {
+        try await scheduledTasks.cancel(BundleIdentifier(id), name)
+    }
+
+    fileprivate func run(_ id: String, _ name: String) async throws -> Reported<TaskResult> {
+        try await scheduledTasks.runNow(BundleIdentifier(id), name)
+    }
+
+    fileprivate func tasks() async throws -> [ScheduledTask] { try await scheduledTasks.list(for: ownConnection) }
+
+    /// Makes the router believe that a handler has crashed too often.
+    fileprivate func quarantine(_ id: String) throws {
+        let session = sessions.obtain(for: try #require(registry.handler(named: id)))
+        while session.quarantine.timeLeft == nil { session.quarantine.count(.exited(status: 1), isReady: true) }
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import Logging
+import OpenURLBus
+import Reactor
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// The file with the handlers' tasks.
+@Suite(.timeLimit(.minutes(1))) struct TaskStoreTests {
+    private let directory = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)")
+
+    private func store(_ log: RecordedLog = RecordedLog()) throws -> TaskStore {
+        TaskStore(path: directory.appending(path: "tasks").path, on: try EventLoop(), log: log.logger)
+    }
+
+    private func task(_ handler: String = "com.example.app", _ name: String = "sync") -> ScheduledTask {
+        var task = ScheduledTask(handler: handler, name: name, next: 1_800_000_000_000)
+        task.interval = 3_600_000
+        task.stretchedInterval = 5_400_000
+        task.requirements = [.network, .idle]
+        task.failures = 2
+        task.error = RemoteError("com.example.Error", "no")
+        return task
+    }
+
+    @Test func tasksComeBack() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        #expect(try await store().load() == [])
+        try await store().save([task()])
+        #expect(try await store().load() == [task()])
+        let file = directory.appending(path: "tasks").path
+        #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
+    }
+
+    @Test func damagedFileIsReportedAndHasNoTasks() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try await store().save([task()])
+        try Data("damaged".utf8).write(to: directory.appending(path: "tasks"))
+        let log = RecordedLog()
+        #expect(try await store(log).load() == [])
+        #expect(log.lines.contains { $0.contains("the scheduled tasks in") && $0.contains("are damaged") })
+    }
+
+    @Test func taskWithImpossibleTimesIsLeftOut() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var impossible = task("com.example.other")
+        impossible.interval = .max
+        try await store().save([impossible, task()])
+        #expect(try await store().load() == [task()])
+    }
+
+    @Test func nextRouterGetsTheFileWhenItIsReleased() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let first = try store()
+        try await first.save([task()])
+        let second = try store()
+        let error = await #expect(throws: RemoteError.self) { try await second.load() }
+        #expect(error?.message == "another router of this user, on another bus, is responsible for tasks")
+        await first.release()
+        #expect(try await second.load() == [task()])
+    }
+
+    @Test func fullListFitsIntoTheFile() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let all = (0..<TasksInterface.tasks).map { number in
+            var large = task(
+                String(repeating: "h", count: 255),
+                String(repeating: "n", count: TasksInterface.nameBytes - 4) + "\(1000 + number)"
+            )
+            large.error = RemoteError("com.example.Error", String(repeating: "e", count: ScheduledTask.errorBytes))
+            large.requirements = TaskRequirement.allCases
+            return large
+        }
+        try await store().save(all)
+        #expect(try await store().load() == all)
+    }
+}
