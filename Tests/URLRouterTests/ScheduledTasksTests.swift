@@ -20,7 +20,11 @@ import Testing
         let log = RecordedLog()
         private let directory = TemporaryState()
 
-        init(_ count: Int = 1, stored: [ScheduledTask] = []) async throws {
+        init(
+            _ count: Int = 1,
+            stored: [ScheduledTask] = [],
+            quarantine: Duration = .seconds(600)
+        ) async throws {
             let ids = (0..<count).map { BusName("com.example.app\($0)")! }
             let owners = ids.enumerated().map { ($1, BusName(":1.\($0 + 1)")!) }
             bus = try FakeHandlers(Dictionary(uniqueKeysWithValues: owners))
@@ -33,6 +37,7 @@ import Testing
             // On a busy machine, the fake handler may be late.
             var limits = RouterLimits.patient
             limits.wakeTime = .seconds(600)
+            limits.quarantine = quarantine
             router = URLRouter(
                 try ids.map { id in
                     try Handler.test(id.rawValue) { if id.rawValue.hasSuffix("1") { $0.backgroundModes = [.fetch] } }
@@ -341,9 +346,20 @@ import Testing
         try await session.router.quarantine(Self.id)
         try await session.router.schedule(Self.id, "sync")
         let task = try #require(try await session.tasks["sync"])
-        #expect(task.next > UInt64(WallClock.milliseconds))
+        #expect(task.state == .known(.waiting))
         #expect(task.failures == 0)
         #expect(session.bus.count(of: Self.run("sync")) == 0)
+        await session.router.endQuarantine(Self.id)
+        await session.wait(forRunOf: "sync")
+        try await session.settle()
+    }
+
+    @Test func endOfTheQuarantineRunsTheTask() async throws {
+        let session = try await Session(quarantine: .milliseconds(50))
+        try await session.router.quarantine(Self.id)
+        try await session.router.schedule(Self.id, "sync")
+        await session.wait(forRunOf: "sync")
+        try await session.settle()
     }
 
     @Test func routerThatEndsLeavesItsTasksToTheNextOne() async throws {
@@ -388,5 +404,11 @@ extension URLRouter {
     fileprivate func quarantine(_ id: String) throws {
         let session = sessions.obtain(for: try #require(registry.handler(named: id)))
         while session.quarantine.timeLeft == nil { session.quarantine.count(.exited(status: 1), isReady: true) }
+    }
+
+    /// Forgets the crashes of a handler, as `openurl activate --reset` does.
+    fileprivate func endQuarantine(_ id: String) {
+        BusName(id).flatMap { sessions[$0] }?.quarantine.forgetCrashes()
+        scheduledTasks.update()
     }
 }
