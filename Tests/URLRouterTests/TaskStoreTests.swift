@@ -1,7 +1,5 @@
 import Foundation
-import Logging
 import OpenURLBus
-import Reactor
 import Testing
 
 @testable import DBus
@@ -9,10 +7,12 @@ import Testing
 
 /// The file with the handlers' tasks.
 @Suite(.timeLimit(.minutes(1))) struct TaskStoreTests {
-    private let directory = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)")
+    private let directory = TemporaryState()
 
-    private func store(_ log: RecordedLog = RecordedLog()) throws -> TaskStore {
-        TaskStore(path: directory.appending(path: "tasks").path, on: try EventLoop(), log: log.logger)
+    private var file: String { "\(directory.path)/tasks" }
+
+    private func store(_ log: RecordedLog = RecordedLog()) -> TaskStore {
+        TaskStore(path: file, on: directory.loop, log: log.logger)
     }
 
     private func task(_ handler: String = "com.example.app", _ name: String = "sync") -> ScheduledTask {
@@ -26,25 +26,21 @@ import Testing
     }
 
     @Test func tasksComeBack() async throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
         #expect(try await store().load() == [])
         try await store().save([task()])
         #expect(try await store().load() == [task()])
-        let file = directory.appending(path: "tasks").path
         #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
     }
 
     @Test func damagedFileIsReportedAndHasNoTasks() async throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
         try await store().save([task()])
-        try Data("damaged".utf8).write(to: directory.appending(path: "tasks"))
+        try Data("damaged".utf8).write(to: URL(filePath: file))
         let log = RecordedLog()
         #expect(try await store(log).load() == [])
         #expect(log.lines.contains { $0.contains("the scheduled tasks in") && $0.contains("are damaged") })
     }
 
     @Test func taskWithImpossibleTimesIsLeftOut() async throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
         var impossible = task("com.example.other")
         impossible.interval = .max
         try await store().save([impossible, task()])
@@ -52,10 +48,9 @@ import Testing
     }
 
     @Test func nextRouterGetsTheFileWhenItIsReleased() async throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let first = try store()
+        let first = store()
         try await first.save([task()])
-        let second = try store()
+        let second = store()
         let error = await #expect(throws: RemoteError.self) { try await second.load() }
         #expect(error?.message == "another router of this user, on another bus, is responsible for tasks")
         await first.release()
@@ -63,7 +58,6 @@ import Testing
     }
 
     @Test func fullListFitsIntoTheFile() async throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
         let all = (0..<TasksInterface.tasks).map { number in
             var large = task(
                 String(repeating: "h", count: 255),

@@ -48,6 +48,7 @@ enum LifecycleObject {
                 },
                 .method(LifecycleInterface.reset, of: router) { router, call, id in
                     try router.lifecycle.reset(try await subject(id, call, router.callers))
+                    router.scheduledTasks.update()
                     return Empty()
                 },
                 .method(LifecycleInterface.output, of: router) { router, call, id in

@@ -37,11 +37,6 @@ extension ScheduledTask {
         latest = next + min(time / 10, Self.longestDelay)
     }
 
-    /// Waits until a time, and no longer.
-    mutating func wait(until time: UInt64) {
-        (next, latest) = (time, time)
-    }
-
     /// Notes that the task is done.
     ///
     /// - Returns: whether it is run again.

@@ -126,9 +126,12 @@ final class ScheduledTasks {
     func update() {
         guard isStarted else { return }
         startDue()
+        let now = now
         let waiting = entries.filter { !running.contains($0.key) }.values.map(\.task)
-        conditions.follow(Set(waiting.filter { $0.next <= now }.flatMap(\.requirements)))
-        setAlarm(waiting.wakeUp(at: now))
+        let due = waiting.filter { $0.next <= now }
+        conditions.follow(Set(due.flatMap(\.requirements)))
+        let quarantineEnd = due.compactMap { quarantine(of: $0.handler) }.min().map { now + $0 }
+        setAlarm([waiting.wakeUp(at: now), quarantineEnd].compactMap(\.self).min())
     }
 
     private func startDue() {
@@ -140,16 +143,16 @@ final class ScheduledTasks {
         }
     }
 
-    /// Returns whether a task that is due may be started. If its handler is in quarantine, it waits for the end of that.
+    /// Returns whether a task that is due may be started.
     private func mayStart(_ task: ScheduledTask) -> Bool {
         let busy = Set(running.map(\.handler))
-        guard busy.count < Self.handlersAtOnce, !busy.contains(task.handler),
-            task.requirements.allSatisfy(conditions.isTrue)
-        else { return false }
-        guard let left = BusName(task.handler).flatMap({ sessions[$0]?.quarantine.timeLeft }) else { return true }
-        let end = now + UInt64(left / .milliseconds(1)) + 1
-        entries[Key(handler: task.handler, name: task.name)]?.task.wait(until: end)
-        return false
+        return busy.count < Self.handlersAtOnce && !busy.contains(task.handler)
+            && task.requirements.allSatisfy(conditions.isTrue) && quarantine(of: task.handler) == nil
+    }
+
+    /// Returns how long a handler is still in quarantine, in milliseconds and rounded up; nil if it is not.
+    private func quarantine(of handler: String) -> UInt64? {
+        BusName(handler).flatMap { sessions[$0]?.quarantine.timeLeft }.map { UInt64($0 / .milliseconds(1)) + 1 }
     }
 
     private func setAlarm(_ time: UInt64?) {
