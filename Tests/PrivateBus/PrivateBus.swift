@@ -143,10 +143,10 @@ public final class PrivateBus: Sendable {
 
     /// Ends the bus and the loops of ``makeLoop()``, and removes the directory.
     public func stop() {
-        for loop in loops.withLock({ $0 }) { loop.stop() }
         kill(pid, SIGKILL)
         // A `Process` object of Foundation keeps itself alive until a caller has waited for its end.
         process.waitUntilExit()
+        for loop in loops.withLock({ $0 }) { Self.end(loop) }
         do {
             try FileManager.default.removeItem(at: directory)
         } catch {
@@ -154,6 +154,16 @@ public final class PrivateBus: Sendable {
             // files are in the system's temporary folder, so the failure does no harm.
         }
         place?.giveBack()
+    }
+}
+
+extension PrivateBus {
+    /// Stops a loop after some turns, in which its connections notice the end of the bus and close their descriptors. With
+    /// more than a thousand descriptors in this process, Foundation reads beyond a buffer when it starts a process.
+    private static func end(_ loop: EventLoop, turns: Int = 16) {
+        loop.execute {
+            loop.schedule(at: .now) { turns > 0 ? end(loop, turns: turns - 1) : loop.stop() }
+        }
     }
 }
 
