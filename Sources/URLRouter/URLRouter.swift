@@ -270,7 +270,12 @@ public actor URLRouter {
                 self?.assumeIsolated { $0.sessions[id]?.processes.ownerChanged(to: owner) }
             },
             foregroundChanged: { [weak self] id in self?.assumeIsolated { $0.interruptions.foregroundChanged(id) } },
-            runningChanged: { [weak self] id in self?.assumeIsolated { $0.observedChanges.runningChanged(id) } }
+            runningChanged: { [weak self] id in
+                self?.assumeIsolated {
+                    $0.observedChanges.runningChanged(id)
+                    $0.focus.runningChanged(id)
+                }
+            }
         )
         return HandlerSessions(host)
     }
@@ -317,6 +322,7 @@ public actor URLRouter {
             sessions,
             callers,
             bus,
+            parts.sessionBus.map(Distributors.init),
             monitor,
             parts.pushes,
             accept: { [unowned self] (delivery) throws(OpenURLError) in

@@ -73,4 +73,30 @@ import Testing
             #expect("\(error!)".contains(reason), "\(error!)")
         }
     }
+
+    /// A shell reports every window's program, and not only handlers.
+    @Test func anotherProgramTakesTheFocus() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.focusChanged, Self.first)
+        let states = try await router.states()
+        _ = try await router.open("second:x")
+        try await states.wait(for: "background", of: Self.first)
+        await #expect(throws: CallError.self) {
+            try await router.lifecycle(LifecycleInterface.focusChanged, "org.mozilla.firefox")
+        }
+        try await states.wait(for: "suspended", of: Self.first)
+    }
+
+    @Test func focusEndsWithTheProcess() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.focusChanged, Self.first)
+        try await router.lifecycle(LifecycleInterface.terminate, Self.first)
+        let states = try await router.states()
+        try await router.lifecycle(LifecycleInterface.wake, Self.first)
+        try await states.wait(for: "suspended", of: Self.first)
+    }
 }

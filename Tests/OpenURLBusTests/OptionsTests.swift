@@ -363,4 +363,18 @@ import Testing
             try expectType(signature, of: key, in: ["id": "a"], as: HandlerStatus.self)
         }
     }
+
+    /// A task with a misspelt time would run at once.
+    @Test func unknownOptionOfATaskIsAnError() throws {
+        let error = #expect(throws: MessageDecodingError.self) {
+            try recoded(["every": .uint64(3_600_000)] as [String: Value], as: TaskOptions.self)
+        }
+        #expect(
+            "\(error!)".contains("the key 'every' is unknown; the keys are after, interval, requiring"),
+            "\(error!)"
+        )
+        #expect(
+            try recoded(["interval": .uint64(3_600_000)] as [String: Value], as: TaskOptions.self).interval == 3_600_000
+        )
+    }
 }

@@ -178,7 +178,9 @@ import UserFiles
 
     @Test func handlerWithoutClaimsIsAWarning() {
         let body = "<key>CFBundleIdentifier</key><string>com.example.app</string>"
-        let reason = "the handler claims nothing to open; add CFBundleURLTypes or CFBundleDocumentTypes"
+        let reason =
+            "the handler claims nothing to open; unless it only has tasks, notifications or pushes, "
+            + "add CFBundleURLTypes or CFBundleDocumentTypes"
         #expect(findings(body) == ["W m.plist: \(reason)"])
     }
 

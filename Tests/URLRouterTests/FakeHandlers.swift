@@ -441,18 +441,6 @@ final class FakeHandlers: RouterBus {
         return content.withLock { $0.wakeAnswer }
     }
 
-    func register(
-        _ registration: StoredRegistration,
-        for service: BusName,
-        with distributor: BusName
-    ) async throws(CallError) -> String? {
-        throw .fromBus(.serviceUnknown)
-    }
-
-    func unregister(_ token: String, with distributor: BusName) async throws(CallError) {
-        throw .fromBus(.serviceUnknown)
-    }
-
     func expireBackgroundTasks(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         record(.expired(id))
     }

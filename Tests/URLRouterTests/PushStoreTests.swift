@@ -111,7 +111,7 @@ import Testing
         try FileManager.default.removeItem(at: file)
         try await store.save([stored])
         await #expect(throws: Never.self) { try await router.takeEndpoint("https://push.example/2", "token") }
-        #expect(try await store.load().map(\.registration.endpoint) == ["https://push.example/2"])
+        #expect(try await store.load()?.map(\.registration.endpoint) == ["https://push.example/2"])
         let value = Value.dictionary([.string("account"): "https://push.example/2"], key: "s", value: "s")
         var context = WakeContext(.known(.push))
         context.notifications = [PushInterface.endpointKind: value]

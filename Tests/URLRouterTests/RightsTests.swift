@@ -131,6 +131,23 @@ import Testing
         }
     }
 
+    /// A sandbox that says that it is the handler's application is not the handler.
+    @Test func onlyTheHandlerItselfActsAsIt() async throws {
+        let callers = try await Programs()
+        defer { callers.end() }
+        let router = callers.router
+        let (own, other) = ("com.example.app", "com.example.other")
+        try await router.check(Programs.handler, actingAs: own)
+        for id in [own, other] { try await router.check(ownConnection, actingAs: id) }
+        for (caller, id) in [
+            (Programs.handler, other), (Programs.handler, ""), (Programs.sandbox, own), (Programs.sandbox, ""),
+            (Programs.unknown, own),
+        ] {
+            let error = await #expect(throws: OpenURLError.self) { try await router.check(caller, actingAs: id) }
+            #expect(error?.code == .notAllowed)
+        }
+    }
+
     @Test func listsShowACallerItselfOnly() async throws {
         let callers = try await Programs()
         defer { callers.end() }

@@ -55,11 +55,57 @@ import Testing
         let stays = once.end(hasNewData: true, at: Self.now)
         #expect(!stays)
         var hourly = hourly()
-        let then = Self.now + 90 * Self.minute
-        let hourlyStays = hourly.end(hasNewData: false, at: then)
+        let hourlyStays = hourly.end(hasNewData: false, at: Self.now + 90 * Self.minute)
         #expect(hourlyStays)
-        #expect(hourly.next == then + 60 * Self.minute)
+        #expect(hourly.next == Self.now + 120 * Self.minute)
         #expect(hourly.stretchedInterval == nil)
+    }
+
+    @Test func lateRunDoesNotMakeTheLaterOnesLate() {
+        var hourly = hourly()
+        let first = hourly.next
+        let stays = hourly.end(hasNewData: true, at: first + 5 * Self.minute)
+        #expect(stays && hourly.next == first + 60 * Self.minute)
+        // After a night, and after a run that somebody has asked for, the time begins anew.
+        for now in [hourly.next + 600 * Self.minute, hourly.next + 610 * Self.minute] {
+            let stays = hourly.end(hasNewData: true, at: now)
+            #expect(stays && hourly.next == now + 60 * Self.minute)
+        }
+    }
+
+    @Test func damagedNumbersAreNotCalculatedWith() {
+        let changes: [(inout ScheduledTask) -> Void] = [
+            { $0.failures = .max }, { $0.failures = ScheduledTask.attempts }, { $0.interval = 0 },
+            { $0.interval = 59_999 },
+            { $0.stretchedInterval = 0 }, { $0.stretchedInterval = .max }, { $0.next = .max }, { $0.latest = .max },
+        ]
+        for change in changes {
+            var task = hourly()
+            change(&task)
+            #expect(!task.isPossible)
+        }
+    }
+
+    /// The clock may have been wrong when the task was stored.
+    @Test func waitIsLimitedAtTheStartOfTheRouter() {
+        var hourly = hourly()
+        hourly.next += 80 * 365 * 24 * 60 * Self.minute
+        hourly.limitWait(from: Self.now)
+        #expect(hourly.next == Self.now + 60 * Self.minute)
+        var once = task { $0.delay = 24 * 60 * Self.minute }
+        once.limitWait(from: Self.now)
+        #expect(once.next == Self.now + 24 * 60 * Self.minute)
+    }
+
+    @Test func timesMoveWithTheClock() {
+        var hourly = hourly()
+        hourly.move(by: -86_400_000)
+        #expect(hourly.next == Self.now - 23 * 60 * Self.minute)
+        #expect(hourly.latest == hourly.next + 5 * Self.minute)
+        for jump in [Int64.min, .max] {
+            hourly.move(by: jump)
+            #expect(hourly.isPossible)
+        }
     }
 
     @Test func fetchWithoutNewDataBecomesRarer() {
@@ -103,16 +149,16 @@ import Testing
     }
 
     @Test func impossibleTimesAreNotCalculatedWith() {
-        #expect(hourly().hasPossibleTimes)
+        #expect(hourly().isPossible)
         for path in [\ScheduledTask.next, \.latest] {
             var task = hourly()
             task[keyPath: path] = .max
-            #expect(!task.hasPossibleTimes)
+            #expect(!task.isPossible)
         }
         for path in [\ScheduledTask.interval, \.stretchedInterval] {
             var task = hourly()
             task[keyPath: path] = .max
-            #expect(!task.hasPossibleTimes)
+            #expect(!task.isPossible)
         }
     }
 }

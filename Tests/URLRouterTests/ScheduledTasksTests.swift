@@ -1,3 +1,4 @@
+import Foundation
 import OpenURLBus
 import Reactor
 import SchemeRegistry
@@ -23,12 +24,14 @@ import Testing
         init(
             _ count: Int = 1,
             stored: [ScheduledTask] = [],
-            quarantine: Duration = .seconds(600)
+            quarantine: Duration = .seconds(600),
+            holding: Bool = false
         ) async throws {
             let ids = (0..<count).map { BusName("com.example.app\($0)")! }
             let owners = ids.enumerated().map { ($1, BusName(":1.\($0 + 1)")!) }
             bus = try FakeHandlers(Dictionary(uniqueKeysWithValues: owners))
             for id in ids { bus.setState(of: id, to: .background) }
+            if holding { bus.hold(FakeHandlers.wake) }
             store = Self.store(in: directory, log)
             if !stored.isEmpty { try await store.save(stored) }
             let command = try Handler.test("com.example.command") {
@@ -54,6 +57,15 @@ import Testing
 
         private static func store(in directory: TemporaryState, _ log: RecordedLog) -> TaskStore {
             TaskStore(path: "\(directory.path)/tasks", on: directory.loop, log: log.logger)
+        }
+
+        /// Makes every attempt to store tasks fail, even for the superuser.
+        func breakStore() async throws {
+            try await router.schedule(ScheduledTasksTests.id, "first") { $0.delay = ScheduledTasksTests.hour }
+            try await router.cancel(ScheduledTasksTests.id, "first")
+            let file = "\(directory.path)/tasks"
+            try FileManager.default.removeItem(atPath: file)
+            try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
         }
 
         /// Returns the next router's store.
@@ -124,7 +136,7 @@ import Testing
             return try await session.tasks["sync"]
         }
         let first = try await schedule(Self.hour)
-        #expect(try await session.store.load() == [first])
+        #expect(try await session.store.load() == first.map { [$0] })
         #expect(try await schedule(Self.hour) == first)
         #expect(try await schedule(2 * Self.hour)?.interval == 2 * Self.hour)
         #expect(try await schedule(2 * Self.hour, [.idle])?.requirements == [.idle])
@@ -201,6 +213,27 @@ import Testing
         #expect(try await router.tasks().isEmpty)
     }
 
+    /// A second call must not rely on what the first could not store.
+    @Test func equalCallsFailTogether() async throws {
+        let session = try await Session()
+        try await session.breakStore()
+        let results = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<3 {
+                group.addTask {
+                    do {
+                        try await session.router.schedule(Self.id, "hourly") { $0.interval = Self.hour }
+                        return true
+                    } catch {
+                        return false
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(results == [false, false, false])
+        #expect(try await session.tasks.isEmpty)
+    }
+
     @Test func cancelledTasksAreNotRun() async throws {
         let session = try await Session(2)
         for name in ["first", "second", "third"] {
@@ -212,7 +245,7 @@ import Testing
         try await session.router.cancel(Self.id, "unknown")
         try await session.router.cancel(Self.id, "")
         #expect(try await session.tasks.keys.sorted() == ["other"])
-        #expect(try await session.store.load().map(\.name) == ["other"])
+        #expect(try await session.store.load()?.map(\.name) == ["other"])
     }
 
     // MARK: Runs
@@ -231,26 +264,33 @@ import Testing
     }
 
     @Test func handlerHasOneTaskAtATime() async throws {
-        let session = try await Session()
-        session.bus.hold(FakeHandlers.wake)
-        try await session.router.schedule(Self.id, "first")
-        try await session.router.schedule(Self.id, "second")
+        let stored = ["first", "second"].enumerated().map {
+            ScheduledTask(handler: Self.id, name: $1, next: UInt64($0) + 1)
+        }
+        let session = try await Session(stored: stored, holding: true)
         await session.wait(forRunOf: "first")
-        #expect(try await session.tasks["second"]?.state == .known(.waiting))
+        let states = try await session.tasks.mapValues(\.state)
+        #expect(states == ["first": .known(.running), "second": .known(.waiting)])
         session.bus.release(FakeHandlers.wake)
         await session.wait(forRunOf: "second")
         try await session.settle()
     }
 
-    @Test func taskThatIsReplacedDuringItsRunIsRunAgain() async throws {
+    @Test func taskThatIsReplacedDuringItsRunIsRunAgainAfterAMinute() async throws {
         let session = try await Session()
         session.bus.hold(FakeHandlers.wake)
         try await session.router.schedule(Self.id, "sync")
         await session.wait(forRunOf: "sync")
-        try await session.router.schedule(Self.id, "sync")
+        for name in ["sync", "other"] { try await session.router.schedule(Self.id, name) }
+        let replaced = try await session.tasks
         session.bus.release(FakeHandlers.wake)
-        await session.wait(forRunOf: "sync")
-        try await eventually(await session.tasks) { $0.isEmpty }
+        try await eventually(await session.tasks) { $0["sync"]?.state != .known(.running) }
+        let tasks = try await session.tasks
+        for name in ["sync", "other"] {
+            let next = try #require(tasks[name]?.next)
+            #expect(next == replaced[name]?.next)
+            #expect(next > UInt64(WallClock.milliseconds) + 50_000)
+        }
         try await session.settle()
     }
 
@@ -262,6 +302,7 @@ import Testing
         await session.wait(forRunOf: "sync")
         try await session.router.cancel(Self.id, "sync")
         session.bus.release(FakeHandlers.wake)
+        await session.router.wait { $0.scheduledTasks.running.isEmpty }
         try await session.router.schedule(Self.id, "next")
         await session.wait(forRunOf: "next")
         #expect(try await session.tasks["sync"] == nil)
@@ -330,10 +371,16 @@ import Testing
 
     @Test func unknownTaskAndOneThatRunsAreNotRunNow() async throws {
         let session = try await Session()
-        let unknown = await #expect(throws: RemoteError.self) { try await session.router.run(Self.id, "sync") }
-        #expect(unknown?.name == .invalidArguments)
+        let none = await #expect(throws: OpenURLError.self) { try await session.router.run(Self.id, "sync") }
+        #expect(none?.message.contains("has no task 'sync'; it schedules its tasks when it is launched") == true)
         session.bus.hold(FakeHandlers.wake)
         try await session.router.schedule(Self.id, "sync")
+        let unknown = await #expect(throws: OpenURLError.self) { try await session.router.run(Self.id, "other") }
+        #expect(unknown?.message.hasSuffix("'openurl tasks \(Self.id)' lists its tasks") == true)
+        let stranger = await #expect(throws: OpenURLError.self) {
+            try await session.router.run("com.example.none", "a")
+        }
+        #expect(stranger?.code == .noHandler)
         await session.wait(forRunOf: "sync")
         let busy = await #expect(throws: OpenURLError.self) { try await session.router.run(Self.id, "sync") }
         #expect(busy?.code == .notAllowed)
@@ -371,9 +418,9 @@ import Testing
         session.bus.release(FakeHandlers.wake)
         // The next router on this file has the task, although the handler answers the earlier router.
         let next = session.nextStore()
-        #expect(try await next.load().map(\.name) == ["sync"])
+        #expect(try await next.load()?.map(\.name) == ["sync"])
         await session.router.wait { $0.scheduledTasks.running.isEmpty }
-        #expect(try await next.load().map(\.name) == ["sync"])
+        #expect(try await next.load()?.map(\.name) == ["sync"])
         let error = await #expect(throws: RemoteError.self) { try await session.router.schedule(Self.id, "late") }
         #expect(error?.message == "the router is ending")
     }

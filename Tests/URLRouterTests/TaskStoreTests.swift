@@ -38,6 +38,7 @@ import Testing
         let log = RecordedLog()
         #expect(try await store(log).load() == [])
         #expect(log.lines.contains { $0.contains("the scheduled tasks in") && $0.contains("are damaged") })
+        #expect(try String(contentsOfFile: "\(file).damaged", encoding: .utf8) == "damaged")
     }
 
     @Test func taskWithImpossibleTimesIsLeftOut() async throws {
@@ -45,6 +46,18 @@ import Testing
         impossible.interval = .max
         try await store().save([impossible, task()])
         #expect(try await store().load() == [task()])
+    }
+
+    /// Nobody has a file that does not exist, so the first router that needs it gets it, with what is in it by then.
+    @Test func missingFileBelongsToTheFirstThatNeedsIt() async throws {
+        let (first, second) = (store(), store())
+        #expect(try await first.load(toChange: false) == nil)
+        #expect(!FileManager.default.fileExists(atPath: directory.path))
+        #expect(try await second.load() == [])
+        try await second.save([task()])
+        await #expect(throws: RemoteError.self) { try await first.load() }
+        await second.release()
+        #expect(try await first.load() == [task()])
     }
 
     @Test func nextRouterGetsTheFileWhenItIsReleased() async throws {

@@ -67,6 +67,10 @@ extension URLRouter {
         try await callers.check(caller, for: id)
     }
 
+    func check(_ caller: BusName?, actingAs id: String) async throws(OpenURLError) {
+        try await callers.check(caller, actingAs: id)
+    }
+
     func subscribe(_ caller: BusName?) async throws(OpenURLError) { try await subscriptions.add(caller) }
 
     func unsubscribe(_ caller: BusName?) { subscriptions.remove(caller) }

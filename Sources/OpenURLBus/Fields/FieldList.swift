@@ -8,13 +8,21 @@ package struct FieldList<Root: Sendable>: Sendable {
     let initial: Root
     /// The message of the error for a missing required key.
     let incomplete: String
+    /// Whether unknown keys are ignored. Otherwise they are an error.
+    let ignoresUnknown: Bool
 
     /// Creates a list.
-    package init(initial: Root, incomplete: String = "", _ fields: Field<Root>...) {
+    package init(
+        initial: Root,
+        incomplete: String = "",
+        ignoresUnknown: Bool = true,
+        _ fields: Field<Root>...
+    ) {
         precondition(fields.count <= Present.capacity, "the list has more fields than `Present` has bits")
         all = fields
         self.initial = initial
         self.incomplete = incomplete
+        self.ignoresUnknown = ignoresUnknown
     }
 
     /// Returns a value's fields for output.
@@ -38,7 +46,7 @@ package struct FieldList<Root: Sendable>: Sendable {
         return root
     }
 
-    /// Reads the entries of an `a{sv}`. Unknown keys are ignored, but it is an error if a known key arrives twice.
+    /// Reads the entries of an `a{sv}`. It is an error if a known key arrives twice.
     func read(_ reader: inout MessageReader) throws(MessageDecodingError) -> Root {
         var root = initial
         var present = Present()
@@ -49,6 +57,7 @@ package struct FieldList<Root: Sendable>: Sendable {
                 let size = key.utf8.count
                 guard let index = all.indices.first(where: { all[$0].key.utf8.count == size && all[$0].key == key })
                 else {
+                    guard ignoresUnknown else { throw .invalidValue(unknown(key)) }
                     _ = try reader.readVariant()
                     return
                 }
@@ -59,6 +68,10 @@ package struct FieldList<Root: Sendable>: Sendable {
         }
         try readAbsences(&root, present)
         return root
+    }
+
+    private func unknown(_ key: String) -> String {
+        "the key '\(key.cut(toBytes: 64))' is unknown; the keys are \(all.map(\.key).joined(separator: ", "))"
     }
 
     private func readAbsences(_ root: inout Root, _ present: Present) throws(MessageDecodingError) {

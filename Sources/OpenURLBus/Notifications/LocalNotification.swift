@@ -165,9 +165,16 @@ extension LocalNotification: Record {
         }
         if userInfo.isEmpty { return }
         do throws(MessageEncodingError) {
-            _ = try MessageArchive.bytes(of: userInfo, limit: Self.userInfoBytes)
+            // The encoder's limit is for an estimate that is higher than the size.
+            let (size, empty) = (try Self.bytes(of: userInfo), try Self.bytes(of: [:]))
+            if size - empty <= Self.userInfoBytes { return }
         } catch {
-            throw .invalidValue("'user-info' has descriptors, or more than \(Self.userInfoBytes) bytes")
+            // It has descriptors, or is far too large.
         }
+        throw .invalidValue("'user-info' has descriptors, or more than \(Self.userInfoBytes) bytes")
+    }
+
+    private static func bytes(of userInfo: [String: Value]) throws(MessageEncodingError) -> Int {
+        try MessageArchive.bytes(of: userInfo, limit: 4 * userInfoBytes).count
     }
 }

@@ -1,6 +1,6 @@
 internal import DBus
 
-/// The options of ``TasksInterface/schedule``.
+/// The options of ``TasksInterface/schedule``. An unknown key is an error.
 public struct TaskOptions: Sendable, Hashable {
     /// The time from now until the task may run at the earliest, in milliseconds; at most 366 days. By default it is zero,
     /// or the interval of a repeated task.
@@ -18,6 +18,8 @@ public struct TaskOptions: Sendable, Hashable {
 extension TaskOptions: Record {
     package static let fields = FieldList(
         initial: TaskOptions(),
+        // A misspelt time would make the task run at once, and only once.
+        ignoresUnknown: false,
         Field(
             "after",
             { $0.delay },

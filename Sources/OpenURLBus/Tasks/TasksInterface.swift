@@ -24,7 +24,8 @@ public enum TasksInterface {
     /// Schedules a task of a handler, in place of an earlier one with this name. When this returns, the task is on disk.
     ///
     /// If a repeated task is scheduled again with the same interval and the same conditions, it stays as it is, so a
-    /// handler may schedule its tasks at each launch. A handler may have 16 tasks, and all handlers together 1000. A
+    /// handler may schedule its tasks at each launch. A task that is scheduled while the handler has one waits for at least
+    /// a minute. A handler may have 16 tasks, and all handlers together 1000. A
     /// handler's tasks end when it is unregistered.
     ///
     /// The error is ``OpenURLError/Code/noHandler`` if there is no such handler, and ``OpenURLError/Code/notAllowed`` if
@@ -44,7 +45,7 @@ public enum TasksInterface {
     /// like that of any other run. Only the user's programs may call this.
     ///
     /// The handler has 30 s, and the launch comes on top, so give the call a longer time limit. The error is that of the
-    /// run, or `org.freedesktop.DBus.Error.InvalidArgs` if there is no such task.
+    /// run, or ``OpenURLError/Code/notAllowed`` if there is no such task.
     public static let run = Method<Arguments<String, String>, Reported<TaskResult>>(
         name,
         "Run",

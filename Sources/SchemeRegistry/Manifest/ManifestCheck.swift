@@ -42,7 +42,8 @@ public enum ManifestCheck {
             }
             if manifest.urlTypes.isEmpty, manifest.documentTypes.isEmpty {
                 let reason =
-                    "the handler claims nothing to open; add CFBundleURLTypes or CFBundleDocumentTypes"
+                    "the handler claims nothing to open; unless it only has tasks, notifications or pushes, "
+                    + "add CFBundleURLTypes or CFBundleDocumentTypes"
                 findings.append(diagnostic(.warning, nil, reason))
             }
         }

@@ -10,7 +10,7 @@ internal import SchemeRegistry
 final class Callers {
     private let bus: any BusNames
     private let limits: RouterLimits
-    private let sessions: HandlerSessions
+    let sessions: HandlerSessions
     private var known = KnownCallers()
     private let commandHops: CommandHops
     /// Requests whose senders cannot be looked up until the running handlers are known; nil once they are.

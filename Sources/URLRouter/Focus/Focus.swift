@@ -26,20 +26,23 @@ final class Focus {
     /// Notes that another handler, or none, has the focus. Returns when the handler is in the foreground.
     ///
     /// - Parameter id: the handler; nil if another program has the focus.
-    /// - Throws: `notAllowed` if the handler is not running, and why it could not come to the foreground.
+    /// - Throws: `notAllowed` if the handler is not running, in which case none has the focus, and why it could not come to
+    ///   the foreground.
     func change(to id: BundleIdentifier?, caller: BusName?) async throws(OpenURLError) {
         guard let caller else { throw OpenURLError(.notAllowed, "only a program on the bus can report the focus") }
         reports += 1
         let report = reports
+        // Whatever has the focus now, the earlier handler does not.
+        if host.focused != id?.busName { move(to: nil) }
         var session: HandlerSession?
         if let id { session = try await lifecycle.runningSession(id) }
-        try await follow(caller)
+        try await follow(caller, report)
         guard report == reports, reporter?.name == caller else { return }
         move(to: session?.id)
         if let session, !session.isInForeground { try await session.comeBack() }
     }
 
-    private func follow(_ caller: BusName) async throws(OpenURLError) {
+    private func follow(_ caller: BusName, _ report: UInt64) async throws(OpenURLError) {
         guard reporter?.name != caller else { return }
         var hasLeft = false
         let watch = ConnectionWatch(on: host.bus) { [unowned self] in
@@ -49,10 +52,15 @@ final class Focus {
             move(to: nil)
         }
         try await watch.begin(caller, tasks)
-        // In the meantime, the caller may have left, or reported once more.
-        guard !hasLeft, reporter?.name != caller else { return watch.end() }
+        // In the meantime, the caller may have left or reported once more, and so may another program.
+        guard !hasLeft, report == reports, reporter?.name != caller else { return watch.end() }
         reporter?.watch.end()
         reporter = (caller, watch)
+    }
+
+    /// Takes the focus from a handler that has exited.
+    func runningChanged(_ id: BusName) {
+        if host.focused == id, lifecycle.sessions[id]?.machine.state.hasHandler != true { move(to: nil) }
     }
 
     private func move(to id: BusName?) {

@@ -25,7 +25,7 @@ extension Pushes {
             throw OpenURLError(.notAllowed, "\(id) is registered only temporarily, and a push may come after that")
         }
         try check(options)
-        try await load()
+        try await load(toChange: true)
         let earlier = find(id.rawValue, options.instance)?.registration.distributor
         let distributor = try await distributor(options.distributor, earlier)
         if let other = find(id.rawValue, options.instance), other.registration.distributor != distributor.rawValue {
@@ -118,9 +118,11 @@ extension Pushes {
     }
 
     private func register(_ stored: StoredRegistration, with distributor: BusName) async throws(RemoteError) {
+        guard let distributors else { throw RemoteError(.failed, "there is no bus") }
         let problem: String
         do throws(CallError) {
-            guard let reason = try await bus.register(stored, for: RouterService.name, with: distributor) else {
+            guard let reason = try await distributors.register(stored, for: RouterService.name, with: distributor)
+            else {
                 return
             }
             problem = "refuses the registration: \(reason)"
@@ -184,7 +186,7 @@ extension Pushes {
         try await save()
         guard let distributor = BusName(stored.registration.distributor) else { return }
         do throws(CallError) {
-            try await bus.unregister(stored.token, with: distributor)
+            try await distributors?.unregister(stored.token, with: distributor)
         } catch {
             // The router ignores its pushes from now on.
             log.debug("\(distributor) did not end a registration: \(error)")
@@ -193,7 +195,7 @@ extension Pushes {
 
     /// Returns the registrations that a caller may know about.
     func list(for caller: BusName?) async -> [PushRegistration] {
-        let own = await callers.ownIdentifier(of: caller)
+        let own = await callers.ownHandler(of: caller)
         return registrations.values.map(\.registration).filter { own == nil || $0.handler == own }
             .sorted { ($0.handler, $0.instance) < ($1.handler, $1.instance) }
     }

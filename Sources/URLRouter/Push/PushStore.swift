@@ -38,8 +38,13 @@ public actor PushStore {
     /// Reads the registrations. If the file is damaged, there are none, and the handlers register again at their next
     /// launch.
     ///
+    /// - Parameter toChange: whether they will be changed. Otherwise, a missing file is left to the first router that needs
+    ///   it.
+    /// - Returns: nil if there are none yet, and any router may still make the file.
     /// - Throws: `failed` if the file cannot be read now, or if another router of the user uses it.
-    func load() throws(RemoteError) -> [StoredRegistration] { try file.load() }
+    func load(toChange: Bool = true) throws(RemoteError) -> [StoredRegistration]? {
+        try file.load(toChange: toChange)
+    }
 
     /// Writes the registrations. When this returns, they are on disk.
     ///

@@ -13,7 +13,9 @@ final class Pushes: DeliveryReceiver {
     let handlers: KnownHandlers
     let sessions: HandlerSessions
     let callers: Callers
-    let bus: any BusNames & DistributorCalls
+    let bus: any BusNames
+    /// Nil in tests without a bus.
+    let distributors: Distributors?
     private let monitor: Monitor
     /// Nil if there is nowhere to store registrations.
     private let store: PushStore?
@@ -35,7 +37,8 @@ final class Pushes: DeliveryReceiver {
         _ handlers: KnownHandlers,
         _ sessions: HandlerSessions,
         _ callers: Callers,
-        _ bus: any BusNames & DistributorCalls,
+        _ bus: any BusNames,
+        _ distributors: Distributors?,
         _ monitor: Monitor,
         _ store: PushStore?,
         accept: @escaping (Delivery) async throws(OpenURLError) -> Void,
@@ -45,6 +48,7 @@ final class Pushes: DeliveryReceiver {
         self.sessions = sessions
         self.callers = callers
         self.bus = bus
+        self.distributors = distributors
         self.monitor = monitor
         self.store = store
         self.accept = accept
@@ -58,10 +62,10 @@ final class Pushes: DeliveryReceiver {
     /// Reads the registrations of earlier routers, unless they are known. Without them, the router would not know the
     /// pushes' tokens.
     ///
+    /// - Parameter toChange: whether they will be changed.
     /// - Throws: `failed` with the reason. The next call tries again.
-    func load() async throws(RemoteError) {
-        guard !isLoaded else { return }
-        let stored = try await store?.load() ?? []
+    func load(toChange: Bool = false) async throws(RemoteError) {
+        guard !isLoaded, let stored = try await store?.load(toChange: toChange) else { return }
         // In the meantime, another call may have read them, and changed some.
         guard !isLoaded else { return }
         for one in stored { registrations[one.token] = one }

@@ -18,6 +18,8 @@ struct NotificationService: Sendable {
     private static let token = Signal<Arguments<UInt32, String>>(interface, "ActivationToken")
     /// Time limit for each call to the service.
     private static let callTimeout = Duration.seconds(5)
+    /// Time limit for showing a notification. After it, the notification is shown again, so a slow service gets more time.
+    private static let showTimeout = Duration.seconds(25)
 
     /// One notification.
     struct Notification: Sendable {
@@ -65,7 +67,7 @@ struct NotificationService: Sendable {
             ["urgency": Value.byte(notification.urgency.rawValue)],
             0 as Int32
         )
-        return try await connection.call(Self.notify, on: object, input, timeout: Self.callTimeout)
+        return try await connection.call(Self.notify, on: object, input, timeout: Self.showTimeout)
     }
 
     /// Takes a notification off the screen.

@@ -114,4 +114,11 @@ enum LifecycleObject {
         try await callers.check(call.sender, for: text)
         return id
     }
+
+    /// Returns the handler that a call specifies, if the caller may act as it.
+    static func actor(_ text: String, _ call: IncomingCall, _ callers: Callers) async throws -> BundleIdentifier {
+        let id = try identifier(text)
+        try await callers.check(call.sender, actingAs: text)
+        return id
+    }
 }

@@ -262,7 +262,7 @@ extension HandlerSession {
             )
         case .remote(let error):
             finishLaunch(owner)
-            return refusal(error)
+            return refusal(error, of: request)
         case .timedOut:
             // The launch may be over, and the handler slow with the URL.
             host.launches.ended(id)
@@ -284,13 +284,13 @@ extension HandlerSession {
 
     /// Turns a handler's error into the error for the sender. A traceback is too long for that, and belongs in the
     /// handler's output.
-    private func refusal(_ error: RemoteError) -> OpenURLError {
+    private func refusal(_ error: RemoteError, of request: OpenRequest) -> OpenURLError {
         let limit = host.limits.errorBytes
         if let code = OpenURLError(byHandler: error)?.code, code != .declined {
             let message = error.message.isEmpty ? error.name.rawValue : error.message
             return OpenURLError(code, message.cut(toBytes: limit))
         }
-        let refusal = OpenURLError.declined(by: "\(id)", error, cutTo: limit)
+        let refusal = OpenURLError.declined(by: "\(id)", error, cutTo: limit, subject: request.subject)
         guard let traceback = PythonException(error)?.traceback else { return refusal }
         // A long traceback ends with the exception.
         host.launcher.output.add(String(decoding: traceback.utf8.suffix(limit), as: UTF8.self), to: id.rawValue)
@@ -316,5 +316,15 @@ extension OpenURLError {
             .invalidReply, .alreadyClaimed:
             return nil
         }
+    }
+}
+
+extension OpenRequest {
+    /// What a handler declines if it answers with an error, in words.
+    fileprivate var subject: QuotingText {
+        guard purpose == .wake else { return "the URL" }
+        if waking.push != nil { return "the push" }
+        if waking.task != nil { return "the task" }
+        return "the notification"
     }
 }

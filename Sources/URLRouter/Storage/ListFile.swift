@@ -34,18 +34,21 @@ struct ListFile<Element: FieldValue & Sendable> {
         self.log = log
     }
 
-    /// Reads the list. It is empty if the file is missing or damaged.
+    /// Reads the list. It is empty if the file is damaged, which is then kept under another name.
     ///
+    /// - Parameter toChange: whether the list will be changed. Otherwise, a file that is missing is left to the first
+    ///   router that needs it.
+    /// - Returns: nil if the file is missing, and any router may still make it.
     /// - Throws: `failed` if the file cannot be read now, or if another router of the user uses it.
-    mutating func load() throws(RemoteError) -> [Element] {
-        guard !isAbsent else { return [] }
+    mutating func load(toChange: Bool) throws(RemoteError) -> [Element]? {
+        guard toChange || !isAbsent else { return nil }
         try takeLock()
         do throws(FileError) {
             let bytes = try UserFiles.contents(ofFile: path, limit: limit)
             do throws(MessageDecodingError) {
                 return try MessageArchive.body(from: bytes)
             } catch {
-                log.error("the \(words.contents) in \(printable(path)) are damaged: \(error)")
+                setAside("\(error)")
             }
         } catch {
             // Without its contents, the router would overwrite the file.
@@ -54,6 +57,15 @@ struct ListFile<Element: FieldValue & Sendable> {
             }
         }
         return []
+    }
+
+    /// Keeps a damaged file for its user, and begins a new one.
+    private func setAside(_ reason: String) {
+        let kept = "\(path).damaged"
+        let isKept = rename(path, kept) == 0
+        log.error(
+            "the \(words.contents) in \(printable(path)) are damaged: \(reason); \(isKept ? "they are kept as \(printable(kept))" : "they are lost")"
+        )
     }
 
     private var isAbsent: Bool { access(path, F_OK) != 0 && errno == ENOENT }

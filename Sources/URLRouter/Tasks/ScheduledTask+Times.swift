@@ -25,16 +25,35 @@ extension ScheduledTask {
         wait(options.delay ?? options.interval ?? 0, from: now)
     }
 
-    /// Whether its times can be calculated with. A damaged file may have any number.
-    var hasPossibleTimes: Bool {
+    /// Whether its times and its failures can be calculated with. A damaged file may have any number.
+    var isPossible: Bool {
+        let shortest = UInt64(TasksInterface.shortestInterval.milliseconds)
         let longest = UInt64(TasksInterface.longestWait.milliseconds)
-        return max(next, latest) < Self.end && interval ?? 0 <= longest && stretchedInterval ?? 0 <= 4 * longest
+        return max(next, latest) < Self.end && failures < Self.attempts
+            && (shortest...longest).contains(interval ?? shortest)
+            && (shortest...Self.longestStretch * longest).contains(stretchedInterval ?? shortest)
+    }
+
+    /// Makes the task wait no longer than it could if it had been scheduled now. The clock may have been wrong, or set
+    /// while no router was running.
+    mutating func limitWait(from now: UInt64) {
+        let longest = UInt64(TasksInterface.longestWait.milliseconds)
+        let wait = interval.map { max(stretchedInterval ?? $0, Self.longestRetry) } ?? longest
+        if next > now + wait { self.wait(wait, from: now) }
     }
 
     /// Waits from now on. The tenth of the time, or five minutes, may be added to it.
     private mutating func wait(_ time: UInt64, from now: UInt64) {
         next = now + time
         latest = next + min(time / 10, Self.longestDelay)
+    }
+
+    /// Moves the times by as much as the clock has been set, in milliseconds.
+    mutating func move(by jump: Int64) {
+        for time in [\ScheduledTask.next, \.latest] {
+            let moved = Int64(clamping: self[keyPath: time]).addingReportingOverflow(jump)
+            self[keyPath: time] = min(UInt64(clamping: moved.partialValue), Self.end - 1)
+        }
     }
 
     /// Notes that the task is done.
@@ -48,7 +67,9 @@ extension ScheduledTask {
             let longer = (stretchedInterval ?? interval) * 3 / 2
             stretchedInterval = hasNewData ? nil : min(longer, interval * Self.longestStretch)
         }
-        wait(stretchedInterval ?? interval, from: now)
+        // A run that was late, to share its wake-up with others, does not make the later ones late.
+        let time = stretchedInterval ?? interval
+        wait(time, from: next <= now && now - next < time ? next : now)
         return true
     }
 

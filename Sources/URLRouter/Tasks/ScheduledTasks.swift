@@ -28,7 +28,15 @@ final class ScheduledTasks {
     /// Whether the tasks of earlier routers are known.
     private var isLoaded = false
     private var isStarted = false
+    /// Tries again to read the tasks of earlier routers.
+    private let retry: RestartableTimer
+    /// Whether a change is on its way to the disk, and the changes that wait for it, each of a call.
+    private var isChanging = false
+    private var turns: [CheckedContinuation<Void, Never>] = []
     private var alarm: WallClockAlarm?
+    /// What the clock showed when the alarm was made, or when the clock was last set, and when that was. Nil without an
+    /// alarm.
+    private var clock: (time: UInt64, at: ContinuousClock.Instant)?
 
     /// Number of handlers that may have a task at the same time.
     private static let handlersAtOnce = 4
@@ -63,6 +71,7 @@ final class ScheduledTasks {
         self.monitor = monitor
         self.systemBus = systemBus
         self.store = store
+        retry = RestartableTimer(on: sessions.host.loop)
     }
 
     var log: Logger { sessions.host.log }
@@ -73,15 +82,29 @@ final class ScheduledTasks {
 
     /// Reads the tasks of earlier routers, unless they are known.
     ///
+    /// - Parameter toChange: whether they will be changed.
     /// - Throws: `failed` with the reason. The next call tries again.
-    func load() async throws(RemoteError) {
-        guard !isLoaded else { return }
-        let stored = try await store?.load() ?? []
+    func load(toChange: Bool = false) async throws(RemoteError) {
+        guard !isLoaded, let stored = try await store?.load(toChange: toChange) else { return }
         // In the meantime, another call may have read them, and changed some.
         guard !isLoaded else { return }
-        for task in stored { entries[Key(handler: task.handler, name: task.name)] = newEntry(task) }
+        for var task in stored {
+            task.limitWait(from: now)
+            entries[Key(handler: task.handler, name: task.name)] = newEntry(task)
+        }
         isLoaded = true
         update()
+    }
+
+    /// Makes a change after those that have begun before, so that it starts from what is on disk.
+    func inTurn<Result, Failure: Error>(_ change: () async throws(Failure) -> Result) async throws(Failure) -> Result {
+        while isChanging { await withCheckedContinuation { turns.append($0) } }
+        isChanging = true
+        defer {
+            isChanging = false
+            if !turns.isEmpty { turns.removeFirst().resume() }
+        }
+        return try await change()
     }
 
     func newEntry(_ task: ScheduledTask) -> Entry {
@@ -109,14 +132,19 @@ final class ScheduledTasks {
                 try await load()
             } catch {
                 log.notice("no tasks are run for now: \(error.message)")
+                if isStarted { retry.start(in: Self.pause) { [weak self] in self?.start() } }
             }
             update()
         }
     }
 
+    /// How long the router waits until it tries again to read the tasks.
+    private static let pause = Duration.seconds(60)
+
     /// Starts no more tasks, and leaves them to the next router. It runs those again that have no answer yet.
     func stop() async {
         isStarted = false
+        retry.cancel()
         setAlarm(nil)
         conditions.follow([])
         await store?.release()
@@ -125,8 +153,9 @@ final class ScheduledTasks {
     /// Starts the tasks that may run now, and prepares for the others.
     func update() {
         guard isStarted else { return }
-        startDue()
+        // A task must not become due between two looks at the clock.
         let now = now
+        startDue(at: now)
         let waiting = entries.filter { !running.contains($0.key) }.values.map(\.task)
         let due = waiting.filter { $0.next <= now }
         conditions.follow(Set(due.flatMap(\.requirements)))
@@ -134,11 +163,10 @@ final class ScheduledTasks {
         setAlarm([waiting.wakeUp(at: now), quarantineEnd].compactMap(\.self).min())
     }
 
-    private func startDue() {
-        let now = now
+    private func startDue(at now: UInt64) {
         let due = entries.filter { $0.value.task.next <= now && !running.contains($0.key) }
             .sorted { ($0.value.task.next, $0.key) < ($1.value.task.next, $1.key) }
-        for (key, entry) in due where mayStart(entry.task) {
+        for (key, entry) in due where mayStart(entry.task) && begin(key) {
             sessions.host.tasks.start { [self] in _ = await run(key, entry) }
         }
     }
@@ -158,17 +186,40 @@ final class ScheduledTasks {
     private func setAlarm(_ time: UInt64?) {
         guard let time else {
             alarm?.cancel()
-            alarm = nil
+            (alarm, clock) = (nil, nil)
             return
         }
         if alarm == nil {
             do throws(Errno) {
-                alarm = try WallClockAlarm(on: sessions.host.loop) { [weak self] _ in self?.update() }
+                alarm = try WallClockAlarm(on: sessions.host.loop) { [weak self] event in
+                    if event == .clockWasSet { self?.clockWasSet() }
+                    self?.update()
+                }
+                clock = (now, .now)
             } catch {
                 log.error("tasks are not run at their times: no alarm can be set: \(error)")
             }
         }
         alarm?.set(Int64(clamping: time))
+    }
+
+    /// Moves the times of all tasks by as much as the clock has been set, because they wait for a time to pass, and not for
+    /// what the clock shows.
+    private func clockWasSet() {
+        guard let earlier = clock else { return }
+        clock = (now, .now)
+        let passed = Int64(earlier.at.duration(to: .now) / .milliseconds(1))
+        // Every wake-up from sleep is reported too, without a jump.
+        let jump = Int64(now) - Int64(earlier.time) - passed
+        guard jump.magnitude >= 1000 else { return }
+        for key in entries.keys { entries[key]?.task.move(by: jump) }
+        sessions.host.tasks.start { [self] in
+            do throws(RemoteError) {
+                try await inTurn { () async throws(RemoteError) in try await save() }
+            } catch {
+                log.error("the times of tasks cannot be stored after the clock was set: \(error.message)")
+            }
+        }
     }
 
     /// Returns a task as callers see it now.
@@ -185,16 +236,19 @@ final class ScheduledTasks {
 
     // MARK: Runs
 
-    /// Runs a task, and notes the outcome unless another task has its name by then.
+    /// Notes that a task is about to run.
     ///
-    /// - Returns: the handler's answer; nil if the task is running already.
-    func run(_ key: Key, _ entry: Entry) async -> Result<Reported<TaskResult>, OpenURLError>? {
-        guard running.insert(key).inserted else { return nil }
+    /// - Returns: false if it is running already.
+    func begin(_ key: Key) -> Bool { running.insert(key).inserted }
+
+    /// Runs a task after ``begin(_:)``, and notes the outcome unless another task has its name by then. Returns the
+    /// handler's answer.
+    func run(_ key: Key, _ entry: Entry) async -> Result<Reported<TaskResult>, OpenURLError> {
         let outcome = await attempt(entry.task)
         running.remove(key)
         // A router that is ending knows neither the outcome nor whether the next one has the file.
         guard isStarted else { return outcome }
-        if entries[key]?.number == entry.number { await note(outcome, of: key) }
+        await inTurn { if entries[key]?.number == entry.number { await note(outcome, of: key) } }
         update()
         return outcome
     }

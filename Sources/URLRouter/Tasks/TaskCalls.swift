@@ -2,14 +2,21 @@ internal import DBus
 internal import Logging
 internal import OpenURLBus
 internal import SchemeRegistry
+internal import UserFiles
 
 /// Handles the calls of handlers, and of the user's programs, about tasks.
 extension ScheduledTasks {
     /// Schedules a task. When this returns, it is on disk.
     func schedule(_ id: BundleIdentifier, _ name: String, _ options: TaskOptions) async throws {
-        try check(id, name)
         try check(options)
-        try await load()
+        try await inTurn { try await put(id, name, options) }
+        update()
+    }
+
+    private func put(_ id: BundleIdentifier, _ name: String, _ options: TaskOptions) async throws {
+        try await load(toChange: true)
+        // By now, the handler may no longer be registered.
+        try check(id, name)
         let key = Key(handler: id.rawValue, name: name)
         let earlier = entries[key]
         if let task = earlier?.task, let interval = options.interval, task.interval == interval,
@@ -18,15 +25,21 @@ extension ScheduledTasks {
             return
         }
         if earlier == nil { try checkRoom(for: id.rawValue) }
-        let entry = newEntry(ScheduledTask(id.rawValue, name, options, at: now))
-        entries[key] = entry
+        var options = options
+        // Otherwise, tasks that schedule each other would keep the machine busy.
+        if running.contains(where: { $0.handler == id.rawValue }) {
+            options.delay = max(
+                options.delay ?? options.interval ?? 0,
+                UInt64(TasksInterface.shortestInterval.milliseconds)
+            )
+        }
+        entries[key] = newEntry(ScheduledTask(id.rawValue, name, options, at: now))
         do throws(RemoteError) {
             try await save()
         } catch {
-            if entries[key]?.number == entry.number { entries[key] = earlier }
+            entries[key] = earlier
             throw error
         }
-        update()
     }
 
     private func check(_ id: BundleIdentifier, _ name: String) throws(OpenURLError) {
@@ -45,11 +58,16 @@ extension ScheduledTasks {
     private func check(_ options: TaskOptions) throws(RemoteError) {
         let shortest = UInt64(TasksInterface.shortestInterval.milliseconds)
         let longest = UInt64(TasksInterface.longestWait.milliseconds)
-        guard options.delay ?? 0 <= longest, (shortest...longest).contains(options.interval ?? shortest) else {
+        if let interval = options.interval, !(shortest...longest).contains(interval) {
             throw RemoteError(
                 .invalidArguments,
-                "the time until a task, and its interval, have at most \(longest) milliseconds, and the interval at least "
-                    + "\(shortest)"
+                "the interval is \(interval) milliseconds; it has to be between \(shortest), a minute, and \(longest), 366 days"
+            )
+        }
+        if let delay = options.delay, delay > longest {
+            throw RemoteError(
+                .invalidArguments,
+                "the time until the task is \(delay) milliseconds; it may be at most \(longest), 366 days"
             )
         }
     }
@@ -68,15 +86,17 @@ extension ScheduledTasks {
 
     /// Removes a task, or all tasks of the handler if the name is empty. If there is none, nothing happens.
     func cancel(_ id: BundleIdentifier, _ name: String) async throws(RemoteError) {
-        try await load()
-        let ended = entries.filter { $0.key.handler == id.rawValue && (name.isEmpty || $0.key.name == name) }
-        guard !ended.isEmpty else { return }
-        for key in ended.keys { entries[key] = nil }
-        do throws(RemoteError) {
-            try await save()
-        } catch {
-            entries.merge(ended) { new, _ in new }
-            throw error
+        try await inTurn { () async throws(RemoteError) in
+            try await load()
+            let ended = entries.filter { $0.key.handler == id.rawValue && (name.isEmpty || $0.key.name == name) }
+            guard !ended.isEmpty else { return }
+            for key in ended.keys { entries[key] = nil }
+            do throws(RemoteError) {
+                try await save()
+            } catch {
+                entries.merge(ended) { new, _ in new }
+                throw error
+            }
         }
         update()
     }
@@ -93,22 +113,25 @@ extension ScheduledTasks {
     /// Returns the tasks that a caller may know about.
     func list(for caller: BusName?) async throws(RemoteError) -> [ScheduledTask] {
         try await load()
-        let own = await callers.ownIdentifier(of: caller)
+        let own = await callers.ownHandler(of: caller)
         return entries.filter { own == nil || $0.key.handler == own }.sorted { $0.key < $1.key }
             .map { shown($0.key, $0.value.task) }
     }
 
     /// Runs a task now, and returns the handler's answer.
     func runNow(_ id: BundleIdentifier, _ name: String) async throws -> Reported<TaskResult> {
+        guard handlers.registry[id] != nil else { throw OpenURLError(unknownHandler: id.rawValue) }
         try await load()
         let key = Key(handler: id.rawValue, name: name)
         guard let entry = entries[key] else {
-            throw RemoteError(.invalidArguments, "\(id) has no task with this name; 'openurl tasks' lists the tasks")
+            let hint =
+                entries.keys.contains { $0.handler == id.rawValue }
+                ? "'openurl tasks \(id)' lists its tasks"
+                : "it schedules its tasks when it is launched, as by 'openurl activate --background \(id)'"
+            throw OpenURLError(.notAllowed, "\(id) has no task '\(printable(name))'; \(hint)")
         }
-        guard let outcome = await run(key, entry) else {
-            throw OpenURLError(.notAllowed, "\(id) is running this task already")
-        }
-        let result = try outcome.get()
+        guard begin(key) else { throw OpenURLError(.notAllowed, "\(id) is running this task already") }
+        let result = try await run(key, entry).get()
         return result == .absent ? .known(.newData) : result
     }
 }

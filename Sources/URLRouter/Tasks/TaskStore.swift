@@ -36,8 +36,13 @@ public actor TaskStore {
 
     /// Reads the tasks. If the file is damaged, there are none, and the handlers schedule theirs at their next launch.
     ///
+    /// - Parameter toChange: whether they will be changed. Otherwise, a missing file is left to the first router that needs
+    ///   it.
+    /// - Returns: nil if there are none yet, and any router may still make the file.
     /// - Throws: `failed` if the file cannot be read now, or if another router of the user uses it.
-    func load() throws(RemoteError) -> [ScheduledTask] { try file.load().filter(\.hasPossibleTimes) }
+    func load(toChange: Bool = true) throws(RemoteError) -> [ScheduledTask]? {
+        try file.load(toChange: toChange)?.filter(\.isPossible)
+    }
 
     /// Writes the tasks. When this returns, they are on disk.
     ///

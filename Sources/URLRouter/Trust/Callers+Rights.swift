@@ -28,6 +28,30 @@ extension Callers {
         }
     }
 
+    /// Checks that a caller may act as a handler: one of the user's own programs may, but any other program only if it is
+    /// the handler's process. Everybody can make a sandbox with the handler's identifier.
+    ///
+    /// - Throws: `notAllowed`, no matter whether the handler exists.
+    func check(_ caller: BusName?, actingAs id: String) async throws(OpenURLError) {
+        guard let own = await ownHandler(of: caller) else { return }
+        guard id == own, !own.isEmpty else {
+            throw OpenURLError(
+                .notAllowed,
+                "\(own.isEmpty ? "this program" : own) may do this only as the handler itself"
+            )
+        }
+    }
+
+    /// Returns the handler to which a caller's rights are limited if the caller acts as one; nil for one of the user's
+    /// programs. It is empty for a program that is no handler.
+    func ownHandler(of name: BusName?) async -> String? {
+        let caller = await self.caller(name)
+        if caller.callerClass == .user { return nil }
+        // The user may have started the handler, whose process the router knows by the owner of the handler's name.
+        let session = caller.session ?? name.flatMap(sessions.session(ofConnection:))
+        return session?.handler.id.rawValue ?? ""
+    }
+
     /// Returns the identifier to which a caller's rights are limited; nil for one of the user's programs, whose rights
     /// have no such limit. It is empty for a program without an identifier, which owns nothing.
     func ownIdentifier(of caller: BusName?) async -> String? {

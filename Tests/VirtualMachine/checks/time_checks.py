@@ -1,6 +1,7 @@
 """The checks of what a machine does to its handlers: locks, sleep, and times that come, jump, and pass while it is off."""
 
 import datetime
+import json
 import time
 
 from machine import expect, run, wait_for
@@ -134,6 +135,19 @@ def times(check, session):
         # Nine in Tokyo is midnight in UTC, today or tomorrow.
         expect((before - moved) % 86_400 == 9 * 3600, f"{before}, then {moved}")
         return f"{before} in UTC, {moved} in Tokyo"
+
+    @check("time: a task waits for the same time if the clock is set", seconds=120)
+    def _():
+        session.register("hourly", "hourly=sync")
+        session.open("hourly:1")
+        left = lambda: json.loads(session.run("openurl", "tasks", "--json").stdout.splitlines()[0])["next"] / 1000 - time.time()
+        before = left()
+        seen = []
+        for jump in [86_400, -86_400]:
+            set_clock(jump)
+            wait_for(lambda: abs(left() - before) < 60, f"the time until the task: {before:.0f} s, then {left():.0f} s")
+            seen.append(f"{left():.0f} s")
+        return f"{before:.0f} s, then {seen}"
 
     # Later checks expect an empty queue.
     for each in session.queue():

@@ -2,23 +2,15 @@ internal import DBus
 internal import OpenURLBus
 
 /// Calls from the router to UnifiedPush distributors.
-protocol DistributorCalls: Sendable {
-    /// Registers a connector with a distributor.
-    ///
-    /// - Returns: why the distributor refuses; nil if it has accepted.
-    func register(
-        _ registration: StoredRegistration,
-        for service: BusName,
-        with distributor: BusName
-    ) async throws(CallError) -> String?
-    /// Ends a registration.
-    func unregister(_ token: String, with distributor: BusName) async throws(CallError)
-}
+struct Distributors: Sendable {
+    let connection: Connection
 
-extension ConnectedHandlers {
     /// How long a distributor may take. It may have to ask its server.
     private static let timeout = Duration.seconds(20)
 
+    /// Registers a connector with a distributor.
+    ///
+    /// - Returns: why the distributor refuses; nil if it has accepted.
     func register(
         _ registration: StoredRegistration,
         for service: BusName,
@@ -51,6 +43,7 @@ extension ConnectedHandlers {
         }
     }
 
+    /// Ends a registration.
     func unregister(_ token: String, with distributor: BusName) async throws(CallError) {
         let object = RemoteObject(distributor, UnifiedPush.distributorPath)
         do throws(CallError) {
