@@ -25,7 +25,7 @@ LINK = re.compile(r"\[[^\]]*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 # Double backticks are symbols, which DocC checks.
 NAME = re.compile(r"(?<!`)`([\w.+-]+(?:/[\w.+-]+)*/?)`(?!`)")
 OURS = re.compile(r".*\.(swift|md|py|c|h|ld)|[A-Z].*/")
-ELSEWHERE = ("Sources/greeter/", "Tests/greeterTests/", "Type+Topic.swift", "CFBinaryPList.c")
+ELSEWHERE = ("Sources/greeter/", "Sources/news/", "Tests/greeterTests/", "Type+Topic.swift", "CFBinaryPList.c")
 
 
 def prose(lines):
