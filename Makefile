@@ -50,8 +50,10 @@ PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath
 # Packed relocations and merged functions make a smaller file, so a start touches less of it. Swift's options for the static library
 # export all symbols, which nothing uses. The programs need no libraries beside them, and without a run path the dynamic linker does
 # not look for any in ten directories. Only the debug build checks for exclusive access at run time
-# (Documentation/Decisions/instructions.md).
+# (Documentation/Decisions/instructions.md). The disabled pass removes switches back to an actor that are needed
+# (Documentation/Decisions/actor-hops.md).
 RELEASE = -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -cross-module-optimization -Xswiftc -use-ld=lld \
+	-Xswiftc -Xllvm -Xswiftc -sil-disable-pass=optimize-hop-to-executor \
 	-Xswiftc -enforce-exclusivity=unchecked \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker --no-export-dynamic -Xlinker --icf=safe \
 	-Xlinker -z -Xlinker pack-relative-relocs

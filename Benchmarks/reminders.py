@@ -99,7 +99,7 @@ class Reminders:
     def schedule(self, number, due):
         """Schedules a reminder, whose text is its number."""
         self.times[number] = due
-        text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(due)) + f".{int(due * 1000) % 1000:03}Z"
+        text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(due)) + f".{round(due * 1000) % 1000:03}Z"
         options = {"at": text, "notify": f"{number}"}
         self.call("Router1", "OpenURL", "sa{sv}", f"reminded:{number}", options,
                   done=lambda result: self.queued.update({number: str(result["id"])}))
@@ -130,7 +130,8 @@ def main():
         # By then, all are scheduled.
         first = start + 10 + count / 500
         for number in range(count):
-            reminders.schedule(number, first + random.random() * seconds)
+            # The times are whole milliseconds.
+            reminders.schedule(number, round(first + random.random() * seconds, 3))
         reminders.run(lambda: not reminders.calls)
         scheduling = time.time() - start
         removed = random.sample(range(count), count // 10)

@@ -1,5 +1,6 @@
 import DBus
 import Foundation
+import Glibc
 import OpenURLBus
 import PrivateBus
 import TestSupport
@@ -19,11 +20,23 @@ import Testing
             async throws
         {
             router = try await RouterProcess(handlers, prepare: prepare)
+            try await startDistributor(version: version)
+        }
+
+        func startDistributor(version: Int = 2) async throws {
             let process = Process()
             process.executableURL = URL(filePath: "/usr/bin/timeout")
             process.arguments = ["600", ScriptHandler.path(of: "distributor"), distributor.rawValue, "\(version)"]
             process.environment = router.bus.environment
             try await RouterProcess.waitForOwner(of: distributor, on: router.connection) { try process.run() }
+        }
+
+        /// Ends the distributor, which forgets its clients, and starts the next one.
+        func restartDistributor() async throws {
+            let pid = try await router.connection.credentials(of: distributor).pid
+            kill(pid_t(try #require(pid)), SIGKILL)
+            try await eventually(await router.connection.owner(of: distributor)) { $0 == nil }
+            try await startDistributor()
         }
 
         private static let object = RemoteObject(PushTests.distributor, UnifiedPush.distributorPath)
@@ -116,6 +129,51 @@ import Testing
         }
         #expect("\(error!)".contains("refuses the registration: \(version == 1 ? "the server is away" : "NETWORK")"))
         #expect(try await session.registrations == [])
+    }
+
+    /// It gives the endpoint before its answer, and in version 1 it answers with the word of version 2.
+    @Test(arguments: [1, 2]) func kdesDistributorIsUnderstood(version: Int) async throws {
+        let session = try await Session(version: version, [Self.app: []])
+        defer { session.stop() }
+        for instance in ["", "a", "b"] {
+            let registration = try await session.register(Self.app) {
+                $0.instance = instance
+                $0.description = "as KUnifiedPush"
+            }
+            #expect(registration.endpoint.hasPrefix("https://push.example/"))
+        }
+        // The handler is not launched to learn what the calls have returned.
+        _ = try await session.router.open("app:x")
+        #expect(try !session.router.log(of: Self.app).contains { $0.hasPrefix("notification ") })
+    }
+
+    @Test func changedKeyIsANewRegistration() async throws {
+        let session = try await Session([Self.app: []])
+        defer { session.stop() }
+        for key in ["one", "two"] { _ = try await session.register(Self.app) { $0.vapid = key } }
+        #expect(try await session.clients == ["org.openurl.Router1 com.example.app two"])
+    }
+
+    @Test func distributorThatHasLostItsClientsGetsThemAgain() async throws {
+        let session = try await Session([Self.app: []])
+        defer { session.stop() }
+        _ = try await session.register(Self.app)
+        try await session.restartDistributor()
+        try await eventually(await session.clients) { $0 == ["org.openurl.Router1 com.example.app "] }
+    }
+
+    /// A distributor whose server is away has no endpoint for now.
+    @Test func endpointCanBeMissing() async throws {
+        let session = try await Session([Self.app: []])
+        defer { session.stop() }
+        let old = try await session.register(Self.app)
+        try await session.move(old.endpoint, to: "")
+        try await eventually(await session.registrations.map(\.endpoint)) { $0 == [""] }
+        try await eventually(session.router.log(of: Self.app)) {
+            $0.contains("notification org.openurl.Push1.Endpoint ")
+        }
+        try await session.move("", to: "https://push.example/new")
+        try await eventually(await session.registrations.map(\.endpoint)) { $0 == ["https://push.example/new"] }
     }
 
     /// A distributor may write anything, even the token, which lets a program send pushes.

@@ -39,7 +39,9 @@ struct Distributors: Sendable {
                 input,
                 timeout: Self.timeout
             ).values
-            return result == UnifiedPush.success1 ? nil : reason.isEmpty ? "it gives no reason" : reason
+            // KUnifiedPush answers with the word of the later version.
+            return [UnifiedPush.success1, UnifiedPush.success].contains(result)
+                ? nil : reason.isEmpty ? "it gives no reason" : reason
         }
     }
 

@@ -31,6 +31,8 @@ extension Pushes {
         if let other = find(id.rawValue, options.instance), other.registration.distributor != distributor.rawValue {
             try await end(other)
         }
+        // Distributors ignore the key of a registration that they know.
+        if let other = find(id.rawValue, options.instance), other.vapid != options.vapid { try await end(other) }
         // Meanwhile, another call may have made the registration.
         let stored = find(id.rawValue, options.instance)
         var next = try stored ?? newRegistration(id.rawValue, options.instance, distributor)
@@ -155,7 +157,12 @@ extension Pushes {
         from distributor: BusName,
         _ waiter: EndpointWaiter
     ) async throws(RemoteError) -> PushRegistration {
-        if let known = registrations[token]?.registration, !known.endpoint.isEmpty { return known }
+        // If the waiter is no longer there, the endpoint is on its way to the disk.
+        if let known = registrations[token]?.registration, !known.endpoint.isEmpty,
+            waiters[token]?.contains(where: { $0 === waiter }) == true
+        {
+            return known
+        }
         await waiter.wait(for: Self.endpointTime)
         guard let known = registrations[token]?.registration, !known.endpoint.isEmpty else {
             throw RemoteError(.failed, "\(distributor) gave no endpoint within \(Self.endpointTime.inWords)")
@@ -200,8 +207,17 @@ extension Pushes {
             .sorted { ($0.handler, $0.instance) < ($1.handler, $1.instance) }
     }
 
+    /// Repeats the registrations with a distributor that has appeared on the bus, because it may have lost them.
+    func distributorAppeared(_ name: BusName) {
+        if registrations.values.contains(where: { $0.registration.distributor == name.rawValue }) {
+            repeatRegistrations(with: name)
+        }
+    }
+
     /// Repeats all registrations, so that changed endpoints become known ("On Application Startup"). Returns at once.
-    func repeatRegistrations() {
+    ///
+    /// - Parameter only: the only distributor that counts; nil for all.
+    func repeatRegistrations(with only: BusName? = nil) {
         sessions.host.tasks.start { [self] in
             do throws(RemoteError) {
                 // The previous router may have been in use of them until now.
@@ -210,7 +226,8 @@ extension Pushes {
                 return log.notice("no pushes arrive for now: \(error.message)")
             }
             for stored in registrations.values where registrations[stored.token] != nil {
-                guard let distributor = BusName(stored.registration.distributor) else { continue }
+                guard let distributor = BusName(stored.registration.distributor), only == nil || only == distributor
+                else { continue }
                 do throws(RemoteError) {
                     try await register(stored, with: distributor)
                 } catch {

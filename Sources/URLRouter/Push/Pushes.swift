@@ -112,14 +112,17 @@ final class Pushes: DeliveryReceiver {
     /// Maximum size of a distributor's name for a message, in bytes.
     private static let idBytes = 256
 
-    /// Notes the endpoint of a registration. If no call waits for it, the handler is woken to learn of it.
+    /// Notes the endpoint of a registration, which is empty while the distributor has none. If no call waits for it, the
+    /// handler is woken to learn of it.
     func take(endpoint: String, _ token: String) async throws {
         try await load()
         guard let stored = registrations[token] else { return }
-        guard endpoint.utf8.count <= UnifiedPush.endpointBytes, !endpoint.isEmpty else {
-            throw RemoteError(.invalidArguments, "an endpoint has 1 to \(UnifiedPush.endpointBytes) bytes")
+        guard endpoint.utf8.count <= UnifiedPush.endpointBytes else {
+            throw RemoteError(.invalidArguments, "an endpoint has at most \(UnifiedPush.endpointBytes) bytes")
         }
         let isNew = stored.registration.endpoint != endpoint
+        // Calls wait until the endpoint is on disk, and go on waiting while there is none.
+        let waiting = endpoint.isEmpty ? [] : waiters.removeValue(forKey: token) ?? []
         registrations[token]?.registration.endpoint = endpoint
         if isNew {
             do throws(RemoteError) {
@@ -127,12 +130,12 @@ final class Pushes: DeliveryReceiver {
             } catch {
                 // The distributor repeats the call, which must then be news again.
                 registrations[token]?.registration.endpoint = stored.registration.endpoint
+                if !waiting.isEmpty { waiters[token, default: []] += waiting }
                 throw error
             }
         }
-        if let waiting = waiters.removeValue(forKey: token) {
-            for waiter in waiting { waiter.end() }
-        } else if isNew {
+        for waiter in waiting { waiter.end() }
+        if isNew, waiting.isEmpty, waiters[token] == nil {
             announce(stored.registration.instance, endpoint, to: stored.registration.handler)
         }
     }

@@ -24,7 +24,10 @@ public struct RouterObject: Sendable {
         do throws(CallError) {
             try await connection.followConnections { [weak router] name, owner in
                 guard owner != nil else { return }
-                router?.assumeIsolated { $0.sessions.nameAppeared(name, in: $0.registry) }
+                router?.assumeIsolated {
+                    $0.sessions.nameAppeared(name, in: $0.registry)
+                    $0.pushes.distributorAppeared(name)
+                }
             }
         } catch {
             router.log.warning("the bus cannot report when connections end: \(error)")

@@ -68,6 +68,10 @@ class Distributor(dbus.service.Object):
         @dbus.service.method(DISTRIBUTOR, in_signature="sss", out_signature="ss")
         def Register(self, service, token, description):
             if description == "refuse": return "REGISTRATION_FAILED", "the server is away"
+            if description == "as KUnifiedPush":
+                accept(service, token, description)
+                tell_endpoint(token)
+                return "REGISTRATION_SUCCEEDED", ""
             if description == "betray": return "REGISTRATION_FAILED", betrayal(token)
             accept(service, token, description)
             return "NEW_ENDPOINT", ""
@@ -82,6 +86,10 @@ class Distributor(dbus.service.Object):
                 return dictionary(success="REGISTRATION_FAILED", reason="NETWORK")
             if args.get("description") == "betray":
                 return dictionary(success="REGISTRATION_FAILED", reason=betrayal(args["token"]))
+            if args.get("description") == "as KUnifiedPush":
+                accept(args["service"], args["token"], "as KUnifiedPush", args.get("vapid", ""))
+                tell_endpoint(args["token"])
+                return dictionary(success="REGISTRATION_SUCCEEDED")
             accept(args["service"], args["token"], args.get("description", ""), args.get("vapid", ""))
             return dictionary(success="REGISTRATION_SUCCEEDED")
 

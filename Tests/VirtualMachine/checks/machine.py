@@ -95,6 +95,8 @@ class Session:
 
     def log_in(self):
         run("systemd-run", "--quiet", f"--unit=login-{self.user}", "-p", "PAMName=login", "-p", f"User={self.user}",
+            # Without a terminal, it would be a session in the background, which has no screen.
+            "-p", "Environment=XDG_SESSION_CLASS=user",
             "sleep", "infinity", check=True)
         wait_for(lambda: run("systemctl", "is-active", self.manager).stdout == "active\n", "the user's manager runs")
 

@@ -55,9 +55,12 @@ def interruptions(check, session):
     @check("lock: a locked screen makes the active handler inactive, until it is unlocked")
     def _():
         session.open("interrupted:1")
-        wait_for(lambda: "openurl" in run("systemd-inhibit", "--list", "--no-pager").stdout, "the router follows the session")
-        run("loginctl", "lock-session", login(), check=True)
-        wait_for(lambda: state(session, id) == "inactive", "the handler is inactive")
+        def is_inactive():
+            # The router may not follow the session yet.
+            run("loginctl", "lock-session", login(), check=True)
+            return state(session, id) == "inactive"
+
+        wait_for(is_inactive, f"the handler is inactive: {run('loginctl', 'session-status', login()).stdout}")
         run("loginctl", "unlock-session", login(), check=True)
         wait_for(lambda: state(session, id) == "active", "the handler is active again")
         expect(session.events(id)[-2:] == ["willResignActive", "didBecomeActive"], session.events(id))
