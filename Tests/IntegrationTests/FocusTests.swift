@@ -18,14 +18,22 @@ import Testing
         }
     }
 
-    @Test func handlerWithTheFocusIsNotSuspended() async throws {
+    /// The focus keeps the first handler running, although the second one has the foreground.
+    private func focusedHandlerInTheBackground() async throws -> (
+        RouterProcess, SignalSequence<Arguments<String, String>>
+    ) {
         let router = try await router()
-        defer { router.stop() }
         _ = try await router.open("first:x")
         try await router.lifecycle(LifecycleInterface.focusChanged, Self.first)
         let states = try await router.states()
         _ = try await router.open("second:x")
         try await states.wait(for: "background", of: Self.first)
+        return (router, states)
+    }
+
+    @Test func handlerWithTheFocusIsNotSuspended() async throws {
+        let (router, states) = try await focusedHandlerInTheBackground()
+        defer { router.stop() }
         let error = await #expect(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.suspend, Self.first)
         }
@@ -75,16 +83,11 @@ import Testing
     }
 
     /// A shell reports every window's program, and not only handlers.
-    @Test func anotherProgramTakesTheFocus() async throws {
-        let router = try await router()
+    @Test(arguments: ["org.mozilla.firefox", "firefox"]) func anotherProgramTakesTheFocus(_ id: String) async throws {
+        let (router, states) = try await focusedHandlerInTheBackground()
         defer { router.stop() }
-        _ = try await router.open("first:x")
-        try await router.lifecycle(LifecycleInterface.focusChanged, Self.first)
-        let states = try await router.states()
-        _ = try await router.open("second:x")
-        try await states.wait(for: "background", of: Self.first)
         await #expect(throws: CallError.self) {
-            try await router.lifecycle(LifecycleInterface.focusChanged, "org.mozilla.firefox")
+            try await router.lifecycle(LifecycleInterface.focusChanged, id)
         }
         try await states.wait(for: "suspended", of: Self.first)
     }

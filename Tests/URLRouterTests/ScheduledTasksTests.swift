@@ -294,6 +294,26 @@ import Testing
         try await session.settle()
     }
 
+    /// The task stays due until the outcome is noted, which may have to wait for another change.
+    @Test func taskIsNotRunAgainBeforeItsOutcomeIsNoted() async throws {
+        let session = try await Session()
+        session.bus.hold(FakeHandlers.wake)
+        try await session.router.schedule(Self.id, "sync")
+        await session.wait(forRunOf: "sync")
+        let (changes, change) = AsyncStream<Void>.makeStream()
+        let other = Task { await session.router.changeTasks { for await _ in changes {} } }
+        await session.router.wait { $0.scheduledTasks.isChanging }
+        session.bus.release(FakeHandlers.wake)
+        await session.router.wait { $0.scheduledTasks.turns.count == 1 }
+        await session.router.updateTasks()
+        #expect(session.bus.count(of: Self.run("sync")) == 0)
+        change.finish()
+        await other.value
+        try await eventually(await session.tasks) { $0.isEmpty }
+        #expect(session.bus.count(of: Self.run("sync")) == 0)
+        try await session.settle()
+    }
+
     @Test func taskThatIsCancelledDuringItsRunDoesNotComeBack() async throws {
         let session = try await Session()
         session.bus.hold(FakeHandlers.wake)
@@ -427,6 +447,10 @@ import Testing
 }
 
 extension URLRouter {
+    fileprivate func changeTasks(_ change: () async -> Void) async { await scheduledTasks.inTurn(change) }
+
+    fileprivate func updateTasks() { scheduledTasks.update() }
+
     fileprivate func schedule(
         _ id: String,
         _ name: String,

@@ -25,17 +25,16 @@ final class Focus {
 
     /// Notes that another handler, or none, has the focus. Returns when the handler is in the foreground.
     ///
-    /// - Parameter id: the handler; nil if another program has the focus.
-    /// - Throws: `notAllowed` if the handler is not running, in which case none has the focus, and why it could not come to
-    ///   the foreground.
-    func change(to id: BundleIdentifier?, caller: BusName?) async throws(OpenURLError) {
+    /// - Parameter id: the handler's identifier; empty if another program has the focus.
+    /// - Throws: `notAllowed` if this is not a handler that is running, in which case none has the focus, and why the handler
+    ///   could not come to the foreground.
+    func change(to id: String, caller: BusName?) async throws {
         guard let caller else { throw OpenURLError(.notAllowed, "only a program on the bus can report the focus") }
         reports += 1
         let report = reports
         // Whatever has the focus now, the earlier handler does not.
-        if host.focused != id?.busName { move(to: nil) }
-        var session: HandlerSession?
-        if let id { session = try await lifecycle.runningSession(id) }
+        if host.focused?.rawValue != id { move(to: nil) }
+        let session = id.isEmpty ? nil : try await lifecycle.runningSession(identifier(id))
         try await follow(caller, report)
         guard report == reports, reporter?.name == caller else { return }
         move(to: session?.id)

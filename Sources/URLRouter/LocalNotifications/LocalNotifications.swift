@@ -78,6 +78,11 @@ final class LocalNotifications: DeliveryReceiver {
         }
         let limit = NotificationsInterface.notificationsPerHandler
         _ = try await deliveries.accept(delivery, keepingSoonest: limit)
+        // In the meantime, the handler may have been unregistered, together with the notifications that were on disk.
+        guard handlers.registry[id] != nil else {
+            await cancelAll(of: id)
+            throw OpenURLError(unknownHandler: id.rawValue)
+        }
         return identifier
     }
 

@@ -209,15 +209,19 @@ extension Pushes {
 
     /// Repeats the registrations with a distributor that has appeared on the bus, because it may have lost them.
     func distributorAppeared(_ name: BusName) {
-        if registrations.values.contains(where: { $0.registration.distributor == name.rawValue }) {
-            repeatRegistrations(with: name)
-        }
+        guard name.rawValue.hasPrefix(UnifiedPush.distributorPrefix),
+            registrations.values.contains(where: { $0.registration.distributor == name.rawValue })
+        else { return }
+        // If it comes and goes, only the latest appearance counts.
+        renewals.removeValue(forKey: name)?.cancel()
+        renewals[name] = repeatRegistrations(with: name)
     }
 
     /// Repeats all registrations, so that changed endpoints become known ("On Application Startup"). Returns at once.
     ///
     /// - Parameter only: the only distributor that counts; nil for all.
-    func repeatRegistrations(with only: BusName? = nil) {
+    @discardableResult
+    func repeatRegistrations(with only: BusName? = nil) -> Task<Void, Never>? {
         sessions.host.tasks.start { [self] in
             do throws(RemoteError) {
                 // The previous router may have been in use of them until now.
@@ -225,7 +229,7 @@ extension Pushes {
             } catch {
                 return log.notice("no pushes arrive for now: \(error.message)")
             }
-            for stored in registrations.values where registrations[stored.token] != nil {
+            for stored in registrations.values where registrations[stored.token] != nil && !Task.isCancelled {
                 guard let distributor = BusName(stored.registration.distributor), only == nil || only == distributor
                 else { continue }
                 do throws(RemoteError) {

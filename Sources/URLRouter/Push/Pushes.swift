@@ -30,6 +30,8 @@ final class Pushes: DeliveryReceiver {
     private var isLoaded = false
     /// Attempts to deliver pushes from the queue, by the pushes' numbers there.
     private var attempts: [Int64: (request: OpenRequest, session: HandlerSession)] = [:]
+    /// The latest repetitions of registrations with distributors that have appeared.
+    var renewals: [BusName: Task<Void, Never>] = [:]
     /// Calls that wait for the endpoint of a token.
     var waiters: [String: [EndpointWaiter]] = [:]
 

@@ -39,7 +39,7 @@ enum LifecycleObject {
                     return Empty()
                 },
                 .method(LifecycleInterface.focusChanged, of: router) { router, call, id in
-                    try await router.focus.change(to: id.isEmpty ? nil : try identifier(id), caller: call.sender)
+                    try await router.focus.change(to: id, caller: call.sender)
                     return Empty()
                 },
                 .method(LifecycleInterface.terminate, of: router) { router, call, id in

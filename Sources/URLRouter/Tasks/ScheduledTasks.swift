@@ -31,8 +31,8 @@ final class ScheduledTasks {
     /// Tries again to read the tasks of earlier routers.
     private let retry: RestartableTimer
     /// Whether a change is on its way to the disk, and the changes that wait for it, each of a call.
-    private var isChanging = false
-    private var turns: [CheckedContinuation<Void, Never>] = []
+    private(set) var isChanging = false
+    private(set) var turns: [CheckedContinuation<Void, Never>] = []
     private var alarm: WallClockAlarm?
     /// What the clock showed when the alarm was made, or when the clock was last set, and when that was. Nil without an
     /// alarm.
@@ -147,7 +147,7 @@ final class ScheduledTasks {
         retry.cancel()
         setAlarm(nil)
         conditions.follow([])
-        await store?.release()
+        await inTurn { await store?.release() }
     }
 
     /// Starts the tasks that may run now, and prepares for the others.
@@ -245,10 +245,12 @@ final class ScheduledTasks {
     /// handler's answer.
     func run(_ key: Key, _ entry: Entry) async -> Result<Reported<TaskResult>, OpenURLError> {
         let outcome = await attempt(entry.task)
+        await inTurn {
+            // A router that is ending does not know whether the next one has the file.
+            if isStarted, entries[key]?.number == entry.number { await note(outcome, of: key) }
+        }
+        // Until the outcome is noted, the task is still due, and would be run again.
         running.remove(key)
-        // A router that is ending knows neither the outcome nor whether the next one has the file.
-        guard isStarted else { return outcome }
-        await inTurn { if entries[key]?.number == entry.number { await note(outcome, of: key) } }
         update()
         return outcome
     }
