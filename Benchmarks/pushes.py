@@ -10,13 +10,12 @@ long a push takes to a handler that is running.
 The exit status is 0 only if every handler got each of its pushes.
 """
 
-import collections, os, shutil, signal, statistics, subprocess, sys, tempfile, time
-import dbus, dbus.bus, dbus.mainloop.glib, dbus.service
+import collections, os, shutil, statistics, sys, tempfile, time
+import dbus, dbus.mainloop.glib, dbus.service
 from gi.repository import GLib
+from private_bus import ROUTER, PrivateBus
 
 DISTRIBUTOR, CONNECTOR = "org.unifiedpush.Distributor2", "org.unifiedpush.Connector2"
-ROUTER, PATH = "org.openurl.Router1", "/org/openurl/Router1"
-LIMIT = 600  # seconds
 WARM = 300  # pushes to a running handler
 
 MANIFEST = """<?xml version="1.0"?><plist version="1.0"><dict>
@@ -48,29 +47,17 @@ class Distributor(dbus.service.Object):
                             (dbus.Dictionary(arguments, signature="sv"),), done, failed, timeout=30)
 
 
-class Pushes:
+class Pushes(PrivateBus):
     def __init__(self, programs, root, handlers):
-        self.root, self.loop = root, GLib.MainLoop()
         self.handlers = [f"com.example.pushed{number}" for number in range(handlers)]
-        environment = {"PATH": os.environ["PATH"], "HOME": root, "XDG_DATA_DIRS": f"{root}/none", "XDG_RUNTIME_DIR": f"{root}/run"}
-        environment |= {f"XDG_{part}_HOME": f"{root}/{part.lower()}" for part in ["DATA", "CONFIG", "CACHE", "STATE"]}
-        environment["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={root}/no-system-bus"
-        for folder in ["data/dbus-1/services", "data/openurl/handlers"]:
-            os.makedirs(f"{root}/{folder}")
-        os.mkdir(f"{root}/run", 0o700)
-        with open(f"{root}/data/dbus-1/services/{ROUTER}.service", "w") as file:
-            file.write(f"[D-BUS Service]\nName={ROUTER}\nExec={programs}/openurld\n")
-        for id in self.handlers:
+        super().__init__(programs, root, {id: MANIFEST.format(
+            id=id,
+            program=f"{programs}/testhandler",
+            log=f"{root}/{id}.log",
+            scheme=id.rpartition(".")[2],
             # The last handler stays in the background, where its pushes are measured.
-            delay = 600 if id == self.handlers[-1] else 0.1
-            with open(f"{root}/data/openurl/handlers/{id}.plist", "w") as file:
-                file.write(MANIFEST.format(
-                    id=id, program=f"{programs}/testhandler", log=self.log(id), scheme=id.rpartition(".")[2], delay=delay))
-        arguments = ["setpriv", "--pdeathsig", "KILL", "dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1"]
-        with open(f"{root}/log", "w") as log:
-            self.daemon = subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
-        self.bus = dbus.bus.BusConnection(self.daemon.stdout.readline().strip())
-        self.bus.set_exit_on_disconnect(False)
+            delay=600 if id == self.handlers[-1] else 0.1,
+        ) for id in self.handlers})
         self.bus.request_name("org.unifiedpush.Distributor.bench")
         self.distributor = Distributor(self.bus)
         self.endpoints = {}
@@ -80,29 +67,11 @@ class Pushes:
     def log(self, id):
         return f"{self.root}/{id}.log"
 
-    def router(self, interface, method, signature, *arguments, done=lambda *answer: None, failed=None):
-        def stop(error):
-            sys.exit(f"{method}: {error}")
-
-        self.bus.call_async(ROUTER, PATH, f"org.openurl.{interface}", method, signature, arguments, done, failed or stop, timeout=60)
-
-    def run(self, condition):
-        """Runs until a condition holds, which is checked after each event."""
-        context, end = self.loop.get_context(), time.monotonic() + LIMIT
-        tick = GLib.timeout_add(100, lambda: True)
-        while not condition():
-            if time.monotonic() > end:
-                sys.exit(f"not within {LIMIT} s; the log is in {self.root}")
-            context.iteration(True)
-        GLib.source_remove(tick)
-
-    # Pushes
-
     def register(self):
         for number, id in enumerate(self.handlers):
             # The router limits the calls that wait for a distributor.
             self.run(lambda: number - len(self.endpoints) < 16)
-            self.router("Push1", "Register", "sa{sv}", id, {}, done=lambda answer: self.endpoints.update(
+            self.call("Push1", "Register", "sa{sv}", id, {}, done=lambda answer: self.endpoints.update(
                 {str(answer["handler"]): str(answer["endpoint"])}))
         self.run(lambda: len(self.endpoints) == len(self.handlers))
 
@@ -110,9 +79,9 @@ class Pushes:
         """Launches all handlers, and suspends all but the last one."""
         left = set(self.handlers)
         for id in self.handlers:
-            woken = lambda id=id: self.router("Lifecycle1", "Suspend", "s", id, done=lambda: left.discard(id)) \
+            woken = lambda id=id: self.call("Lifecycle1", "Suspend", "s", id, done=lambda: left.discard(id)) \
                 if id != self.handlers[-1] else left.discard(id)
-            self.router("Lifecycle1", "Wake", "s", id, done=woken)
+            self.call("Lifecycle1", "Wake", "s", id, done=woken)
         self.run(lambda: not left)
 
     def push(self, id, text):
@@ -129,7 +98,7 @@ class Pushes:
             self.acknowledged += 1
             if self.kills and self.acknowledged >= self.kills[0]:
                 self.kills.popleft()
-                self.kill()
+                self.kill_router()
 
         def failed(error):
             self.sent_again += 1
@@ -138,10 +107,6 @@ class Pushes:
         message = dbus.Array(text.encode(), signature="y", variant_level=1)
         self.distributor.call("Message", {"token": self.endpoints[id], "id": text, "message": message}, done, failed)
         return False
-
-    def kill(self):
-        os.kill(self.bus.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus", introspect=False)
-                .GetConnectionUnixProcessID(ROUTER, dbus_interface="org.freedesktop.DBus"), signal.SIGKILL)
 
     def seen(self, id):
         if not os.path.exists(self.log(id)):
@@ -173,7 +138,7 @@ class Pushes:
         id, times, delivered = self.handlers[-1], [], []
         self.bus.add_signal_receiver(lambda number, state: delivered.append(state), "StateChanged", "org.openurl.Queue1")
         subscribed = []
-        self.router("Router1", "Subscribe", "", done=lambda: subscribed.append(True))
+        self.call("Router1", "Subscribe", "", done=lambda: subscribed.append(True))
         self.run(lambda: subscribed)
         for number in range(WARM):
             delivered.clear()
@@ -202,8 +167,7 @@ def main():
         print(f"{WARM} pushes to a running handler, from the call until the handler has answered: "
               f"median {statistics.median(times):.1f} ms, 99 % {times[len(times) * 99 // 100]:.1f} ms, most {times[-1]:.1f} ms")
     finally:
-        pushes.daemon.kill()
-        pushes.daemon.wait()
+        pushes.end()
     if lost:
         sys.exit(f"lost: {lost[:20]}; the logs are in {root}")
     shutil.rmtree(root, ignore_errors=True)

@@ -10,13 +10,11 @@ The exit status is 0 only if each reminder came once, no removed one came, and e
 the router was showing when it was killed may come twice.
 """
 
-import os, random, shutil, signal, statistics, subprocess, sys, tempfile, time
+import os, random, shutil, statistics, sys, tempfile, time
 from collections import Counter
-import dbus, dbus.bus, dbus.mainloop.glib, dbus.service
-from gi.repository import GLib
+import dbus.mainloop.glib, dbus.service
+from private_bus import ROUTER, PrivateBus
 
-ROUTER, PATH = "org.openurl.Router1", "/org/openurl/Router1"
-LIMIT = 600  # seconds
 IN_FLIGHT = 32  # calls
 ID = "com.example.reminded"
 
@@ -52,67 +50,39 @@ class Notifications(dbus.service.Object):
         pass
 
 
-class Reminders:
+class Reminders(PrivateBus):
     def __init__(self, programs, root):
-        self.root, self.loop = root, GLib.MainLoop()
-        environment = {"PATH": os.environ["PATH"], "HOME": root, "XDG_DATA_DIRS": f"{root}/none", "XDG_RUNTIME_DIR": f"{root}/run"}
-        environment |= {f"XDG_{part}_HOME": f"{root}/{part.lower()}" for part in ["DATA", "CONFIG", "CACHE", "STATE"]}
-        environment["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={root}/no-system-bus"
-        for folder in ["data/dbus-1/services", "data/openurl/handlers"]:
-            os.makedirs(f"{root}/{folder}")
-        os.mkdir(f"{root}/run", 0o700)
-        with open(f"{root}/data/dbus-1/services/{ROUTER}.service", "w") as file:
-            file.write(f"[D-BUS Service]\nName={ROUTER}\nExec={programs}/openurld\n")
-        with open(f"{root}/data/openurl/handlers/{ID}.plist", "w") as file:
-            file.write(MANIFEST)
-        arguments = ["setpriv", "--pdeathsig", "KILL", "dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1"]
-        with open(f"{root}/log", "w") as log:
-            self.daemon = subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
-        self.bus = dbus.bus.BusConnection(self.daemon.stdout.readline().strip())
-        self.bus.set_exit_on_disconnect(False)
+        super().__init__(programs, root, {ID: MANIFEST})
         self.bus.request_name("org.freedesktop.Notifications")
         self.notifications = Notifications(self.bus)
         self.times, self.queued, self.calls, self.killed = {}, {}, 0, []
 
-    def call(self, interface, method, signature, *arguments, done):
+    def call_in_turn(self, interface, method, signature, *arguments, done):
+        """Calls the router as soon as few enough calls have no answer yet."""
+
         def answered(*values):
             self.calls -= 1
             done(*values)
 
-        def failed(error):
-            sys.exit(f"{method}: {error}")
-
         self.run(lambda: self.calls < IN_FLIGHT)
         self.calls += 1
-        self.bus.call_async(ROUTER, PATH, f"org.openurl.{interface}", method, signature, arguments, answered, failed, timeout=60)
-
-    def run(self, condition):
-        """Runs until a condition holds, which is checked after each event."""
-        context, end = self.loop.get_context(), time.monotonic() + LIMIT
-        tick = GLib.timeout_add(100, lambda: True)
-        while not condition():
-            if time.monotonic() > end:
-                sys.exit(f"not within {LIMIT} s; the log is in {self.root}")
-            context.iteration(True)
-        GLib.source_remove(tick)
+        self.call(interface, method, signature, *arguments, done=answered)
 
     def schedule(self, number, due):
         """Schedules a reminder, whose text is its number."""
         self.times[number] = due
         text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(due)) + f".{round(due * 1000) % 1000:03}Z"
         options = {"at": text, "notify": f"{number}"}
-        self.call("Router1", "OpenURL", "sa{sv}", f"reminded:{number}", options,
-                  done=lambda result: self.queued.update({number: str(result["id"])}))
+        self.call_in_turn("Router1", "OpenURL", "sa{sv}", f"reminded:{number}", options,
+                          done=lambda result: self.queued.update({number: str(result["id"])}))
 
     def drop(self, number):
-        self.call("Queue1", "Drop", "s", self.queued[number], done=lambda *answer: None)
+        self.call_in_turn("Queue1", "Drop", "s", self.queued[number], done=lambda *answer: None)
         del self.times[number]
 
     def kill(self):
         """Kills the router, and starts the next one."""
-        daemon = self.bus.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus", introspect=False)
-        pid = daemon.GetConnectionUnixProcessID(ROUTER, dbus_interface="org.freedesktop.DBus")
-        os.kill(pid, signal.SIGKILL)
+        self.kill_router()
         self.killed.append(time.time())
         self.run(lambda: not self.bus.name_has_owner(ROUTER))
         self.call("Lifecycle1", "List", "", done=lambda handlers: None)
@@ -147,8 +117,7 @@ def main():
         shown = reminders.notifications.shown
         reminders.run(lambda: time.time() > first + seconds + 1 and len({number for number, _ in shown}) >= len(reminders.times))
     finally:
-        reminders.daemon.kill()
-        reminders.daemon.wait()
+        reminders.end()
 
     times = Counter(number for number, _ in shown)
     lost = [number for number in reminders.times if not times[number]]
