@@ -634,3 +634,10 @@ extension OpenResult {
     /// The result of a delivery that a handler has taken.
     static var taken: OpenResult { OpenResult(handler: "com.example.app", way: .active, reply: [:], trace: []) }
 }
+
+extension DeliveryStore {
+    /// Stores a delivery, and returns its number.
+    func accept(_ delivery: Delivery, at now: Int64, due: Int64? = nil) async throws(DeliveryStoreError) -> Int64 {
+        try await accept(delivery, at: now, due: due, keepingSoonest: nil).id
+    }
+}

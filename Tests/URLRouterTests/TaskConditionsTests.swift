@@ -4,7 +4,7 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// What services on the system bus say about the conditions of tasks.
+/// The conditions of tasks, as services on the system bus report them.
 @Suite struct TaskConditionsTests {
     @Test func eachConditionHasASource() {
         let conditions = TaskConditions.Source.allCases.flatMap(\.conditions)

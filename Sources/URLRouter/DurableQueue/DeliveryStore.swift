@@ -144,17 +144,12 @@ public actor DeliveryStore {
         lock = nil
     }
 
-    /// Stores a delivery. Returns its number once it is on disk.
+    /// Stores a delivery. Returns once it is on disk.
     ///
-    /// - Parameter due: The time of the first attempt; nil for now.
-    func accept(_ delivery: Delivery, at now: Int64, due: Int64? = nil) async throws(DeliveryStoreError) -> Int64 {
-        try await accept(delivery, at: now, due: due, keepingSoonest: nil).id
-    }
-
-    /// Stores a delivery as ``accept(_:at:due:)`` does.
-    ///
-    /// - Parameter limit: how many local notifications of the handler may wait, if the delivery is one; nil otherwise. The
-    ///   latest ones make way for it, and one with the same URL.
+    /// - Parameters:
+    ///   - due: The time of the first attempt; nil for now.
+    ///   - limit: How many local notifications of the handler may wait, if the delivery is one; nil otherwise. The latest
+    ///     ones make way for it, and one with the same URL.
     func accept(
         _ delivery: Delivery,
         at now: Int64,
