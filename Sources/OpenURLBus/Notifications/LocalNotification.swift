@@ -15,7 +15,7 @@ public struct LocalNotification: Sendable, Hashable {
     public var deliveryTime: DeliveryTime?
     /// How often to show it from ``deliveryTime`` on, which must be on the clock of the session; nil for once.
     public var repeatInterval: RepeatInterval?
-    /// What the handler needs to know later, at most ``userInfoBytes`` and without descriptors.
+    /// Facts that the handler needs later, at most ``userInfoBytes`` and without descriptors.
     public var userInfo: [String: Value] = [:]
 
     /// Whether the handler gets the notification because the user has clicked on it. It is false if the handler gets it
@@ -121,7 +121,7 @@ extension LocalNotification: Record {
             { $0.userInfo },
             { $0.userInfo = $1 },
             omitting: [:],
-            "What the handler needs to know later; at most \(userInfoBytes) bytes, and no descriptors."
+            "Facts that the handler needs later; at most \(userInfoBytes) bytes, and no descriptors."
         ),
         Field(
             "clicked",

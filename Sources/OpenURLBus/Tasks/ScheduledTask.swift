@@ -25,7 +25,7 @@ public struct ScheduledTask: Sendable, Hashable {
     /// The time between two runs of a fetch that has brought no new data for a while, in milliseconds; nil if it is
     /// ``interval``.
     public var stretchedInterval: UInt64?
-    /// What must be true when the task begins.
+    /// The conditions that must hold when the task begins.
     public var requirements: [TaskRequirement] = []
     /// The number of attempts that have failed since the task was last done.
     public var failures: UInt32 = 0
@@ -87,7 +87,7 @@ extension ScheduledTask: Record, ErrorReporting {
             { $0.requirements },
             { $0.requirements = $1 },
             omitting: [],
-            "What must be true when the task begins."
+            "The conditions that must hold when the task begins."
         ),
         Field(
             "unmet",

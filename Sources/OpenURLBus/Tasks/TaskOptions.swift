@@ -8,7 +8,7 @@ public struct TaskOptions: Sendable, Hashable {
     /// The time between two runs of a repeated task, in milliseconds: at least a minute, and at most 366 days. It is nil
     /// for a task that runs once.
     public var interval: UInt64?
-    /// What must be true when the task begins.
+    /// The conditions that must hold when the task begins.
     public var requirements: [TaskRequirement] = []
 
     /// Creates options for a task that runs once, as soon as possible.
@@ -37,7 +37,7 @@ extension TaskOptions: Record {
             { $0.requirements },
             { $0.requirements = $1 },
             omitting: [],
-            "What must be true when the task begins."
+            "The conditions that must hold when the task begins."
         )
     )
 }

@@ -1,7 +1,8 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The errors that a sender gets when a program declines a URL, or what it was woken for. They make clear which words are the program's own.
+/// The errors that a sender gets when a program declines a URL, or what it was woken for. They make clear which words are
+/// the program's own.
 extension OpenURLError {
     /// Creates the error from a program's own words.
     ///

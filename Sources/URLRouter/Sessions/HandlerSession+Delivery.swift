@@ -320,7 +320,7 @@ extension OpenURLError {
 }
 
 extension OpenRequest {
-    /// What a handler declines if it answers with an error, in words.
+    /// The thing that a handler declines if it answers with an error, in words.
     fileprivate var subject: QuotingText {
         guard purpose == .wake else { return "the URL" }
         if waking.push != nil { return "the push" }

@@ -14,7 +14,7 @@ struct ListFile<Element: FieldValue & Sendable> {
         let contents: String
         /// One element, after "the".
         let element: String
-        /// What the router that has the file is responsible for.
+        /// The duty of the router that has the file.
         let purpose: String
     }
 

@@ -34,8 +34,7 @@ final class ScheduledTasks {
     private(set) var isChanging = false
     private(set) var turns: [CheckedContinuation<Void, Never>] = []
     private var alarm: WallClockAlarm?
-    /// What the clock showed when the alarm was made, or when the clock was last set, and when that was. Nil without an
-    /// alarm.
+    /// The clock's time when the alarm was made, or when the clock was last set, and when that was. Nil without an alarm.
     private var clock: (time: UInt64, at: ContinuousClock.Instant)?
 
     /// Number of handlers that may have a task at the same time.
