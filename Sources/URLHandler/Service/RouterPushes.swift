@@ -9,40 +9,10 @@ struct RouterPushes: PushRegistrar {
     let connection: Connection
 
     func register(_ id: String, _ options: PushOptions) async throws(OpenURLError) -> PushRegistration {
-        do throws(CallError) {
-            return try await connection.call(
-                PushInterface.register,
-                on: RouterService.object,
-                Arguments(id, options),
-                timeout: Self.timeout
-            )
-        } catch {
-            throw OpenURLError(fromRouter: error)
-        }
+        try await connection.callRouter(PushInterface.register, Arguments(id, options), timeout: Self.timeout)
     }
 
     func unregister(_ id: String, _ instance: String) async throws(OpenURLError) {
-        do throws(CallError) {
-            let input = Arguments(id, instance)
-            _ = try await connection.call(
-                PushInterface.unregister,
-                on: RouterService.object,
-                input,
-                timeout: Self.timeout
-            )
-        } catch {
-            throw OpenURLError(fromRouter: error)
-        }
-    }
-}
-
-extension OpenURLError {
-    /// Creates the error for a call to the router that has failed.
-    init(fromRouter error: CallError) {
-        guard case .remote(let remote) = error else {
-            self.init(.notAllowed, "the router did not answer: \(error)")
-            return
-        }
-        self = OpenURLError(remote) ?? OpenURLError(.notAllowed, remote.message)
+        _ = try await connection.callRouter(PushInterface.unregister, Arguments(id, instance), timeout: Self.timeout)
     }
 }

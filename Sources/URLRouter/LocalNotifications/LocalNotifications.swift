@@ -11,15 +11,13 @@ final class LocalNotifications: DeliveryReceiver {
     private let handlers: KnownHandlers
     private let sessions: HandlerSessions
     private let callers: Callers
-    private let monitor: Monitor
+    private let attempts: WakingAttempts
     private let screen: ShownReminders
     /// Returns who would get a notification's URL now, or the reason why nobody would.
     private let receiver: (Delivery) async -> Result<String, OpenURLError>
     /// The queue; nil if there is nowhere to store it.
     private let deliveries: DeliveryScheduler?
 
-    /// Attempts to hand a notification over, by the deliveries' numbers.
-    private var attempts: [Int64: (request: OpenRequest, session: HandlerSession)] = [:]
     /// Identifiers for notifications whose handlers give none.
     private var names = RequestNames()
 
@@ -35,7 +33,7 @@ final class LocalNotifications: DeliveryReceiver {
         self.handlers = handlers
         self.sessions = sessions
         self.callers = callers
-        self.monitor = monitor
+        attempts = WakingAttempts(sessions, monitor)
         self.screen = screen
         self.receiver = receiver
         self.deliveries = deliveries
@@ -141,7 +139,9 @@ final class LocalNotifications: DeliveryReceiver {
         guard let notification = delivery.context.localNotification,
             let handler = handlers.registry.handler(named: delivery.handler)
         else { return .failed(OpenURLError(unknownHandler: delivery.handler), wasHandedOver: false) }
-        if notification.isClicked { return await bringToForeground(handler, delivery, id, number) }
+        if notification.isClicked {
+            return await attempts.activate(handler, delivery.wakeContext, for: delivery, id, number)
+        }
         let place = screen.enter(delivery, id)
         do throws(OpenURLError) {
             if let result = await deliverQuietly(to: handler, delivery, id, number) {
@@ -171,58 +171,10 @@ final class LocalNotifications: DeliveryReceiver {
         _ id: Int64,
         _ number: Int
     ) async -> OpenResult? {
-        guard handler.canBeWoken, sessions.state(of: handler.id) == .active else { return nil }
-        let observed = observe(.wake, delivery, id, number)
-        let request = OpenRequest(waking: delivery.wakeContext, observed: observed)
-        request.account = delivery.caller
-        let session = sessions.obtain(for: handler)
-        attempts[id] = (request, session)
-        defer { attempts[id] = nil }
-        do throws(OpenURLError) {
-            let result = try await session.wake(request)
-            observed?.end(nil)
-            return result.way == .active ? result : nil
-        } catch {
-            observed?.end(error)
-            return nil
-        }
-    }
-
-    private func bringToForeground(
-        _ handler: Handler,
-        _ delivery: Delivery,
-        _ id: Int64,
-        _ number: Int
-    ) async -> DeliveryScheduler.AttemptResult {
-        let observed = observe(.activate, delivery, id, number)
-        let request = OpenRequest(activatingWith: delivery.options, delivery.wakeContext, observed: observed)
-        request.account = delivery.caller
-        let session = sessions.obtain(for: handler)
-        attempts[id] = (request, session)
-        defer { attempts[id] = nil }
-        do throws(OpenURLError) {
-            let result = try await session.activate(request)
-            observed?.end(nil)
-            return .delivered(result)
-        } catch {
-            observed?.end(error)
-            return .failed(error, wasHandedOver: request.wasHandedOver)
-        }
-    }
-
-    private func observe(
-        _ kind: MonitorEntry.Kind,
-        _ delivery: Delivery,
-        _ id: Int64,
-        _ number: Int
-    ) -> Observation? {
-        let observed = monitor.observe(kind, nil, named: "\(id)")
-        observed?.note {
-            $0.attempt = UInt32(clamping: number)
-            $0.handler = delivery.handler
-            $0.source = delivery.context.source
-        }
-        return observed
+        guard handler.canBeWoken, sessions.state(of: handler.id) == .active,
+            case .delivered(let result) = await attempts.wake(handler, delivery.wakeContext, for: delivery, id, number)
+        else { return nil }
+        return result.way == .active ? result : nil
     }
 
     /// Puts what the click is for into the queue: the notification's URL, or the notification itself.
@@ -260,9 +212,7 @@ final class LocalNotifications: DeliveryReceiver {
 
     func withdraw(_ id: Int64) {
         screen.withdraw(id)
-        guard let (request, session) = attempts[id] else { return }
-        request.isDropped = true
-        session.cancel(request)
+        attempts.withdraw(id)
     }
 }
 

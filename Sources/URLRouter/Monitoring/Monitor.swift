@@ -75,6 +75,25 @@ final class Monitor {
         return Observation(request, self)
     }
 
+    /// Begins to collect the facts about an attempt at a delivery from the queue.
+    ///
+    /// - Parameter number: the number of the attempt, from 1.
+    func observe(
+        _ kind: MonitorEntry.Kind,
+        _ url: String?,
+        attempt number: Int,
+        at delivery: Delivery,
+        named requestID: String
+    ) -> Observation? {
+        let observed = observe(kind, url, named: requestID)
+        observed?.note {
+            $0.attempt = UInt32(clamping: number)
+            $0.handler = delivery.handler
+            $0.source = delivery.context.source
+        }
+        return observed
+    }
+
     /// Schedules a request to be shown to the subscribers.
     func changed(_ observation: Observation) {
         guard !options.isEmpty, !observation.isChanged else { return }

@@ -43,12 +43,7 @@ extension Opener: DeliveryReceiver {
     /// Tries once to deliver a URL from the queue. The registry and the rules may have changed since it was accepted.
     func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
         let name = delivery.name(id)
-        let observed = parts.monitor.observe(.attempt, delivery.url, named: name)
-        observed?.note {
-            $0.attempt = UInt32(clamping: number)
-            $0.handler = delivery.handler
-            $0.source = delivery.context.source
-        }
+        let observed = parts.monitor.observe(.attempt, delivery.url, attempt: number, at: delivery, named: name)
         let start = OpenRequest.Start.queue(delivery, id: "\(id)")
         let request = OpenRequest(delivery.url, delivery.options, from: start, named: name, observed: observed)
         request.sender = Caller(delivery.context.source)

@@ -17,6 +17,7 @@ final class Pushes: DeliveryReceiver {
     /// Nil in tests without a bus.
     let distributors: Distributors?
     private let monitor: Monitor
+    private let attempts: WakingAttempts
     /// Nil if there is nowhere to store registrations.
     private let store: PushStore?
     /// Stores a push for its delivery, and returns when it is on disk.
@@ -28,8 +29,6 @@ final class Pushes: DeliveryReceiver {
     var registrations: [String: StoredRegistration] = [:]
     /// Whether the registrations of earlier routers are known.
     private var isLoaded = false
-    /// Attempts to deliver pushes from the queue, by the pushes' numbers there.
-    private var attempts: [Int64: (request: OpenRequest, session: HandlerSession)] = [:]
     /// The latest repetitions of registrations with distributors that have appeared.
     var renewals: [BusName: Task<Void, Never>] = [:]
     /// Calls that wait for the endpoint of a token.
@@ -52,6 +51,7 @@ final class Pushes: DeliveryReceiver {
         self.bus = bus
         self.distributors = distributors
         self.monitor = monitor
+        attempts = WakingAttempts(sessions, monitor)
         self.store = store
         self.accept = accept
         self.open = open
@@ -201,32 +201,10 @@ final class Pushes: DeliveryReceiver {
         }
         var context = WakeContext(.known(.push))
         context.push = delivery.context.push
-        let observed = monitor.observe(.wake, nil, named: "\(id)")
-        observed?.note {
-            $0.attempt = UInt32(clamping: number)
-            $0.handler = delivery.handler
-            $0.source = delivery.context.source
-        }
-        let request = OpenRequest(waking: context, observed: observed)
-        request.account = delivery.caller
-        let session = sessions.obtain(for: handler)
-        attempts[id] = (request, session)
-        defer { attempts[id] = nil }
-        do throws(OpenURLError) {
-            let result = try await session.wake(request)
-            observed?.end(nil)
-            return .delivered(result)
-        } catch {
-            observed?.end(error)
-            return .failed(error, wasHandedOver: request.wasHandedOver)
-        }
+        return await attempts.wake(handler, context, for: delivery, id, number)
     }
 
-    func withdraw(_ id: Int64) {
-        guard let (request, session) = attempts[id] else { return }
-        request.isDropped = true
-        session.cancel(request)
-    }
+    func withdraw(_ id: Int64) { attempts.withdraw(id) }
 
     /// Returns a handler that can be woken.
     private func handler(_ id: String) -> Handler? {
