@@ -116,6 +116,27 @@ static inline void replace_main_executor(struct swift_executor executor, void (*
     __atomic_store_n(&swift_task_asyncMainDrainQueue_hook, take_main_thread, __ATOMIC_RELEASE);
 }
 
+// The runtime also lets a program choose where jobs run that belong to no executor. Normally they run on libdispatch's threads.
+typedef SWIFT_CALL void (*swift_enqueue_global)(void *job);
+extern SWIFT_CALL void (*swift_task_enqueueGlobal_hook)(void *job, swift_enqueue_global original);
+struct global_jobs {
+    void (*enqueue)(void *job, const void *context);
+    const void *context;
+};
+static inline struct global_jobs *global_jobs(void) {
+    static struct global_jobs value;
+    return &value;
+}
+static inline SWIFT_CALL void pass_global_job(void *job, swift_enqueue_global original) {
+    global_jobs()->enqueue(job, global_jobs()->context);
+}
+
+// From now on, `enqueue` gets these jobs.
+static inline void replace_global_executor(void (*enqueue)(void *job, const void *context), const void *context) {
+    *global_jobs() = (struct global_jobs){enqueue, context};
+    __atomic_store_n(&swift_task_enqueueGlobal_hook, pass_global_job, __ATOMIC_RELEASE);
+}
+
 // libdispatch has these functions for run loops that own the main thread, but no installed header declares them. The
 // descriptor is readable when the main queue has blocks to run; the function runs them, on the main thread.
 extern int _dispatch_get_main_queue_handle_4CF(void);

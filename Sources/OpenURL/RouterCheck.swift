@@ -25,7 +25,7 @@ final class RouterCheck: Sendable {
 
     deinit {
         guard let following = state.withLock(\.following) else { return }
-        Task(executorPreference: connection.loop) { [connection] in
+        connection.loop.startTask { [connection] in
             guard let watch = await following.value else { return }
             do throws(CallError) {
                 try await connection.unwatchName(watch)
@@ -57,7 +57,7 @@ final class RouterCheck: Sendable {
     private func following() -> Task<NameWatchID?, Never> {
         state.withLock { state in
             if let following = state.following { return following }
-            let following = Task(executorPreference: connection.loop) { [connection, weak self] in
+            let following = connection.loop.startTask { [connection, weak self] in
                 do throws(CallError) {
                     let watch = try await connection.watchName(RouterService.name) { [weak self] _, new in
                         self?.state.withLock { $0.owner = new }

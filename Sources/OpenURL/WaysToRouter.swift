@@ -129,7 +129,7 @@ final class WaysToRouter: Sendable {
             await lane.connection.close()
             return true
         }
-        Task(executorPreference: loop) {
+        loop.startTask {
             await lane.connection.waitUntilClosed()
             self.state.withLock { if $0.lane?.connection === lane.connection { $0.lane = nil } }
         }

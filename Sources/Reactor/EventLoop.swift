@@ -15,11 +15,12 @@ public import SystemPackage
 ///
 /// The loop is also a task executor, for `Task(executorPreference:)`. In Swift 6.3 a resumed continuation returns to
 /// its actor by way of the global executor. This detour switches threads twice and loses the order in which several
-/// continuations were resumed. If the task prefers the loop, it returns to the actor directly.
+/// continuations were resumed. If the task prefers the loop, it returns to the actor directly. A program whose loop
+/// takes all such jobs (`takeGlobalJobs()`) needs no preferences.
 ///
-/// A task without this preference passes through the loop's job queue each time it awaits an actor's method, even if
-/// the method does not suspend. Other jobs may run in between. So if a condition decides whether a task has to wait,
-/// check it in the closure that gets the continuation, and not before.
+/// In other programs, a task without this preference passes through the loop's job queue each time it awaits an actor's
+/// method, even if the method does not suspend. Other jobs may run in between. So if a condition decides whether a task
+/// has to wait, check it in the closure that gets the continuation, and not before.
 ///
 /// ### Thread
 ///
@@ -209,11 +210,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             case .jobs:
                 for job in round {
                     switch job {
-                    case .task(let job):
-                        job.runSynchronously(
-                            isolatedTo: asUnownedSerialExecutor(),
-                            taskExecutor: asUnownedTaskExecutor()
-                        )
+                    case .task(let job): run(job)
                     case .closure(let body): body()
                     }
                 }
@@ -223,6 +220,16 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         }
         runEndings()
         return step
+    }
+
+    /// Runs a job of a task. If it says that the executor is not the one that the task prefers, the task passes through
+    /// the queue each time it returns to an actor.
+    private func run(_ job: UnownedJob) {
+        if Self.takesGlobalJobs.load(ordering: .relaxed) {
+            job.runSynchronously(on: asUnownedSerialExecutor())
+        } else {
+            job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+        }
     }
 
     /// Runs the closures of ``executeAfterJobs(_:)``, which may add jobs.
@@ -350,6 +357,55 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }
 
     // MARK: Jobs
+
+    /// Whether one of the loops runs the process's jobs that belong to no executor.
+    private static let takesGlobalJobs = Atomic<Bool>(false)
+
+    /// Makes the loop run all jobs that belong to no executor, until the process ends. Each resumed continuation is
+    /// such a job on its way back to its actor.
+    ///
+    /// This is for a program whose tasks neither block nor compute for long outside of its actors. Its tasks need no
+    /// preference for a loop, which the runtime would look up under a lock each time a task returns to an actor.
+    package func takeGlobalJobs() {
+        Self.takesGlobalJobs.store(true, ordering: .relaxed)
+        // From now on the runtime holds the object.
+        replace_global_executor(
+            { job, context in
+                guard let job, let context else { return }
+                let loop = Unmanaged<EventLoop>.fromOpaque(context).takeUnretainedValue()
+                loop.add(.task(unsafeBitCast(job, to: UnownedJob.self)))
+            },
+            Unmanaged.passRetained(self).toOpaque()
+        )
+    }
+
+    /// Starts a task of an actor on this loop. Its suspended parts continue in the order in which they are resumed.
+    @discardableResult
+    package func startTask<Success: Sendable>(
+        @_inheritActorContext _ body: sending @escaping @isolated(any) () async -> Success
+    ) -> Task<Success, Never> {
+        guard Self.takesGlobalJobs.load(ordering: .relaxed) else {
+            return Task(executorPreference: self, operation: body)
+        }
+        return Task(operation: body)
+    }
+
+    /// Starts a task like ``startTask(_:)``, and runs it up to its first suspension.
+    @discardableResult
+    package func startTaskImmediately<Success: Sendable>(
+        @_inheritActorContext _ body: sending @escaping @isolated(any) () async -> Success
+    ) -> Task<Success, Never> {
+        guard Self.takesGlobalJobs.load(ordering: .relaxed) else {
+            return Task.immediate(executorPreference: self, operation: body)
+        }
+        return Task.immediate(operation: body)
+    }
+
+    /// Whether the current task continues on the loop directly when its continuation is resumed.
+    package var isPreferredByCurrentTask: Bool {
+        Self.takesGlobalJobs.load(ordering: .relaxed)
+            || withUnsafeCurrentTask { $0?.unownedTaskExecutor == asUnownedTaskExecutor() }
+    }
 
     /// Adds a job of an actor on this loop.
     public func enqueue(_ job: consuming ExecutorJob) {

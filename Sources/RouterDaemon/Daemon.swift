@@ -9,25 +9,16 @@ internal import Synchronization
 final class Daemon<Parts: Assembly>: Sendable {
     private let assembly: Parts
     private let log: Logger
-    private let executor: (any TaskExecutor)?
     private let end: @Sendable (CInt) -> Void
     /// Whether a signal has asked the daemon to end.
     private let isEnding = Atomic(false)
 
     /// Creates a daemon that has not started.
     ///
-    /// - Parameters:
-    ///   - executor: runs the steps that end the daemon.
-    ///   - end: ends the process at once, with an exit status.
-    init(
-        _ assembly: Parts,
-        log: Logger,
-        executor: (any TaskExecutor)? = nil,
-        end: @escaping @Sendable (CInt) -> Void
-    ) {
+    /// - Parameter end: ends the process at once, with an exit status.
+    init(_ assembly: Parts, log: Logger, end: @escaping @Sendable (CInt) -> Void) {
         self.assembly = assembly
         self.log = log
-        self.executor = executor
         self.end = end
     }
 
@@ -81,7 +72,7 @@ final class Daemon<Parts: Assembly>: Sendable {
         // This is the status that a shell reports for a process that a signal has ended.
         guard !isEnding.exchange(true, ordering: .relaxed) else { return end(128 + signal) }
         log.info("exiting after the last answer; a second signal exits at once")
-        Task(executorPreference: executor) { await self.drain(router) }
+        Task { await self.drain(router) }
     }
 
     private func drain(_ router: Parts.Router) async {

@@ -34,16 +34,18 @@ public enum DaemonProcess {
         let log = Logger(label: "openurld")
         do {
             let loop = try EventLoop()
+            // All that blocks or computes for long has a thread of its own.
+            loop.takeGlobalJobs()
             let assembly = LiveAssembly(
                 environment: environment,
                 installation: Installation(),
                 loop: loop,
                 log: log
             )
-            let daemon = Daemon(assembly, log: log, executor: loop, end: { exit($0) })
+            let daemon = Daemon(assembly, log: log, end: { exit($0) })
             // From here on, the main thread runs the loop, so nothing may wait for the main actor.
             loop.runOnCurrentThread(beginning: {
-                Task(executorPreference: loop) { exit(await daemon.serve()) }
+                Task { exit(await daemon.serve()) }
             })
         } catch {
             log.error("cannot create the event loop: \(error)")

@@ -350,7 +350,7 @@ public actor URLRouter {
 
     /// Starts a task in the router's isolation, and runs it up to its first suspension, on behalf of ``RouterTasks``.
     func start(_ body: @escaping () async -> Void) -> Task<Void, Never> {
-        Task.immediate(executorPreference: loop) {
+        loop.startTaskImmediately {
             _ = self
             await body()
         }

@@ -137,7 +137,7 @@ func names(in stream: OpaquePointer) throws(FileError) -> [[UInt8]] {
         errno = 0
         guard let entry = readdir(stream) else {
             if errno != 0 { throw FileError(code: errno) }
-            return names.sorted { $0.lexicographicallyPrecedes($1) }
+            return names.sorted { $0.precedesInByteOrder($1) }
         }
         let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
         if name.first != UInt8(ascii: ".") { names.append(name) }

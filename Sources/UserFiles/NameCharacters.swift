@@ -1,3 +1,5 @@
+internal import Glibc
+
 // Classes of characters in the names of files and handlers. All except `isControl` are ASCII.
 
 /// Returns whether a byte is a digit.
@@ -15,6 +17,23 @@ package func isNameScalar(_ scalar: Unicode.Scalar) -> Bool {
 /// Returns whether a scalar is a control character: Unicode's category Cc, which is C0, C1 and DEL.
 package func isControl(_ scalar: Unicode.Scalar) -> Bool {
     scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+}
+
+extension Collection<UInt8> {
+    /// Whether these bytes come before others in byte order. Long common beginnings, such as those of identifiers, are
+    /// compared many bytes at a time.
+    package func precedesInByteOrder(_ other: some Collection<UInt8>) -> Bool {
+        withContiguousStorageIfAvailable { left in
+            other.withContiguousStorageIfAvailable { right in
+                let count = Swift.min(left.count, right.count)
+                guard count > 0, let first = left.baseAddress, let second = right.baseAddress else {
+                    return left.count < right.count
+                }
+                let order = memcmp(first, second, count)
+                return order == 0 ? left.count < right.count : order < 0
+            }
+        }?.flatMap { $0 } ?? lexicographicallyPrecedes(other)
+    }
 }
 
 /// Returns the text with the letters A to Z in lower case, and all others as they are.

@@ -198,7 +198,9 @@ extension Connection {
         switch body {
         case .task(let body):
             // Because the task prefers the loop, its suspended parts continue in the order in which they were resumed.
-            return Task(executorPreference: loop) { await self.run(number, body, call, address) }
+            return assumeIsolated { connection in
+                loop.startTask { await connection.run(number, body, call, address) }
+            }
         case .immediate(let body):
             loop.execute {
                 body(call) { result in

@@ -41,9 +41,8 @@ extension Connection {
         // A resumed task goes to the executor that it prefers first, and from there to its actor. If it preferred an
         // executor other than the loop, it would pass through another thread on the way, and tasks could overtake each
         // other.
-        let prefersLoop = withUnsafeCurrentTask { $0?.unownedTaskExecutor == loop.asUnownedTaskExecutor() }
         let result: Result<Output, CallError> =
-            if prefersLoop {
+            if loop.isPreferredByCurrentTask {
                 await answer(to: message, destination, number, timeout)
             } else {
                 await withTaskExecutorPreference(loop) {

@@ -22,7 +22,7 @@ extension Connection {
     /// If the caller has been sent more in the meantime, this asks again without a pause. Otherwise, a caller that
     /// reads nothing would be sent as much as this program can write during the pause.
     private func followUnread(of receiver: BusName) {
-        Task(executorPreference: loop) { await self.askUnread(of: receiver) }
+        loop.startTask { await self.askUnread(of: receiver) }
     }
 
     private func askUnread(of receiver: BusName) async {

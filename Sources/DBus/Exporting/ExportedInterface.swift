@@ -78,10 +78,19 @@ public struct ExportedInterface: Sendable {
                     outputs: method.outputs,
                     inputSignature: method.inputSignature
                 ) { (reader) throws(MessageDecodingError) -> ExportedMethod.Body in
-                    let body = try method.begin(&reader)
-                    return .task { call in
-                        try await check(call, method.name)
-                        return try await body.run(call)
+                    switch try method.begin(&reader) {
+                    case .task(let body):
+                        return .task { call in
+                            try await check(call, method.name)
+                            return try await body(call)
+                        }
+                    case .immediate(let body):
+                        return .task { call in
+                            try await check(call, method.name)
+                            return try await withCheckedThrowingContinuation { result in
+                                body(call) { result.resume(with: $0) }
+                            }
+                        }
                     }
                 }
             }
@@ -226,15 +235,6 @@ struct ExportedMethod: Sendable {
         case immediate(@Sendable (IncomingCall, @escaping Answer) -> Void)
 
         typealias Answer = @Sendable (Result<any MessageBody, any Error>) -> Void
-
-        /// Runs the method in the current task.
-        func run(_ call: IncomingCall) async throws -> any MessageBody {
-            switch self {
-            case .task(let body): try await body(call)
-            case .immediate(let body):
-                try await withCheckedThrowingContinuation { result in body(call) { result.resume(with: $0) } }
-            }
-        }
     }
 }
 

@@ -109,7 +109,7 @@ private func isRestrictedName(_ name: Substring.UTF8View) -> Bool {
     }
 }
 
-private func isSchemeByte(_ byte: UInt8) -> Bool {
+func isSchemeByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."): true
     default: isLetter(byte) || isDigit(byte)

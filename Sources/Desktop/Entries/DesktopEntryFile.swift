@@ -197,6 +197,8 @@ public struct DBusServiceFile: Sendable, Hashable {
         return bytes.split(separator: UInt8(ascii: "\n")).contains { $0.elementsEqual(mark) }
     }
 
+    private static let fileSuffix = Array(".service".utf8)
+
     /// Returns the bus names in a directory whose files were written for handlers.
     ///
     /// - Parameter others: names to leave out. Their files are not read.
@@ -212,9 +214,10 @@ public struct DBusServiceFile: Sendable, Hashable {
         }
         var marked: [String] = []
         for name in found {
-            guard let name = String(validating: name, as: UTF8.self), name.hasSuffix(".service") else { continue }
-            let busName = String(name.dropLast(".service".count))
-            guard isBusName(busName), !others.contains(busName) else { continue }
+            guard name.suffix(fileSuffix.count).elementsEqual(fileSuffix),
+                let busName = String(validating: name.dropLast(fileSuffix.count), as: UTF8.self),
+                !others.contains(busName), isBusName(busName)
+            else { continue }
             do throws(FileWriteError) {
                 if try isMarked(busName, in: directory) == true { marked.append(busName) }
             } catch {

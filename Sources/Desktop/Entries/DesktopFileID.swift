@@ -52,6 +52,6 @@ public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvert
 
     /// Compares by byte order.
     public static func < (left: Self, right: Self) -> Bool {
-        left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
+        left.rawValue.utf8.precedesInByteOrder(right.rawValue.utf8)
     }
 }

@@ -14,6 +14,8 @@ enum KeyFileText {
     }
 
     private static func escaped(_ text: String, separator: Bool) -> String {
+        // This is so for identifiers and types.
+        if text.utf8.allSatisfy({ isSchemeByte($0) || $0 == UInt8(ascii: "/") }) { return text }
         var result = ""
         for scalar in text.unicodeScalars {
             switch scalar {

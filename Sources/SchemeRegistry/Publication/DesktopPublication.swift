@@ -111,16 +111,17 @@ public struct DesktopPublication: Sendable {
             }
         }
         var claims: Claims = [:]
+        var withEntry: Set<String> = []
         for handler in handlers {
             publishService(of: handler, now: now)
             guard let id = handler.desktopFileID else { continue }
+            withEntry.insert(handler.id.rawValue)
             let entry = entries.entries[id]
             if leavesToSystem(handler, id, &claims) { continue }
             if let entry, isInPlace(entry), isStillComplete(entry, handler) { continue }
             publishEntry(of: handler, id, insteadOf: [], beside: entry, &claims)
         }
         let ids = Set(handlers.map(\.id.rawValue))
-        let withEntry = Set(handlers.filter { $0.desktopFileID != nil }.map(\.id.rawValue))
         for entry in own where entry.handler != Self.callbackMark || callbackSchemes.isEmpty {
             if let id = entry.handler, !withEntry.contains(id) { withdrawEntry(entry, of: nil, &claims) }
         }
@@ -403,7 +404,7 @@ extension Handler {
     /// The id of the handler's entry on the desktop; `nil` if the handler opens no scheme and no type of file, or does
     /// not want the desktop to reach it.
     package var desktopFileID: DesktopFileID? {
-        claims.allSatisfy(\.schemes.isEmpty) && fileTypes.isEmpty || reach == .local
+        claims.allSatisfy { $0.schemes.isEmpty } && fileTypes.isEmpty || reach == .local
             ? nil : DesktopFileID(name: id.rawValue)
     }
 }

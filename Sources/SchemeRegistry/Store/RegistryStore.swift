@@ -394,7 +394,7 @@ public actor RegistryStore {
     /// - Parameter onChange: gets the registry that was published first, and each new one.
     package func follow(_ onChange: @escaping @Sendable (RegistrySnapshot) async -> Void) {
         let snapshot = reloadAndPublish()
-        Task(executorPreference: loop) { await onChange(snapshot) }
+        loop.startTask { await onChange(snapshot) }
         do throws(Errno) {
             let changes = Debouncer(on: loop, quiet: Self.quiet, limit: Self.limit) { [weak self] in
                 self?.assumeIsolated { $0.readChanges() }
@@ -416,12 +416,12 @@ public actor RegistryStore {
     }
 
     private func readChanges() {
-        if let onChange = others?.onChange { Task(executorPreference: loop) { await onChange() } }
+        if let onChange = others?.onChange { loop.startTask { await onChange() } }
         let before = number
         let snapshot = reload()
         defer { saveCache() }
         guard number != before, let onChange = following?.onChange else { return }
-        Task(executorPreference: loop) { await onChange(snapshot) }
+        loop.startTask { await onChange(snapshot) }
     }
 
     /// Watches every path on which the registry depends.

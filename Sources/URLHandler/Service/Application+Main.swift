@@ -113,8 +113,8 @@ extension Application {
 
         do {
             try await routers.watch(on: connection) {
-                Task(executorPreference: loop) { await application.backgroundTasks.renew() }
-                Task(executorPreference: loop) { await lane.open() }
+                loop.startTask { await application.backgroundTasks.renew() }
+                loop.startTask { await lane.open() }
             }
             // The router notices the name only after this, so every URL arrives over the lane.
             await lane.open()

@@ -35,7 +35,7 @@ final class RouterLanes: Sendable {
             defer { state.isMissed = false }
             return state.isMissed
         }
-        if isMissed { Task(executorPreference: bus.loop) { await self.open(isAgain: true) } }
+        if isMissed { bus.loop.startTask { await self.open(isAgain: true) } }
     }
 
     /// Connects to the process that owns the router's name on the bus, if it listens.
@@ -49,7 +49,7 @@ final class RouterLanes: Sendable {
             return !state.isClosed
         }
         guard isUsed else { return await lane.connection.close() }
-        Task(executorPreference: bus.loop) {
+        bus.loop.startTask {
             await lane.connection.waitUntilClosed()
             self.state.withLock { $0.connections.removeAll { $0 === lane.connection } }
         }

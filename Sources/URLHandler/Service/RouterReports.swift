@@ -47,7 +47,7 @@ final class RouterReports: ProgressSink {
     private func send(_ report: ProgressReport) {
         state.withLock { state in
             let earlier = state.call
-            state.call = Task(executorPreference: connection.loop) { [connection, router, request] in
+            state.call = connection.loop.startTask { [connection, router, request] in
                 await earlier?.value
                 let input = Arguments(request, report.fraction, report.message)
                 do throws(CallError) {

@@ -55,7 +55,7 @@ final class Suspension: Sendable {
     /// Requests the name again if it was released, because the process continues.
     func end() {
         guard isNameGiven.load(ordering: .relaxed) else { return }
-        Task(executorPreference: connection.loop) { await self.takeName() }
+        connection.loop.startTask { await self.takeName() }
     }
 
     private func takeName() async {

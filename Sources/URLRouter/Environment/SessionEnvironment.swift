@@ -55,12 +55,12 @@ actor SessionEnvironment {
     ///
     /// - Returns: nil if no manager is asked.
     nonisolated func startUpdate() -> Task<Void, Never>? {
-        manager.map { manager in Task(executorPreference: loop) { await self.update(from: manager) } }
+        manager.map { manager in loop.startTask { await self.update(from: manager) } }
     }
 
     private func update(from manager: Connection) async {
         guard isSilent else { return await ask(manager) }
-        Task(executorPreference: loop) { await self.ask(manager) }
+        loop.startTask { await self.ask(manager) }
     }
 
     private func ask(_ manager: Connection) async {
@@ -73,7 +73,7 @@ actor SessionEnvironment {
             if case .remote(let error) = error, error.isFromMissingService {
                 forgetManager()
                 if !wasWatched {
-                    Task(executorPreference: loop) { await self.watch(manager) }
+                    loop.startTask { await self.watch(manager) }
                     return
                 }
                 // The manager may have appeared after the answer.

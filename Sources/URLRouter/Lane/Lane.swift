@@ -113,7 +113,7 @@ final class Lane: Sendable {
         connection.namePeer(name)
         connection.exportObjects(of: bus)
         connection.export([LaneObject.interface(self, name, offered)], at: LaneInterface.path)
-        Task(executorPreference: connection.loop) {
+        connection.loop.startTask {
             await connection.waitUntilClosed()
             self.remove(name)
         }

@@ -230,7 +230,7 @@ struct HandlerLauncher: Sendable {
             throw .refused(error)
         }
         watched = started.pid
-        if let scopes { Task(executorPreference: loop) { await scopes.add(started.pid, id: id) } }
+        if let scopes { loop.startTask { await scopes.add(started.pid, id: id) } }
         return StartedProcess(handle: process, output: place, version: started.version, fault: started.fault)
     }
 

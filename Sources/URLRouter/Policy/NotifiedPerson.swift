@@ -38,13 +38,13 @@ struct NotifiedPerson: PersonAsking {
         let id = try await service.show(question, capabilities)
         let (replies, continuation) = AsyncStream<PersonReply>.makeStream(bufferingPolicy: .bufferingOldest(1))
         let waiting = [
-            Task(executorPreference: connection.loop) {
+            connection.loop.startTask {
                 for await signal in signals.invoked where signal.body.values.0 == id {
                     continuation.yield(choices.first { $0.rawValue == signal.body.values.1 } ?? .no)
                 }
                 continuation.finish()
             },
-            Task(executorPreference: connection.loop) {
+            connection.loop.startTask {
                 for await signal in signals.closed where signal.body.values.0 == id { continuation.yield(.no) }
             },
         ]
