@@ -248,7 +248,7 @@ def check():
                              env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"})
         if run.returncode or "fuzzy" in run.stderr or "untranslated" in run.stderr:
             problems.append(f"{file.relative_to(ROOT)}: {run.stderr.strip()}")
-        run = subprocess.run(["msgattrib", "--obsolete", "--no-obsolete", file], capture_output=True, text=True)
+        run = subprocess.run(["msgattrib", "--only-obsolete", file], capture_output=True, text=True)
         if run.stdout.strip():
             problems.append(f"{file.relative_to(ROOT)}: it has texts that the sources no longer have")
     return problems

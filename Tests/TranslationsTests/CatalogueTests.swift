@@ -34,17 +34,17 @@ import Testing
 
     @Test func aLanguageWithoutACatalogueStaysEnglish() async {
         await #expect(processExitsWith: .success) {
-            let directory = try Self.directory(["pl": try Self.file("pl", plural: "nplurals=1; plural=0;", ["x"])])
-            try Self.choose("de", directory)
-            #expect(Catalogue(in: directory.path) == nil)
+            let polish = try Self.file("pl", plural: "nplurals=1; plural=0;", ["x"])
+            #expect(try Self.open(["pl": polish], as: "de") == nil)
+            #expect(try Self.open(["pl": polish], as: "pl") != nil)
         }
     }
 
     @Test func aDamagedCatalogueDoesNoHarm() async {
         await #expect(processExitsWith: .success) {
-            let directory = try Self.directory(["de": Data([0xDE, 0x12, 0x04, 0x95, 0, 0, 0, 0, 255, 255, 255, 255])])
-            try Self.choose("de", directory)
-            #expect(Catalogue(in: directory.path) == nil)
+            let damaged = Data([0xDE, 0x12, 0x04, 0x95, 0, 0, 0, 0, 255, 255, 255, 255])
+            let catalogue = try Self.open(["de": damaged], as: "de")
+            #expect(catalogue == nil)
         }
     }
 
@@ -58,31 +58,28 @@ import Testing
 
     // MARK: Catalogues
 
-    /// Makes a catalogue, and opens it.
+    /// Compiles a catalogue, and opens it.
     private static func catalogue(_ language: String, plural: String, _ forms: [String]) throws -> Catalogue? {
-        let directory = try directory([language: try file(language, plural: plural, forms)])
-        try choose(language, directory)
-        return Catalogue(in: directory.path)
+        try open([language: try file(language, plural: plural, forms)], as: language)
     }
 
-    /// Sets this process's language. Its locale is a copy of C.UTF-8, so that the machine needs no others.
-    private static func choose(_ language: String, _ directory: URL) throws {
-        let locale = directory.appending(path: "\(language)_XX.UTF-8")
-        try FileManager.default.copyItem(at: URL(filePath: "/usr/lib/locale/C.utf8"), to: locale)
-        setenv("LOCPATH", directory.path, 1)
-        setenv("LC_ALL", "\(language)_XX.UTF-8", 1)
-        unsetenv("LANGUAGE")
-    }
-
-    /// Makes a directory with a catalogue for each language.
-    private static func directory(_ files: [String: Data]) throws -> URL {
+    /// Sets this process's language, and opens its catalogue in a directory with these catalogues.
+    ///
+    /// The locale is a copy of C.UTF-8, so that the machine needs no others.
+    private static func open(_ files: [String: Data], as language: String) throws -> Catalogue? {
         let directory = FileManager.default.temporaryDirectory.appending(path: "openurl-locale-\(UUID().uuidString)")
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
         for (language, file) in files {
             let messages = directory.appending(path: "\(language)/LC_MESSAGES")
             try FileManager.default.createDirectory(at: messages, withIntermediateDirectories: true)
             try file.write(to: messages.appending(path: "openurl.mo"))
         }
-        return directory
+        let locale = directory.appending(path: "\(language)_XX.UTF-8")
+        try FileManager.default.copyItem(at: URL(filePath: "/usr/lib/locale/C.utf8"), to: locale)
+        setenv("LOCPATH", directory.path, 1)
+        setenv("LC_ALL", "\(language)_XX.UTF-8", 1)
+        unsetenv("LANGUAGE")
+        return Catalogue(in: directory.path)
     }
 
     /// Compiles a catalogue.

@@ -143,7 +143,7 @@ struct CommandLineInterface: ParsableCommand {
             guard isUsage else { return [Self.translatingParserWords(in: line)] }
             let head = isFirst ? usage.shown : String(repeating: " ", count: usage.shown.count)
             let line = head + line.dropFirst(usage.parser.count)
-            guard isFirst, line.count > 80 else { return [line[...]] }
+            guard line.count > 80 else { return [line[...]] }
             var lines: [Substring] = []
             var rest = line[...]
             while rest.count > 80 {
@@ -166,16 +166,15 @@ struct CommandLineInterface: ParsableCommand {
 
     /// Translates the words in a line of a help text that come from the parser, and not from the commands.
     private static func translatingParserWords(in line: Substring) -> Substring {
+        if let match = line.firstMatch(of: /^  See '(.*)' for detailed help\.$/) {
+            return "  \(translated("See '\(match.1)' for detailed help."))"
+        }
         let words = [
             ("OVERVIEW:", translated("OVERVIEW:")), ("ARGUMENTS:", translated("ARGUMENTS:")),
             ("OPTIONS:", translated("OPTIONS:")), ("SUBCOMMANDS:", translated("SUBCOMMANDS:")),
             ("Show help information.", translated("Show help information.")),
             ("Show the version.", translated("Show the version.")), ("(default: ", translated("(default: ")),
             ("(default)", translated("(default)")), ("(values: ", translated("(values: ")),
-            (
-                "See 'openurl help <subcommand>' for detailed help.",
-                translated("See 'openurl help <subcommand>' for detailed help.")
-            ),
         ]
         return words.reduce(line) { line, word in line.replacing(word.0, with: word.1) }
     }
