@@ -15,9 +15,11 @@ PROGRAMS = openurl-command openurld openurl $(EXAMPLES)
 HANDLERS = $(wildcard Schemes/org.openurl.*.plist $(EXAMPLES:%=Schemes/com.acme.%.plist))
 INTERFACES = $(wildcard Packaging/interfaces/*.xml)
 COMPLETIONS = Sources/OpenURLCommand/Completion/Scripts/openurl
+LANGUAGES = $(basename $(notdir $(wildcard Packaging/po/*.po)))
+CATALOGUES = $(LANGUAGES:%=.build/locale/%.mo)
 SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benchmarks/Sources
 
-BUILD_PACKAGES = dbus libdbus-1-dev libsqlite3-dev pkg-config
+BUILD_PACKAGES = dbus gettext libdbus-1-dev libsqlite3-dev pkg-config
 RELEASE_PACKAGES = $(BUILD_PACKAGES) gcc libstdc++-12-dev
 TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gcc gir1.2-gtk-4.0 libsystemd-dev openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
 
@@ -42,7 +44,8 @@ INSTALLED = \
 	share/man/man8/openurld.8 \
 	share/bash-completion/completions/openurl \
 	share/fish/vendor_completions.d/openurl.fish \
-	share/zsh/site-functions/_openurl
+	share/zsh/site-functions/_openurl \
+	$(LANGUAGES:%=share/locale/%/LC_MESSAGES/openurl.mo)
 
 # The entries and service files of the installed handlers.
 PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath $(DESTDIR))"
@@ -76,6 +79,12 @@ else
 build: libraries $(ORDER)
 	swift build $(RELEASE) $(STATIC) $(ORDERED)
 endif
+
+build: $(CATALOGUES)
+$(CATALOGUES): .build/locale/%.mo: Packaging/po/%.po
+	@Packaging/require gettext
+	@mkdir -p $(@D)
+	msgfmt -o $@ $<
 
 help:
 	@echo 'make build      builds the programs for an installation (the default)'
@@ -157,7 +166,7 @@ CHECK_PLACE = @case "$$PLACE" in *[][:space:][:cntrl:][\"\'\`\$$\&\|\;\<\>\(\){}
 	echo 'PREFIX and DESTDIR may have no spaces, quotes, or characters that are special in a shell, in a desktop entry or in a service file' >&2; exit 1;; \
 	/*) ;; *) echo 'PREFIX must be an absolute path' >&2; exit 1;; esac
 
-install: $(PROGRAMS:%=$(BUILT)/%)
+install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 	$(CHECK_PLACE)
 	install -d $(sort $(dir $(INSTALLED:%=$(ROOT)/%)))
 	install -s -m 755 $^ $(ROOT)/bin
@@ -178,6 +187,8 @@ install: $(PROGRAMS:%=$(BUILT)/%)
 	install -m 644 $(COMPLETIONS).bash $(ROOT)/share/bash-completion/completions/openurl
 	install -m 644 $(COMPLETIONS).fish $(ROOT)/share/fish/vendor_completions.d/openurl.fish
 	install -m 644 $(COMPLETIONS).zsh $(ROOT)/share/zsh/site-functions/_openurl
+	$(foreach language,$(LANGUAGES),install -m 644 .build/locale/$(language).mo \
+		$(ROOT)/share/locale/$(language)/LC_MESSAGES/openurl.mo;)
 	$(PUBLISH)
 	@[ -n "$(DESTDIR)" ] || printf '%s\n' 'To start the router with each login, run: systemctl --user enable --now openurld.service' \
 		'To write a handler, run: openurl new com.example.greeter --python'

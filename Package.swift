@@ -38,9 +38,10 @@ let package = Package(
         .target(name: "ByteCoding"),
         .target(name: "RFC1808"),
         .target(name: "Release"),
-        .target(name: "Spelling"),
         .target(name: "UserFiles", dependencies: [system]),
         .target(name: "Processes", dependencies: ["ByteCoding", "CLinux"]),
+        .target(name: "Translations", dependencies: ["CLinux", "Processes"]),
+        .target(name: "Spelling", dependencies: ["Translations"]),
         .target(
             name: "Reactor",
             dependencies: ["CLinux", system, .product(name: "HeapModule", package: "swift-collections")]
@@ -72,7 +73,7 @@ let package = Package(
             name: "URLRouter",
             dependencies: [
                 "ByteCoding", "CLinux", "DBus", "Desktop", "OpenURLBus", "Policy", "Processes", "Reactor", "Release",
-                "RFC1808", "SchemeRegistry", "SQLite", "UserFiles", logging, system,
+                "RFC1808", "SchemeRegistry", "SQLite", "Translations", "UserFiles", logging, system,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
@@ -81,7 +82,7 @@ let package = Package(
             name: "Doctor",
             dependencies: [
                 "DBus", "Desktop", "OpenURLBus", "Processes", "RFC1808", "Release", "RouterProgram", "SchemeRegistry",
-                "Spelling", "UserFiles",
+                "Spelling", "Translations", "UserFiles",
             ]
         ),
         .target(
@@ -100,14 +101,17 @@ let package = Package(
         // Programs: what each does is a library, so that tests can run it in their own process.
         .target(
             name: "URLOpener",
-            dependencies: ["DBus", "OpenURLBus", "Processes", "RFC1808", "Release", "RouterProgram", "Spelling"]
+            dependencies: [
+                "DBus", "OpenURLBus", "Processes", "RFC1808", "Release", "RouterProgram", "Spelling", "Translations",
+            ]
         ),
         .executableTarget(name: "openurl", dependencies: ["URLOpener"]),
         .target(
             name: "OpenURLCommand",
             dependencies: [
-                "DBus", "Loopback", "OpenURLBus", "Processes", "RFC1808", "Reactor", "Release", "Spelling", "URLOpener",
-                "UserFiles",
+                "DBus", "Loopback", "OpenURLBus", "Processes", "RFC1808", "Reactor", "Release", "Spelling",
+                "Translations",
+                "URLOpener", "UserFiles",
                 argumentParser, system,
             ],
             resources: ["bash", "fish", "zsh"].map { .embedInCode("Completion/Scripts/openurl.\($0)") }
@@ -232,6 +236,7 @@ let package = Package(
             exclude: ["Differential.py", "GuessTypes.py", "Programs"]
         ),
         .testTarget(name: "SpellingTests", dependencies: ["Spelling"]),
+        .testTarget(name: "TranslationsTests", dependencies: ["Translations"]),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
         .testTarget(name: "LoopbackTests", dependencies: ["Loopback", "RFC1808"]),
         .testTarget(name: "LayerTests"),

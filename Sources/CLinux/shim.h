@@ -1,9 +1,12 @@
 // Linux interfaces that Swift's Glibc module leaves out.
 #include <fcntl.h>
+#include <libintl.h>
+#include <locale.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
@@ -70,6 +73,24 @@ static inline void buffer_standard_output_by_line(void) { setvbuf(stdout, NULL, 
 // <sys/socket.h> declares accept4 only for _GNU_SOURCE. The kernel's own flags are those of open(2).
 extern int accept4(int socket, struct sockaddr *address, socklen_t *size, int flags);
 static inline int accept_nonblocking(int socket) { return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
+
+// gettext returns its own argument if there is no translation, and Swift passes a copy of a string that ends with the call. So
+// these functions return NULL instead. A locale is set only for the duration of a call, and only for its thread: otherwise,
+// the texts of the system's errors would be translated everywhere.
+static inline locale_t user_message_locale(void) { return newlocale(LC_MESSAGES_MASK, "", (locale_t)0); }
+static inline const char *translation_of(locale_t locale, const char *domain, const char *text) {
+    locale_t before = uselocale(locale);
+    const char *found = dgettext(domain, text);
+    uselocale(before);
+    return found == text ? NULL : found;
+}
+static inline const char *plural_translation_of(locale_t locale, const char *domain, const char *one, const char *other,
+                                                unsigned long count) {
+    locale_t before = uselocale(locale);
+    const char *found = dngettext(domain, one, other, count);
+    uselocale(before);
+    return found == one || found == other ? NULL : found;
+}
 
 // Swift's concurrency runtime lets a program replace the executor of the main actor, but no header declares the functions
 // for it. The runtime's own functions have Swift's calling convention.

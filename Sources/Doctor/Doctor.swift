@@ -1,5 +1,6 @@
 internal import DBus
 internal import Glibc
+internal import Translations
 internal import UserFiles
 
 /// Finds out why a URL does not arrive.
@@ -50,8 +51,10 @@ public struct Doctor: Sendable, Hashable {
     ///   - environment: the variables of this process.
     ///   - installation: the files installed with this program; nil if they are unknown.
     public func run(environment: [String: String], installation: InstalledFiles?) -> Outcome {
+        if printsJSON { keepTextsInEnglish() }
         guard var examination = examine(environment, installation) else {
-            let text = "openurl: '\(printableLine(topic ?? ""))' is neither a scheme, nor a URL, nor an identifier\n"
+            let problem = translated("'\(topic ?? "")' is neither a scheme, nor a URL, nor an identifier")
+            let text = "openurl: \(printableLine(problem))\n"
             return Outcome(text: text, isUsageError: true, hasFailed: false)
         }
         if repairs, repair(examination), let second = examine(environment, installation) { examination = second }
@@ -86,10 +89,10 @@ public struct Doctor: Sendable, Hashable {
             do throws(RepairFailure) {
                 note(try repair.perform(examination.bus, environment: examination.environment))
             } catch {
-                note("could not fix: \(error.reason)")
+                note(translated("could not fix: \(error.reason)"))
             }
         }
-        if done.isEmpty { note("nothing for --fix to do") }
+        if done.isEmpty { note(translated("nothing for --fix to do")) }
         return !done.isEmpty
     }
 

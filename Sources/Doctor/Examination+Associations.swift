@@ -1,6 +1,7 @@
 internal import Desktop
 internal import Glibc
 internal import SchemeRegistry
+internal import Translations
 internal import UserFiles
 
 /// Checks the files that list the default applications.
@@ -15,7 +16,12 @@ extension Examination {
             checkPlace(file.path, isWritten: file.path == written)
             checkContent(file)
         }
-        addSoundness(of: .associations, "mimeapps", "mimeapps.list", "names the defaults and has no problems")
+        addSoundness(
+            of: .associations,
+            "mimeapps",
+            "mimeapps.list",
+            translated("names the defaults and has no problems")
+        )
     }
 
     /// Returns whether a file is one of the user's own.
@@ -37,7 +43,7 @@ extension Examination {
                 .warn,
                 "mimeapps-link",
                 name,
-                "is a link to \(target); some programs replace it with a file when they change a default",
+                translated("is a link to \(target); some programs replace it with a file when they change a default"),
                 file: path,
                 fix: target == path
                     ? "rm \(quotedForShell(path))"
@@ -52,7 +58,7 @@ extension Examination {
             .warn,
             "mimeapps-read-only",
             name,
-            "cannot be written, so no program can change a default",
+            translated("cannot be written, so no program can change a default"),
             file: path,
             fix: status.st_uid == geteuid()
                 ? "chmod u+w \(quotedForShell(path))" : "sudo chown \(geteuid()) \(quotedForShell(path))"
@@ -98,7 +104,7 @@ extension Examination {
                 .warn,
                 "mimeapps-group",
                 name,
-                "has the group [\(group)], which does not belong in this file and is ignored",
+                translated("has the group [\(group)], which does not belong in this file and is ignored"),
                 file: file.path,
                 fix: (isPlain ? "sed -i \(quotedForShell(script))" : "\"${EDITOR:-vi}\"")
                     + " \(quotedForShell(file.path))"

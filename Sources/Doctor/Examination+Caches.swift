@@ -1,5 +1,6 @@
 internal import Desktop
 internal import Glibc
+internal import Translations
 internal import UserFiles
 
 /// Checks the caches of MIME types next to the entries. GLib sees an entry only through the cache.
@@ -33,7 +34,8 @@ extension Examination {
                 if try !cache.agrees(with: entries, isThere: { present.contains($0) }) {
                     stale[precedence] =
                         access(cache.path, F_OK) == 0
-                        ? "differs from the entries beside it" : "is missing, so GLib finds no entry"
+                        ? translated("differs from the entries beside it")
+                        : translated("is missing, so GLib finds no entry")
                 }
             } catch {
                 stale[precedence] = error.reason
@@ -51,7 +53,7 @@ extension Examination {
             isUsers ? .fail : .warn,
             "stale-cache",
             "mimeinfo.cache",
-            obstacle.map { "\(problem); it cannot be rebuilt, because \($0)" } ?? problem,
+            obstacle.map { translated("\(problem); it cannot be rebuilt, because \($0)") } ?? problem,
             file: "\(directory)/mimeinfo.cache",
             fix: obstacle == nil
                 ? (isUsers ? "" : "sudo ") + "update-desktop-database \(quotedForShell(directory))" : nil,

@@ -2,6 +2,7 @@ internal import Desktop
 internal import Glibc
 internal import OpenURLBus
 internal import SchemeRegistry
+internal import Translations
 internal import UserFiles
 
 /// Checks the desktop entries that claim schemes, and their directories' caches.
@@ -23,8 +24,12 @@ extension Examination {
             if isOwn || topic != nil { checkChoice(scheme) }
         }
         checkBrowsers()
-        let count = schemes.count == 1 ? "the entries of 1 scheme" : "the entries of \(schemes.count) schemes"
-        addSoundness(of: .entries, "entries", count, "can pass URLs on")
+        let count = translated(
+            schemes.count,
+            one: "the entries of \(schemes.count) scheme",
+            other: "the entries of \(schemes.count) schemes"
+        )
+        addSoundness(of: .entries, "entries", count, translated("can pass URLs on"))
     }
 
     // MARK: One entry
@@ -84,7 +89,15 @@ extension Examination {
             guard claiming.isFirst || topic != nil else { return }
             let reason = claiming.file.diagnostics.first { $0.severity == .error }
             let text = [reason?.key, reason?.reason].compactMap(\.self).joined(separator: " ")
-            add(.entries, level, "entry", id, "cannot be used: \(text)", file: claiming.path, fix: edit(claiming.path))
+            add(
+                .entries,
+                level,
+                "entry",
+                id,
+                translated("cannot be used: \(text)"),
+                file: claiming.path,
+                fix: edit(claiming.path)
+            )
             return
         }
         if !claiming.claimsScheme, claiming.isFirst, entry.handler == nil {
@@ -96,7 +109,7 @@ extension Examination {
                 .warn,
                 "no-mime-type",
                 id,
-                "is the default for \(scheme): but does not claim it in MimeType, so choosers leave it out",
+                translated("is the default for \(scheme): but does not claim it in MimeType, so choosers leave it out"),
                 file: entry.file,
                 fix: change(entry, script)
             )
@@ -125,7 +138,7 @@ extension Examination {
                 level,
                 "no-field-code",
                 id,
-                "has no %u in Exec, so the program is started without the URL",
+                translated("has no %u in Exec, so the program is started without the URL"),
                 file: entry.file,
                 fix: change(entry, "s/^Exec=.*/& %u/")
             )
@@ -137,7 +150,7 @@ extension Examination {
                 .warn,
                 "exec-quoting",
                 id,
-                "has quotation marks or backslashes in Exec, which xdg-open passes on as they are",
+                translated("has quotation marks or backslashes in Exec, which xdg-open passes on as they are"),
                 file: entry.file,
                 fix: unquoting(entry, command.program)
             )
@@ -148,12 +161,17 @@ extension Examination {
     func missingProgram(of entry: DesktopEntry, _ command: ExecCommand) -> String? {
         for program in [entry.tryProgram, command.program, programOfEnv(entry, command)].compactMap(\.self) {
             let path = isAbsolute(program) ? program : files.tool(program)
-            guard let path else { return "starts \(program), which is not on PATH" }
+            guard let path else { return translated("starts \(program), which is not on PATH") }
             guard isRegularFile(path) else {
-                let image = path.lowercased().hasSuffix(".appimage") ? "the AppImage " : ""
-                return "starts \(image)\(path), which does not exist\(absence(of: path))"
+                let isImage = path.lowercased().hasSuffix(".appimage")
+                return withQuestion(
+                    isImage
+                        ? translated("starts the AppImage \(path), which does not exist")
+                        : translated("starts \(path), which does not exist"),
+                    aboutAbsenceOf: path
+                )
             }
-            if access(path, X_OK) != 0 { return "starts \(path), which is not executable" }
+            if access(path, X_OK) != 0 { return translated("starts \(path), which is not executable") }
         }
         return FlatpakApplications(environment: environment).problem(of: entry, command)
     }
@@ -174,7 +192,7 @@ extension Examination {
             level,
             "no-service",
             entry.id.rawValue,
-            "has DBusActivatable=true, but the bus has no service file for \(busName)",
+            translated("has DBusActivatable=true, but the bus has no service file for \(busName)"),
             file: entry.file,
             fix: change(entry, "/^DBusActivatable=/d")
         )
@@ -228,18 +246,25 @@ extension Examination {
         let isUsersChoice = files.usersAssociations.defaults(for: scheme.mimeType).first == chosen.first
         if let first = chosen.first, isUsersChoice, isMissing(first), !isRegistered(first) {
             let fix = choices.first.map { "openurl default \(scheme) \(quotedForShell($0))" }
-            let reason = "is the default in mimeapps.list, but no desktop entry has this name"
+            let reason = translated("is the default in mimeapps.list, but no desktop entry has this name")
             add(.associations, .warn, "lost-default", "\(scheme): \(first)", reason, file: file, fix: fix)
         }
         guard claimants.count > 1 else {
             if topic != nil, let only = claimants.first {
-                add(.entries, .ok, "claimants", "\(scheme):", "only \(only) claims it")
+                add(.entries, .ok, "claimants", "\(scheme):", translated("only \(only) claims it"))
             } else if topic != nil, let only = temporary.first(where: { $0.schemes.contains(scheme.rawValue) })?.id {
-                let fact = "only \(only) claims it, and the desktop does not know about that"
+                let fact = translated("only \(only) claims it, and the desktop does not know about that")
                 add(.entries, .ok, "claimants", "\(scheme):", fact)
             } else if topic != nil {
                 let fix = registering(for: scheme)
-                add(.entries, .fail, "claimants", "\(scheme):", "no handler and no application claims it", fix: fix)
+                add(
+                    .entries,
+                    .fail,
+                    "claimants",
+                    "\(scheme):",
+                    translated("no handler and no application claims it"),
+                    fix: fix
+                )
             }
             return
         }
@@ -252,14 +277,17 @@ extension Examination {
                 .warn,
                 "claimants",
                 "\(scheme):",
-                "is claimed by \(list), but no default is chosen",
+                translated("is claimed by \(list), but no default is chosen"),
                 file: file,
                 fix: "openurl default \(scheme) \(quotedForShell(choice))"
             )
         } else if topic != nil {
             let isLost = chosen.allSatisfy { isMissing($0) && !isRegistered($0) }
-            let end = isLost ? "the first one gets the URLs" : "the first one is the default"
-            add(.entries, .ok, "claimants", "\(scheme):", "is claimed by \(list); \(end)")
+            let fact =
+                isLost
+                ? translated("is claimed by \(list); the first one gets the URLs")
+                : translated("is claimed by \(list); the first one is the default")
+            add(.entries, .ok, "claimants", "\(scheme):", fact)
         }
     }
 
@@ -278,13 +306,14 @@ extension Examination {
             let candidates = files.associations.candidates(for: type, in: files.entries)
             guard let first = candidates.first, !isBrowser(first), reported.insert(first.id).inserted else { continue }
             let browser = candidates.first(where: isBrowser)
-            let rest = browser.map { ", before \($0.id)" } ?? ""
             add(
                 .entries,
                 .warn,
                 "web",
                 first.id.rawValue,
-                "gets the links of web pages (\(scheme):) but is not a browser\(rest)",
+                browser.map {
+                    translated("gets the links of web pages (\(scheme):) but is not a browser, before \($0.id)")
+                } ?? translated("gets the links of web pages (\(scheme):) but is not a browser"),
                 file: first.file,
                 fix: browser.map { "gio mime \(type) \(quotedForShell($0.id.rawValue))" }
                     ?? change(first, "s|x-scheme-handler/https\\?;||g")

@@ -5,6 +5,7 @@ internal import OpenURLBus
 internal import Processes
 internal import SchemeRegistry
 internal import Spelling
+internal import Translations
 internal import UserFiles
 
 /// Checks the manifests, their programs, and the names of running handlers.
@@ -27,7 +28,13 @@ extension Examination {
         {
             let entry = DesktopFileID.text(ofName: identifier)
             if files.all.contains(where: { $0.location.id.rawValue == entry }) {
-                add(.handlers, .ok, "handler", identifier, "is an application of the desktop, without a manifest")
+                add(
+                    .handlers,
+                    .ok,
+                    "handler",
+                    identifier,
+                    translated("is an application of the desktop, without a manifest")
+                )
             } else {
                 let near = nearestName(to: identifier)
                 add(
@@ -35,7 +42,9 @@ extension Examination {
                     .fail,
                     "handler",
                     identifier,
-                    "is not registered, and no desktop entry has this name\(near.map { "; did you mean \($0)?" } ?? "")",
+                    near.map {
+                        translated("is not registered, and no desktop entry has this name; did you mean \($0)?")
+                    } ?? translated("is not registered, and no desktop entry has this name"),
                     fix: near == nil ? "openurl register PATH" : nil
                 )
             }
@@ -45,9 +54,13 @@ extension Examination {
         if topic != nil, count == 0 { return }
         let registered =
             count == 0
-            ? "you have not registered any handlers of your own"
-            : "\(count == 1 ? "1 handler is" : "\(count) handlers are") registered and can be started"
-        addSoundness(of: .handlers, "handlers", "handlers", registered)
+            ? translated("you have not registered any handlers of your own")
+            : translated(
+                count,
+                one: "\(count) handler is registered and can be started",
+                other: "\(count) handlers are registered and can be started"
+            )
+        addSoundness(of: .handlers, "handlers", translated("handlers"), registered)
     }
 
     /// Returns the existing name that the user probably meant by a name that nothing has.
@@ -72,9 +85,12 @@ extension Examination {
         let schemes = handler.schemes.map { "\($0):" }.joined(separator: ", ")
         let fact =
             handler.temporary == .known(.claim)
-            ? "gets \(schemes) while the program that 'openurl run' started is running"
-            : "is registered until the router exits"
-        add(.handlers, .ok, "temporary", handler.id, "\(fact); the desktop does not know about it")
+            ? translated(
+                """
+                gets \(schemes) while the program that 'openurl run' started is running; the desktop does not know about it
+                """
+            ) : translated("is registered until the router exits; the desktop does not know about it")
+        add(.handlers, .ok, "temporary", handler.id, fact)
     }
 
     private func isReported(_ identifier: String) -> Bool {
@@ -148,7 +164,9 @@ extension Examination {
                     .fail,
                     "lost-manifest",
                     subject,
-                    "has been moved or removed since it was registered; register it where it is now, or remove its link",
+                    translated(
+                        "has been moved or removed since it was registered; register it where it is now, or remove its link"
+                    ),
                     file: diagnostic.file,
                     fix: "rm \(quotedForShell(diagnostic.file))",
                     repair: .link(path: diagnostic.file)
@@ -222,8 +240,9 @@ extension Examination {
         case .path(let text): path = text
         case .desktopEntry(let entry):
             if files.registry.applications[entry]?.isDBusActivatable != true {
-                let fact = "the desktop has no such entry with DBusActivatable=true"
-                let reason = "names \(entry) as OUDesktopEntry, but \(fact)"
+                let reason = translated(
+                    "names \(entry) as OUDesktopEntry, but the desktop has no such entry with DBusActivatable=true"
+                )
                 let fix = "\"${EDITOR:-vi}\" \(quotedForShell(handler.path))"
                 add(.handlers, .fail, "program", id, reason, file: handler.path, fix: fix)
             }
@@ -236,14 +255,14 @@ extension Examination {
                         .fail,
                         "program",
                         id,
-                        "needs \(name), which is on PATH here but not in the session",
+                        translated("needs \(name), which is on PATH here but not in the session"),
                         file: here,
                         fix: "dbus-update-activation-environment PATH" + (router.map { " && kill \($0.pid)" } ?? ""),
                         repair: router?.isStartedByBus == true ? .environment(["PATH"], router: router?.pid) : nil
                     )
                 } else {
                     let fix = "\"${EDITOR:-vi}\" \(quotedForShell(handler.path))"
-                    let reason = "needs \(name), which is not on PATH"
+                    let reason = translated("needs \(name), which is not on PATH")
                     add(.handlers, .fail, "program", id, reason, file: handler.path, fix: fix)
                 }
                 return
@@ -255,19 +274,20 @@ extension Examination {
         guard let advice = fault.advice else {
             let isMissing = access(path, F_OK) != 0
             let fix = handler.scope == .user ? "openurl unregister \(id)" : editing(handler.path, nil)
-            let reason = "needs \(path), which \(fault.reason)\(isMissing ? absence(of: path) : "")"
+            let fact = translated("needs \(path), which \(fault.reason)")
+            let reason = isMissing ? withQuestion(fact, aboutAbsenceOf: path) : fact
             add(
                 .handlers,
                 .fail,
                 check,
                 id,
-                "\(reason); put the program back, or remove the handler",
+                translated("\(reason); put the program back, or remove the handler"),
                 file: path,
                 fix: fix
             )
             return
         }
-        let reason = "needs \(path), which \(fault.reason)"
+        let reason = translated("needs \(path), which \(fault.reason)")
         add(
             .handlers,
             .fail,
@@ -280,9 +300,9 @@ extension Examination {
     }
 
     /// Returns a hint if a missing file may be on a medium that is not mounted.
-    func absence(of path: String) -> String {
+    func withQuestion(_ fact: String, aboutAbsenceOf path: String) -> String {
         let places = ["/media/", "/run/media/", "/mnt/", "/tmp/.mount_"]
-        return places.contains { path.hasPrefix($0) } ? " (is its medium mounted?)" : ""
+        return places.contains { path.hasPrefix($0) } ? translated("\(fact) (is its medium mounted?)") : fact
     }
 
     // MARK: The router's view
@@ -293,16 +313,27 @@ extension Examination {
         do throws(CallError) {
             states = try bus.call(LifecycleInterface.list, on: RouterService.object, Empty())
         } catch {
-            return add(.handlers, .skip, "states", "router", "could not list the states of the handlers: \(error)")
+            return add(
+                .handlers,
+                .skip,
+                "states",
+                translated("router"),
+                translated("could not list the states of the handlers: \(error)")
+            )
         }
         for state in states where topic?.identifier == nil || topic?.identifier == state.id {
             if let end = state.quarantinedUntil {
+                let seconds = max(Int(end) - time(nil), 1)
                 add(
                     .handlers,
                     .fail,
                     "quarantine",
                     state.id,
-                    "crashed too often, so it will not be started for another \(max(Int(end) - time(nil), 1)) seconds",
+                    translated(
+                        seconds,
+                        one: "crashed too often, so it will not be started for another \(seconds) second",
+                        other: "crashed too often, so it will not be started for another \(seconds) seconds"
+                    ),
                     fix: "openurl activate --reset \(state.id)",
                     repair: .quarantine(id: state.id)
                 )
@@ -313,7 +344,7 @@ extension Examination {
                     .warn,
                     "unregistered",
                     state.id,
-                    "is no longer registered, but its process \(pid) is still running",
+                    translated("is no longer registered, but its process \(pid) is still running"),
                     fix: "openurl terminate \(state.id)"
                 )
             } else if let pid = state.pid, !state.isVerified, state.temporary != .known(.claim) {
@@ -322,7 +353,9 @@ extension Examination {
                     .warn,
                     "by-hand",
                     state.id,
-                    "was started by hand as process \(pid), so it gets URLs without a check of its identity",
+                    translated(
+                        "was started by hand as process \(pid), so it gets URLs without a check of its identity"
+                    ),
                     fix: "kill \(pid)"
                 )
             }
@@ -354,7 +387,7 @@ extension Examination {
                 .fail,
                 "bus-name",
                 id,
-                "runs as process \(pid) with the bus name \(name), so the router waits for \(id) in vain",
+                translated("runs as process \(pid) with the bus name \(name), so the router waits for \(id) in vain"),
                 file: owners[0].path,
                 fix: "\"${EDITOR:-vi}\" \(quotedForShell(owners[0].path))"
             )
@@ -382,22 +415,31 @@ extension Examination {
             let missing = mine.subtracting(theirs).subtracting(temporary.map(\.id)).sorted()
             let more = theirs.subtracting(mine).sorted()
             guard !missing.isEmpty || !more.isEmpty else { return [] }
-            let facts = [
-                missing.isEmpty ? nil : "does not know \(missing.joined(separator: ", "))",
-                more.isEmpty ? nil : "knows \(more.joined(separator: ", ")), which this program does not find",
-            ]
+            let (unknown, extra) = (missing.joined(separator: ", "), more.joined(separator: ", "))
+            let fact =
+                more.isEmpty
+                ? translated("does not know \(unknown)")
+                : missing.isEmpty
+                    ? translated("knows \(extra), which this program does not find")
+                    : translated("does not know \(unknown), and knows \(extra), which this program does not find")
             add(
                 .handlers,
                 .warn,
                 "stale-router",
-                "router",
-                facts.compactMap(\.self).joined(separator: ", and "),
+                translated("router"),
+                fact,
                 fix: Self.reloading,
                 repair: .reload
             )
             return Set(missing)
         } catch {
-            add(.handlers, .skip, "stale-router", "router", "could not list its handlers: \(error)")
+            add(
+                .handlers,
+                .skip,
+                "stale-router",
+                translated("router"),
+                translated("could not list its handlers: \(error)")
+            )
             return []
         }
     }

@@ -4,6 +4,7 @@ internal import Glibc
 internal import OpenURLBus
 internal import SchemeRegistry
 internal import Spelling
+internal import Translations
 internal import UserFiles
 
 /// Asks each program that opens URLs which destination it would choose.
@@ -16,8 +17,8 @@ extension Examination {
             for scheme in schemes.prefix(Self.limit) {
                 checkPortal(scheme, expected: destination(of: scheme, host: nil))
             }
-            let reason = "give a scheme, a URL or a handler to see which program each opener would choose"
-            return add(.openers, .skip, "openers", "openers", reason)
+            let reason = translated("give a scheme, a URL or a handler to see which program each opener would choose")
+            return add(.openers, .skip, "openers", translated("openers"), reason)
         }
         for scheme in topic.schemes.prefix(Self.limit).dropFirst() {
             checkPortal(scheme, expected: destination(of: scheme, host: nil))
@@ -28,7 +29,7 @@ extension Examination {
         let expected = explain(scheme, url: topic.url)
         guard let expected else { return }
         if isLocal(expected) {
-            let reason = "is only for your own programs (OUReach), so the desktop opens none of its URLs"
+            let reason = translated("is only for your own programs (OUReach), so the desktop opens none of its URLs")
             return add(.openers, .ok, "reach", expected, reason)
         }
         checkRemoval(of: scheme, from: expected)
@@ -38,13 +39,15 @@ extension Examination {
         let tool = files.tool("xdg-mime")
         let xdg = tool.map { ask([$0, "query", "default", type]) { $0 } } ?? .missing
         if let other = files.tool("xdg-open"), !Self.isOfXDGUtils(other) {
-            let reason = "is \(other), which is not the program of xdg-utils; only --probe shows what it chooses"
+            let reason = translated(
+                "is \(other), which is not the program of xdg-utils; only --probe shows what it chooses"
+            )
             add(.openers, .skip, "xdg-open", "xdg-open", reason, file: other)
         } else {
             report("xdg-open", xdg, expected, scheme)
         }
         if environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil, tool != nil {
-            let reason = "opens desktop entries only if DISPLAY or WAYLAND_DISPLAY is set"
+            let reason = translated("opens desktop entries only if DISPLAY or WAYLAND_DISPLAY is set")
             add(.openers, .skip, "xdg-open", "xdg-open", reason)
         }
         checkKDE(type, expected, scheme)
@@ -93,7 +96,7 @@ extension Examination {
         if let chosen, case let winner = target(of: chosen.rawValue), winner != claimant {
             // If there is no default, the check of the claimants reports which one comes first.
             let file = MimeAssociations.file(choosing: chosen, for: type, in: files.desktop)
-            let reason = "does not get \(scheme):, because \(file ?? "mimeapps.list") chooses \(winner)"
+            let reason = translated("does not get \(scheme):, because \(file ?? "mimeapps.list") chooses \(winner)")
             add(.openers, .warn, "other-choice", claimant, reason, file: file, fix: fix)
         }
     }
@@ -106,7 +109,9 @@ extension Examination {
             !files.associations.defaults(for: type).contains(entry)
         else { return }
         let file = MimeAssociations.file(removing: entry, from: type, in: files.desktop)
-        let reason = "does not get \(scheme): from the desktop, because \(file ?? "mimeapps.list") removes it"
+        let reason = translated(
+            "does not get \(scheme): from the desktop, because \(file ?? "mimeapps.list") removes it"
+        )
         let fix = "openurl default \(scheme) \(quotedForShell(claimant))"
         add(.openers, .fail, "removed-association", claimant, reason, file: file, fix: fix)
     }
@@ -127,7 +132,9 @@ extension Examination {
                         .fail,
                         "policy",
                         "openurl",
-                        "denies the URL: \(explanation.decisionReason ?? "a rule of the policy")",
+                        translated(
+                            "denies the URL: \(explanation.decisionReason ?? translated("a rule of the policy"))"
+                        ),
                         fix: "openurl policy allow \(scheme)"
                     )
                 }
@@ -139,22 +146,39 @@ extension Examination {
                 }
                 if let handler = explanation.handler, temporary.contains(where: { $0.id == handler }) {
                     // The desktop does not know about this handler, so there is nothing to compare.
-                    add(.openers, .ok, "openurl", "openurl", "\(handler), which is registered only temporarily")
+                    add(
+                        .openers,
+                        .ok,
+                        "openurl",
+                        "openurl",
+                        translated("\(handler), which is registered only temporarily")
+                    )
                     return nil
                 }
             } catch {
                 let reason = redacted.redacting("\(error)")
-                add(.openers, .skip, "openurl", "openurl", "the router could not explain the URL: \(reason)")
+                add(
+                    .openers,
+                    .skip,
+                    "openurl",
+                    "openurl",
+                    translated("the router could not explain the URL: \(reason)")
+                )
             }
         }
         if expected == nil, let host, !files.registry.claimants(of: scheme).isEmpty {
-            let reason = "has no handler for \(scheme): with the host \(host)"
+            let reason = translated("has no handler for \(scheme): with the host \(host)")
             add(.openers, .fail, "openurl", "openurl", reason, fix: "openurl list")
             return nil
         }
         guard let expected else {
-            let entry = "; install an application whose desktop entry has MimeType=\(scheme.mimeType)"
-            let reason = "has no handler for \(scheme):\(isFixed(scheme) ? entry : "")"
+            let reason =
+                isFixed(scheme)
+                ? translated(
+                    """
+                    has no handler for \(scheme):; install an application whose desktop entry has MimeType=\(scheme.mimeType)
+                    """
+                ) : translated("has no handler for \(scheme):")
             add(
                 .openers,
                 .fail,
@@ -230,14 +254,15 @@ extension Examination {
         let choices = KDEApplications(environment: environment, entries: files.entries).preferred(for: type)
         guard choices.count > 1 else { return report("KDE", Choice(choices.first?.rawValue), expected, scheme) }
         // Suggest choosing what the user asks about, if KDE may choose it.
-        let asked = choices.map { target(of: $0.rawValue) }.first { $0 == topic?.identifier }
+        let targets = choices.map { target(of: $0.rawValue) }
+        let asked = targets.first { $0 == topic?.identifier }
+        let list = targets.joined(separator: ", ")
         add(
             .openers,
             .warn,
             "kde",
             "KDE",
-            "opens \(scheme): with any of \(choices.map { target(of: $0.rawValue) }.joined(separator: ", ")), because no default "
-                + "is chosen",
+            translated("opens \(scheme): with any of \(list), because no default is chosen"),
             fix: "openurl default \(scheme) \(quotedForShell(asked ?? expected))"
         )
     }
@@ -248,10 +273,12 @@ extension Examination {
         let fix = "openurl default \(scheme) \(quotedForShell(expected))"
         let entry: String
         switch choice {
-        case .missing: return add(.openers, .skip, check, opener, "is not installed")
+        case .missing: return add(.openers, .skip, check, opener, translated("is not installed"))
         case .unanswered:
             let reason =
-                "did not answer within \(RunningTool.timeLimit.components.seconds) seconds, so its choice is not known"
+                translated(
+                    "did not answer within \(RunningTool.timeLimit.components.seconds) seconds, so its choice is not known"
+                )
             return add(.openers, .warn, check, opener, reason)
         case .entry(let id): entry = id
         case .nothing:
@@ -259,16 +286,24 @@ extension Examination {
             let cause = findings.first {
                 Self.causes.contains($0.check) && ($0.part == .entries || $0.subject == expected)
             }
-            let reason = "has nothing to open \(scheme): with"
+            let reason = translated("has nothing to open \(scheme): with")
             return add(.openers, .fail, check, opener, reason, fix: cause.map(\.fix) ?? fix)
         }
         let target = target(of: entry)
         guard target != expected else {
-            let by = entry == expected ? "" : " (through \(entry))"
-            return add(.openers, .ok, check, opener, "\(expected)\(by)")
+            let fact = entry == expected ? expected : translated("\(expected) (through \(entry))")
+            return add(.openers, .ok, check, opener, fact)
         }
         let file = files.all.first { $0.location.id.rawValue == entry }?.location.file
-        add(.openers, .warn, check, opener, "\(target), but openurl chooses \(expected)", file: file, fix: fix)
+        add(
+            .openers,
+            .warn,
+            check,
+            opener,
+            translated("\(target), but openurl chooses \(expected)"),
+            file: file,
+            fix: fix
+        )
     }
 
     /// The checks that find out why the desktop's programs have nothing with which to open a scheme.
@@ -289,18 +324,20 @@ extension Examination {
     private func checkPortal(_ scheme: Scheme, expected: String?) {
         let isAsked = topic != nil
         guard let bus, bus.isAvailable(PermissionStore.name) else {
-            if isAsked { add(.openers, .skip, "portal", "portal", "is not installed") }
+            if isAsked { add(.openers, .skip, "portal", "portal", translated("is not installed")) }
             return
         }
         let choices = portalChoices(scheme, bus)
         if choices.isEmpty, isAsked {
-            add(.openers, .ok, "portal", "portal", "makes no choice of its own for \(scheme):")
+            add(.openers, .ok, "portal", "portal", translated("makes no choice of its own for \(scheme):"))
         }
         for (application, id) in choices {
             let target = target(of: id.rawValue)
-            let caller = application.isEmpty ? "programs outside sandboxes" : application
+            let caller = application.isEmpty ? translated("programs outside sandboxes") : application
             if target == expected {
-                if isAsked { add(.openers, .ok, "portal", "portal", "\(target), as remembered for \(caller)") }
+                if isAsked {
+                    add(.openers, .ok, "portal", "portal", translated("\(target), as remembered for \(caller)"))
+                }
                 continue
             }
             add(
@@ -308,7 +345,12 @@ extension Examination {
                 .warn,
                 "portal",
                 "portal",
-                "opens \(scheme): URLs from \(caller) with \(target), as remembered, but openurl chooses \(expected ?? "nothing")",
+                translated(
+                    """
+                    opens \(scheme): URLs from \(caller) with \(target), as remembered, but openurl chooses \
+                    \(expected ?? translated("nothing"))
+                    """
+                ),
                 fix: "gdbus call --session --dest \(PermissionStore.name) --object-path \(PermissionStore.object.path) "
                     + "--method \(PermissionStore.name).Delete \(PermissionStore.table) \(scheme.mimeType)"
             )
@@ -371,13 +413,14 @@ extension Examination {
         guard let entry else { return }
         let isListed = applications(for: scheme.mimeType).contains(entry.id)
         let shown =
-            entry.isHiddenFromMenus ? "show it, except in KDE before Plasma 6.6, because of NoDisplay" : "show it"
+            entry.isHiddenFromMenus
+            ? translated("show it, except in KDE before Plasma 6.6, because of NoDisplay") : translated("show it")
         add(
             .openers,
             .ok,
             "chooser",
-            "choosers",
-            isListed ? shown : "show it only among all applications",
+            translated("choosers"),
+            isListed ? shown : translated("show it only among all applications"),
             file: entry.file
         )
     }

@@ -2,6 +2,7 @@ internal import DBus
 internal import Desktop
 internal import OpenURLBus
 internal import SchemeRegistry
+internal import Translations
 
 /// Sends URLs to see which ways lead to the router.
 extension Examination {
@@ -19,11 +20,17 @@ extension Examination {
     /// ends with the probe or with the process.
     func probe() {
         guard let bus, router != nil else {
-            return add(.probe, .skip, "probe", "probe", "without a router, no URL can arrive")
+            return add(.probe, .skip, "probe", "probe", translated("without a router, no URL can arrive"))
         }
         let named = topic?.schemes.first
         if let named, Self.webSchemes.contains(named.rawValue) {
-            return add(.probe, .skip, "probe", "\(named):", "belongs to the browser, which no program can stand in for")
+            return add(
+                .probe,
+                .skip,
+                "probe",
+                "\(named):",
+                translated("belongs to the browser, which no program can stand in for")
+            )
         }
         // After the last URL, the router first removes its entry for the claims, and then answers.
         defer { settle(bus) }
@@ -36,12 +43,20 @@ extension Examination {
                 continue
             }
             if let named, let other = foreignEntry(for: named), way != .bus {
-                let reason = "was not tried, because the desktop gives \(named): to \(other) without the router"
+                let reason = translated(
+                    "was not tried, because the desktop gives \(named): to \(other) without the router"
+                )
                 add(.probe, .skip, "probe", way.rawValue, reason)
                 continue
             }
             if way != .bus, let local = named.flatMap({ destination(of: $0, host: nil) }), isLocal(local) {
-                add(.probe, .skip, "probe", way.rawValue, "cannot reach \(local), which is only for your own programs")
+                add(
+                    .probe,
+                    .skip,
+                    "probe",
+                    way.rawValue,
+                    translated("cannot reach \(local), which is only for your own programs")
+                )
                 continue
             }
             let outcome = send(way, bus, "\(named?.rawValue ?? "openurl-probe")://\(host)/")
@@ -54,7 +69,10 @@ extension Examination {
     /// router. On KDE, it runs KDE's own program.
     private func believeProbe() {
         let isKDE = files.desktop.currentDesktop.contains("kde")
-        withdraw(isKDE ? ["xdg-open", "kde"] : ["xdg-open"], "takes the URLs to openurl, as the probe shows")
+        withdraw(
+            isKDE ? ["xdg-open", "kde"] : ["xdg-open"],
+            translated("takes the URLs to openurl, as the probe shows")
+        )
     }
 
     /// Waits until the router has written the files for the desktop.
@@ -70,15 +88,15 @@ extension Examination {
     private func obstacle(to way: Way, _ scheme: Scheme?, _ bus: SessionBus) -> String? {
         switch way {
         case .bus: nil
-        case .gio: files.tool("gio") == nil ? "is not installed" : nil
-        case .portal: bus.isAvailable(Portal.name) ? nil : "is not installed"
+        case .gio: files.tool("gio") == nil ? translated("is not installed") : nil
+        case .portal: bus.isAvailable(Portal.name) ? nil : translated("is not installed")
         case .xdgOpen:
             if files.tool("xdg-open") == nil {
-                "is not installed"
+                translated("is not installed")
             } else if files.desktop.currentDesktop.isEmpty, environment["DISPLAY"] == nil,
                 environment["WAYLAND_DISPLAY"] == nil
             {
-                "opens desktop entries only if DISPLAY or WAYLAND_DISPLAY is set"
+                translated("opens desktop entries only if DISPLAY or WAYLAND_DISPLAY is set")
             } else {
                 nil
             }
@@ -96,7 +114,7 @@ extension Examination {
         do {
             probe = try Probe(url, on: bus.address)
         } catch {
-            return .notSent("the router does not let the doctor wait for the URL: \(error)")
+            return .notSent(translated("the router does not let the doctor wait for the URL: \(error)"))
         }
         switch way {
         case .bus: return probe.sendOverBus()
@@ -108,10 +126,10 @@ extension Examination {
 
     private func report(_ way: Way, _ outcome: ProbeOutcome) {
         switch outcome {
-        case .arrived(let time): add(.probe, .ok, "probe", way.rawValue, "arrived in \(time) ms")
+        case .arrived(let time): add(.probe, .ok, "probe", way.rawValue, translated("arrived in \(time) ms"))
         case .lost(let reason):
             let fix = findings.contains { $0.repair != nil } ? "openurl doctor --fix" : nil
-            add(.probe, .fail, "probe", way.rawValue, "did not arrive: \(reason)", fix: fix)
+            add(.probe, .fail, "probe", way.rawValue, translated("did not arrive: \(reason)"), fix: fix)
         case .impossible(let reason): add(.probe, .fail, "probe", way.rawValue, reason)
         case .notSent(let reason): add(.probe, .skip, "probe", way.rawValue, reason)
         }
@@ -190,7 +208,9 @@ final class Probe {
     /// Sends the URL with a program. If the program exits before the URL has arrived, the wait ends.
     func send(with arguments: [String], _ environment: [String: String]) -> ProbeOutcome {
         let start = ContinuousClock.now
-        guard let tool = RunningTool(arguments, environment: environment) else { return .lost("it cannot be started") }
+        guard let tool = RunningTool(arguments, environment: environment) else {
+            return .lost(translated("it cannot be started"))
+        }
         let outcome = wait(since: start, watching: tool)
         guard case .lost = outcome, tool.isAtEnd, let line = tool.lastLine else { return outcome }
         return .lost(line)
@@ -211,7 +231,9 @@ final class Probe {
         } catch {
             if arrival == nil { return .lost("\(error)") }
         }
-        guard let arrival else { return .lost("nothing arrived within \(Self.limit.components.seconds) seconds") }
+        guard let arrival else {
+            return .lost(translated("nothing arrived within \(Self.limit.components.seconds) seconds"))
+        }
         let time = start.duration(to: arrival).components
         return .arrived(time.seconds * 1000 + time.attoseconds / 1_000_000_000_000_000)
     }

@@ -1,6 +1,7 @@
 internal import Desktop
 internal import OpenURLBus
 internal import SchemeRegistry
+internal import Translations
 internal import UserFiles
 
 /// Checks the files through which the desktop and the bus reach the handlers. The router writes them.
@@ -20,18 +21,18 @@ extension Examination {
     private func checkEntry(_ id: DesktopFileID, of handler: Handler) {
         let name = handler.id.rawValue
         guard let file = files.all.first(where: { $0.location.id == id }) else {
-            let reason = "has no desktop entry, so no desktop program can find it"
+            let reason = translated("has no desktop entry, so no desktop program can find it")
             return addUnwritten("unpublished", name, reason, in: files.desktop.userApplicationDirectory)
         }
         let path = file.location.file
         guard case .application(let entry) = file.content, entry.handler == name || entry.isOwn else {
-            let reason = "is not reachable from the desktop, because another entry has its name"
+            let reason = translated("is not reachable from the desktop, because another entry has its name")
             let fix = "rm \(quotedForShell(path))"
             return add(.handlers, .warn, "foreign-entry", name, reason, file: path, fix: fix)
         }
         guard entry.handler == name, let command = entry.command, let problem = missingProgram(of: entry, command)
         else { return }
-        let reason = "has a desktop entry that \(problem)"
+        let reason = translated("has a desktop entry that \(problem)")
         addUnwritten("stale-entry", name, reason, in: files.desktop.userApplicationDirectory, file: path)
     }
 
@@ -39,11 +40,11 @@ extension Examination {
         let name = handler.id.rawValue
         guard let directory = files.desktop.serviceDirectories.first(where: { DBusServiceFile.exists(name, in: $0) })
         else {
-            let reason = "has no D-Bus service file, so a call to its name does not start it"
+            let reason = translated("has no D-Bus service file, so a call to its name does not start it")
             return addUnwritten("no-service-file", name, reason, in: files.desktop.serviceDirectories.first, .warn)
         }
         guard let program = DBusServiceFile.program(of: name, in: directory), !isRegularFile(program) else { return }
-        let reason = "has a D-Bus service file that starts \(program), which does not exist"
+        let reason = translated("has a D-Bus service file that starts \(program), which does not exist")
         addUnwritten("stale-service", name, reason, in: directory, file: "\(directory)/\(name).service")
     }
 
@@ -57,7 +58,14 @@ extension Examination {
         file: String? = nil
     ) {
         if let obstacle = directory.flatMap(files.obstacle) {
-            add(.handlers, level, check, subject, "\(reason); it cannot be written, because \(obstacle)", file: file)
+            add(
+                .handlers,
+                level,
+                check,
+                subject,
+                translated("\(reason); it cannot be written, because \(obstacle)"),
+                file: file
+            )
         } else {
             add(.handlers, level, check, subject, reason, file: file, fix: Self.reloading, repair: .reload)
         }

@@ -3,6 +3,7 @@ internal import Desktop
 internal import Glibc
 internal import OpenURLBus
 internal import SchemeRegistry
+internal import Translations
 internal import UserFiles
 
 /// Checks the router's queue, claims and rules.
@@ -42,7 +43,13 @@ extension Examination {
         } catch {
             // If the router answers with an error, URLs cannot be stored either.
             let level: Finding.Level = if case .remote = error { .fail } else { .skip }
-            return add(.router, level, "queue", "queue", "the router could not list it: \(error)")
+            return add(
+                .router,
+                level,
+                "queue",
+                translated("queue"),
+                translated("the router could not list it: \(error)")
+            )
         }
         let dead = urls.filter { $0.state == .dead }
         for url in dead.suffix(Self.letterLimit) {
@@ -50,14 +57,23 @@ extension Examination {
                 .router,
                 .warn,
                 "dead-letter",
-                "queue \(url.id)",
-                "\(url.shown) was abandoned after \(url.attempts) attempts: \(url.shownError)",
+                translated("queue \(url.id)"),
+                translated(
+                    Int(clamping: url.attempts),
+                    one: "\(url.shown) was abandoned after \(url.attempts) attempt: \(url.shownError)",
+                    other: "\(url.shown) was abandoned after \(url.attempts) attempts: \(url.shownError)"
+                ),
                 fix: "openurl queue retry \(url.id)"
             )
         }
         if dead.count > Self.letterLimit {
-            let reason = "\(dead.count - Self.letterLimit) more URLs were abandoned"
-            add(.router, .warn, "dead-letter", "queue", reason, fix: "openurl queue")
+            let more = dead.count - Self.letterLimit
+            let reason = translated(
+                more,
+                one: "\(more) more URL was abandoned",
+                other: "\(more) more URLs were abandoned"
+            )
+            add(.router, .warn, "dead-letter", translated("queue"), reason, fix: "openurl queue")
         }
         let waiting = urls.filter { $0.state != .dead }
         for url in waiting.filter({ $0.error != nil }).suffix(Self.letterLimit) {
@@ -65,13 +81,18 @@ extension Examination {
                 .router,
                 .warn,
                 "failure",
-                "queue \(url.id)",
-                "\(url.shown) is waiting after a failure: \(url.shownError)",
+                translated("queue \(url.id)"),
+                translated("\(url.shown) is waiting after a failure: \(url.shownError)"),
                 fix: "openurl queue retry \(url.id)"
             )
         }
-        let count = waiting.count == 1 ? "1 URL is waiting" : "\(waiting.count) URLs are waiting"
-        if dead.isEmpty { add(.router, .ok, "queue", "queue", "\(count), and none was abandoned") }
+        guard dead.isEmpty else { return }
+        let fact = translated(
+            waiting.count,
+            one: "\(waiting.count) URL is waiting, and none was abandoned",
+            other: "\(waiting.count) URLs are waiting, and none was abandoned"
+        )
+        add(.router, .ok, "queue", translated("queue"), fact)
     }
 
     // MARK: The log
@@ -92,27 +113,42 @@ extension Examination {
                 filter.before = last.time
             }
         } catch {
-            return add(.router, .skip, "log", "log", "the router could not show its log: \(error)")
+            return add(
+                .router,
+                .skip,
+                "log",
+                translated("log"),
+                translated("the router could not show its log: \(error)")
+            )
         }
         let concerned = entries.filter { entry in
             entry.kind != .known(.attempt) && isConcerned(entry.scheme ?? "", entry.handler)
         }
         let failures = LoggedFailures(concerned, isFault: isFault, changed: files.lastChange(ofHandler:)).entries
         for entry in failures.prefix(Self.letterLimit) {
-            let reason = entry.error.map { $0.message.isEmpty ? $0.name.rawValue : $0.message } ?? "no reason was given"
+            let reason =
+                entry.error.map { $0.message.isEmpty ? $0.name.rawValue : $0.message }
+                ?? translated("no reason was given")
             // The error gives this command if the handler has written something.
             let output = "openurl output \(entry.handler ?? "")"
             add(
                 .router,
                 .warn,
                 "last-failure",
-                entry.handler ?? entry.url ?? "log",
-                "the latest request\(entry.url.map { " ('\($0)')" } ?? "") failed: \(reason)",
+                entry.handler ?? entry.url ?? translated("log"),
+                entry.url.map { translated("the latest request ('\($0)') failed: \(reason)") }
+                    ?? translated("the latest request failed: \(reason)"),
                 fix: reason.contains("'\(output)'") ? output : "openurl log --failed"
             )
         }
         if failures.isEmpty {
-            add(.router, .ok, "log", "log", "the latest requests did not fail, except where the handler declined them")
+            add(
+                .router,
+                .ok,
+                "log",
+                translated("log"),
+                translated("the latest requests did not fail, except where the handler declined them")
+            )
         }
     }
 
@@ -136,8 +172,16 @@ extension Examination {
     private func checkClaims() {
         let entry = files.entries.entries.values.first { $0.handler == "org.openurl.callback" }
         let schemes = (entry?.urlSchemes ?? []).filter { isConcerned($0, nil) }.sorted()
-        guard !schemes.isEmpty else { return add(.router, .ok, "claims", "callbacks", "no program is waiting for one") }
-        add(.router, .ok, "claims", "callbacks", "programs are waiting for URLs of \(schemes.joined(separator: ", "))")
+        guard !schemes.isEmpty else {
+            return add(.router, .ok, "claims", translated("callbacks"), translated("no program is waiting for one"))
+        }
+        add(
+            .router,
+            .ok,
+            "claims",
+            translated("callbacks"),
+            translated("programs are waiting for URLs of \(schemes.joined(separator: ", "))")
+        )
     }
 
     // MARK: The policy
@@ -148,7 +192,7 @@ extension Examination {
             for problem in problems {
                 let file = problem.split(separator: ":").first.map(String.init)
                 let fix = file.map { "\"${EDITOR:-vi}\" \(quotedForShell($0))" }
-                add(.router, .warn, "policy", "policy", problem, file: file, fix: fix)
+                add(.router, .warn, "policy", translated("policy"), problem, file: file, fix: fix)
             }
             let denials = rules.filter { $0.decision == .deny && ($0.scheme == "*" || isConcerned($0.scheme, nil)) }
             for rule in denials where topic != nil {
@@ -158,8 +202,8 @@ extension Examination {
                     .router,
                     .warn,
                     "policy",
-                    "policy",
-                    "line \(rule.line) denies \(rule.scheme): \(rule.host ?? "") to \(rule.source)",
+                    translated("policy"),
+                    translated("line \(rule.line) denies \(rule.scheme): \(rule.host ?? "") to \(rule.source)"),
                     file: rule.file,
                     fix: rule.isUsers
                         ? "openurl policy reset --source \(quotedForShell(rule.source)) \(pattern(rule))" : nil
@@ -173,17 +217,25 @@ extension Examination {
                     .router,
                     .warn,
                     "refusal",
-                    "policy",
-                    "you refused \(target) from \(answer.source)",
+                    translated("policy"),
+                    translated("you refused \(target) from \(answer.source)"),
                     fix: "openurl policy forget --source \(quotedForShell(answer.source)) \(quotedForShell(target))"
                 )
             }
             if topic == nil || denials.isEmpty && refusals.isEmpty {
-                let reason = "rules that deny URLs: \(denials.count); remembered refusals: \(refusals.count)"
-                add(.router, .ok, "policy", "policy", reason)
+                let reason = translated(
+                    "rules that deny URLs: \(denials.count); remembered refusals: \(refusals.count)"
+                )
+                add(.router, .ok, "policy", translated("policy"), reason)
             }
         } catch {
-            add(.router, .skip, "policy", "policy", "the router could not list its rules: \(error)")
+            add(
+                .router,
+                .skip,
+                "policy",
+                translated("policy"),
+                translated("the router could not list its rules: \(error)")
+            )
         }
     }
 
@@ -197,5 +249,7 @@ extension QueuedURL {
     fileprivate var shown: String { RedactedURL(url).text }
 
     /// Why the last attempt failed, without possible secrets.
-    fileprivate var shownError: String { error.map { RedactedURL(url).redacting($0.message) } ?? "no reason was given" }
+    fileprivate var shownError: String {
+        error.map { RedactedURL(url).redacting($0.message) } ?? translated("no reason was given")
+    }
 }

@@ -4,30 +4,33 @@ internal import Glibc
 internal import OpenURLBus
 internal import Release
 internal import RouterProgram
+internal import Translations
 internal import UserFiles
 
 /// Checks the bus, the router, and the environments of both.
 extension Examination {
     func reportMissingBus(_ error: ConnectionError) {
-        let reason = "cannot be reached: \(error)"
+        let reason = translated("cannot be reached: \(error)")
         if let address = BusAddress.missed(by: { environment[$0] }) {
             let fix = "export DBUS_SESSION_BUS_ADDRESS=\(quotedForShell(address))"
-            add(.session, .fail, "bus", "session bus", reason, fix: fix)
+            add(.session, .fail, "bus", translated("session bus"), reason, fix: fix)
         } else {
             // Another bus would have another router, which the desktop's programs do not see.
             let isDesktop = ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false }
-            let advice =
+            let message =
                 isDesktop
-                ? "use a new terminal of the desktop, or log in again"
-                : "in a desktop, use one of its terminals; elsewhere, start a shell with its own bus"
+                ? translated("\(reason); use a new terminal of the desktop, or log in again")
+                : translated(
+                    "\(reason); in a desktop, use one of its terminals; elsewhere, start a shell with its own bus"
+                )
             let fix = isDesktop ? nil : "dbus-run-session -- \"${SHELL:-sh}\""
-            add(.session, .fail, "bus", "session bus", "\(reason); \(advice)", fix: fix)
+            add(.session, .fail, "bus", translated("session bus"), message, fix: fix)
         }
-        add(.session, .skip, "router", "router", "without a bus, there is no router")
+        add(.session, .skip, "router", translated("router"), translated("without a bus, there is no router"))
     }
 
     func checkSession(_ bus: SessionBus) {
-        add(.session, .ok, "bus", "session bus", "answers")
+        add(.session, .ok, "bus", translated("session bus"), "answers")
         checkPrefix(bus)
         if findRouter(bus) { checkRouter(bus) }
         checkPath()
@@ -51,7 +54,7 @@ extension Examination {
                 .fail,
                 "prefix",
                 installation.share,
-                "the bus does not look here, so it cannot start the router",
+                translated("the bus does not look here, so it cannot start the router"),
                 file: service,
                 fix: "mkdir -p \(quotedForShell(parentDirectory(of: link))) && ln -s \(quotedForShell(service)) "
                     + quotedForShell(link),
@@ -66,7 +69,11 @@ extension Examination {
             .warn,
             "data-dirs",
             installation.share,
-            "openurl is installed here, but XDG_DATA_DIRS lacks this directory, so its entries and manuals are not found",
+            translated(
+                """
+                openurl is installed here, but XDG_DATA_DIRS lacks this directory, so its entries and manuals are not found
+                """
+            ),
             fix: "export XDG_DATA_DIRS=\(quotedForShell(list))"
         )
     }
@@ -83,8 +90,8 @@ extension Examination {
         if let failure = bus.startFailure {
             reportStartFailure(failure)
         } else {
-            let reason = "is not running, and the bus has no service file that starts it"
-            add(.session, .fail, "router", "router", reason, fix: "\(program) &")
+            let reason = translated("is not running, and the bus has no service file that starts it")
+            add(.session, .fail, "router", translated("router"), reason, fix: "\(program) &")
         }
         return false
     }
@@ -94,30 +101,36 @@ extension Examination {
         var services = DBusServiceNames(in: files.desktop.serviceDirectories)
         _ = services.update()
         let service = services[RouterService.name.rawValue]
-        var reason = "is not running, and cannot be started: \(failure)"
+        var reason = translated("is not running, and cannot be started: \(failure)")
         var fix: String? = quotedForShell(files.installation?.router ?? "openurld")
         if "\(failure)".contains("masked") {
             // systemd reports that the unit is masked.
             fix = "systemctl --user unmask openurld.service"
         } else if let service, let program = service.command.first, isAbsolute(program), !isRegularFile(program) {
-            reason = "is not running, because its service file starts \(program), which does not exist"
+            reason = translated("is not running, because its service file starts \(program), which does not exist")
             let isUsers = files.desktop.userServiceDirectory == parentDirectory(of: service.file)
             fix = isUsers ? "rm \(quotedForShell(service.file))" : nil
         }
-        add(.session, .fail, "router", "router", reason, file: service?.file, fix: fix)
+        add(.session, .fail, "router", translated("router"), reason, file: service?.file, fix: fix)
     }
 
     private func checkRouter(_ bus: SessionBus) {
         guard let router else { return }
         let version = runningVersion(bus)
-        add(.session, .ok, "router", "router", "openurld \(version ?? "?"), process \(router.pid), \(router.start)")
+        add(
+            .session,
+            .ok,
+            "router",
+            translated("router"),
+            translated("openurld \(version ?? "?"), process \(router.pid), \(router.start)")
+        )
         let identity = RouterIdentity { self.environment[$0] }
         if let warning = identity?.refusal(of: router.pid) {
-            add(.session, .fail, "stranger", "router", warning, fix: "kill \(router.pid)")
+            add(.session, .fail, "stranger", translated("router"), warning, fix: "kill \(router.pid)")
         }
         guard let version else {
-            let reason = "does not report its version"
-            add(.session, .fail, "version", "router", reason, fix: "kill \(router.pid)")
+            let reason = translated("does not report its version")
+            add(.session, .fail, "version", translated("router"), reason, fix: "kill \(router.pid)")
             return
         }
         for (program, other) in [("openurl", commandVersion), ("openurld", Version.current)] where other != version {
@@ -126,8 +139,8 @@ extension Examination {
                 .session,
                 .warn,
                 "version",
-                "router",
-                "is running version \(version), but the installed \(program) is version \(other)",
+                translated("router"),
+                translated("is running version \(version), but the installed \(program) is version \(other)"),
                 fix: router.isUnit ? "systemctl --user restart openurld" : "kill \(router.pid)",
                 repair: isOurs ? .restart(pid: router.pid) : nil
             )
@@ -147,17 +160,17 @@ extension Examination {
     private func checkPath() {
         guard let command = files.installation?.command else { return }
         guard let found = files.tool("openurl") else {
-            return add(.session, .ok, "path", "PATH", "has no openurl; the command is \(command)")
+            return add(.session, .ok, "path", "PATH", translated("has no openurl; the command is \(command)"))
         }
         let isSame = resolved(found) == resolved(command)
-        if isSame { return add(.session, .ok, "path", "PATH", "leads to \(found)") }
+        if isSame { return add(.session, .ok, "path", "PATH", translated("leads to \(found)")) }
         let directory = parentDirectory(of: command)
         add(
             .session,
             .warn,
             "path",
             "PATH",
-            "leads to \(found), not to \(command), which is the one that you ran",
+            translated("leads to \(found), not to \(command), which is the one that you ran"),
             file: found,
             fix: "export PATH=\(quotedForShell(directory)):\"$PATH\""
         )
@@ -177,28 +190,36 @@ extension Examination {
     private func checkEnvironment(_ bus: SessionBus) {
         let manager = managerVariables(bus)
         guard var theirs = manager ?? router?.environment ?? daemonVariables(bus), !theirs.isEmpty else {
-            return add(.session, .skip, "environment", "variables", "cannot be read from the session")
+            return add(
+                .session,
+                .skip,
+                "environment",
+                translated("variables"),
+                translated("cannot be read from the session")
+            )
         }
         theirs["HOME"] = theirs["HOME"] ?? environment["HOME"]
         var missing: [(name: String, level: Finding.Level, message: String)] = []
         let displays = ["DISPLAY", "WAYLAND_DISPLAY"].filter { environment[$0]?.isEmpty == false }
         if displays.isEmpty {
-            add(.session, .skip, "display", "DISPLAY", "neither DISPLAY nor WAYLAND_DISPLAY is set here")
+            add(.session, .skip, "display", "DISPLAY", translated("neither DISPLAY nor WAYLAND_DISPLAY is set here"))
         }
         for name in displays {
             let mine = environment[name] ?? ""
             switch theirs[name] {
-            case mine: add(.session, .ok, "display", name, "is \(mine) in the session too")
+            case mine: add(.session, .ok, "display", name, translated("is \(mine) in the session too"))
             case let other?:
-                missing.append((name, .warn, "is \(mine) here, but \(other) for the programs that the router starts"))
+                let message = translated("is \(mine) here, but \(other) for the programs that the router starts")
+                missing.append((name, .warn, message))
             case nil:
-                missing.append((name, .fail, "is \(mine) here, but not set for the programs that the router starts"))
+                let message = translated("is \(mine) here, but not set for the programs that the router starts")
+                missing.append((name, .fail, message))
             }
         }
         let base = (mine: BaseDirectories(environment: environment), theirs: BaseDirectories(environment: theirs))
         let lost = base.mine.dataDirectories.filter { !base.theirs.dataDirectories.contains($0) && isUsed($0) }
         if !lost.isEmpty {
-            let reason = "the session's list lacks \(lost.joined(separator: ", "))"
+            let reason = translated("the session's list lacks \(lost.joined(separator: ", "))")
             missing.append(("XDG_DATA_DIRS", .fail, reason))
         }
         let homes = [
@@ -206,12 +227,18 @@ extension Examination {
             ("XDG_CONFIG_HOME", base.mine.configurationHome, base.theirs.configurationHome),
         ]
         for (name, mine, theirs) in homes where mine != theirs {
-            missing.append(
-                (name, .fail, "points to \(mine ?? "nothing") here, but to \(theirs ?? "nothing") in the session")
-            )
+            let nothing = translated("nothing")
+            let message = translated("points to \(mine ?? nothing) here, but to \(theirs ?? nothing) in the session")
+            missing.append((name, .fail, message))
         }
         if missing.isEmpty {
-            return add(.session, .ok, "environment", "variables", "point to the same files here and in the session")
+            return add(
+                .session,
+                .ok,
+                "environment",
+                translated("variables"),
+                translated("point to the same files here and in the session")
+            )
         }
         let names = missing.map(\.name).filter { environment[$0] != nil }
         for (name, level, message) in missing {

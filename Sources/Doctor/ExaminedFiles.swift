@@ -1,6 +1,7 @@
 internal import Desktop
 internal import Glibc
 internal import SchemeRegistry
+internal import Translations
 internal import UserFiles
 
 /// The files that decide about URLs, as this process finds them.
@@ -61,9 +62,9 @@ struct ExaminedFiles {
         guard statvfs(directory, &system) == 0 else {
             return errno == ENOENT && directory.count > 1 ? obstacle(toWritingIn: parentDirectory(of: directory)) : nil
         }
-        if system.f_flag & readOnly != 0 { return "the file system of \(directory) is read-only" }
-        if system.f_bavail == 0, system.f_blocks > 0 { return "the disk with \(directory) is full" }
-        return access(directory, W_OK) == 0 ? nil : "you may not write to \(directory)"
+        if system.f_flag & readOnly != 0 { return translated("the file system of \(directory) is read-only") }
+        if system.f_bavail == 0, system.f_blocks > 0 { return translated("the disk with \(directory) is full") }
+        return access(directory, W_OK) == 0 ? nil : translated("you may not write to \(directory)")
     }
 
     /// `ST_RDONLY` of statvfs(3).

@@ -1,3 +1,5 @@
+internal import Translations
+
 /// A fact that a check has established.
 struct Finding: Sendable, Hashable, Encodable {
     /// A fact's severity.
@@ -13,14 +15,27 @@ struct Finding: Sendable, Hashable, Encodable {
     }
 
     /// The part of the report in which a fact appears.
-    enum Part: String, Sendable, Hashable, CaseIterable {
-        case session = "Session"
-        case handlers = "Handlers"
-        case entries = "Desktop entries"
-        case openers = "Who would open it"
-        case associations = "Associations"
-        case router = "Router"
-        case probe = "Probe"
+    enum Part: Sendable, Hashable, CaseIterable {
+        case session
+        case handlers
+        case entries
+        case openers
+        case associations
+        case router
+        case probe
+
+        /// The heading of the part.
+        var title: String {
+            switch self {
+            case .session: translated("Session")
+            case .handlers: translated("Handlers")
+            case .entries: translated("Desktop entries")
+            case .openers: translated("Who would open it")
+            case .associations: translated("Associations")
+            case .router: translated("Router")
+            case .probe: translated("Probe")
+            }
+        }
     }
 
     let part: Part

@@ -1,5 +1,6 @@
 internal import Desktop
 internal import Glibc
+internal import Translations
 internal import UserFiles
 
 /// The applications that Flatpak has installed.
@@ -16,7 +17,7 @@ struct FlatpakApplications {
         guard names(onPath: command.program).last == "flatpak", let id = application(of: entry, command),
             let installations, !installations.contains(where: { access("\($0)/app/\(id)", F_OK) == 0 })
         else { return nil }
-        return "starts the Flatpak application \(id), which is not installed"
+        return translated("starts the Flatpak application \(id), which is not installed")
     }
 
     /// Returns the identifier after `flatpak run` and its options.

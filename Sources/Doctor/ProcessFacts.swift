@@ -1,4 +1,5 @@
 internal import Processes
+internal import Translations
 
 /// Facts about another process, from the kernel.
 struct ProcessFacts: Sendable, Hashable {
@@ -21,7 +22,9 @@ struct ProcessFacts: Sendable, Hashable {
 
     /// How the process was started, worded to end a sentence.
     var start: String {
-        isUnit ? "started by systemd" : isStartedByBus ? "started by the bus" : "started by hand"
+        isUnit
+            ? translated("started by systemd")
+            : isStartedByBus ? translated("started by the bus") : translated("started by hand")
     }
 
     /// A process's arguments, the program's name first; none if they cannot be read.

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Translations
 internal import UserFiles
 
 /// The findings as text.
@@ -48,7 +49,7 @@ struct Report {
             let found = findings.filter { $0.part == part }
             guard !found.isEmpty else { continue }
             text +=
-                (text.isEmpty ? "" : "\n") + (isColoured ? "\u{1B}[1m\(part.rawValue)\(Self.undo)" : part.rawValue)
+                (text.isEmpty ? "" : "\n") + (isColoured ? "\u{1B}[1m\(part.title)\(Self.undo)" : part.title)
                 + "\n"
             let width = min(found.map { printableLine($0.subject).count }.max() ?? 0, 28)
             for finding in found { text += lines(of: finding, width, isColoured) }
@@ -63,8 +64,8 @@ struct Report {
         let mark = isColoured ? "\u{1B}[\(colour(of: finding.level))m\(level)\(Self.undo)" : level
         var text = "  \(mark)  \(subject)\(padding)  \(printableLine(finding.message))\n"
         guard finding.level == .warn || finding.level == .fail else { return text }
-        if let place = finding.place { text += "        file: \(printableLine(place))\n" }
-        if let fix = finding.fix { text += "        run:  \(printableLine(fix))\n" }
+        if let place = finding.place { text += "        \(translated("file: \(printableLine(place))"))\n" }
+        if let fix = finding.fix { text += "        \(translated("run:  \(printableLine(fix))"))\n" }
         return text
     }
 
@@ -84,14 +85,20 @@ struct Report {
         guard failures + warnings > 0 else {
             let isProbed = findings.contains { $0.part == .probe && $0.level == .ok }
             return isProbed
-                ? "Nothing is wrong, and the URLs arrived." : "Nothing is wrong here; --probe sends a URL to make sure."
+                ? translated("Nothing is wrong, and the URLs arrived.")
+                : translated("Nothing is wrong here; --probe sends a URL to make sure.")
         }
         let words = [
-            failures == 0 ? nil : failures == 1 ? "1 failure" : "\(failures) failures",
-            warnings == 0 ? nil : warnings == 1 ? "1 warning" : "\(warnings) warnings",
+            failures == 0 ? nil : translated(failures, one: "\(failures) failure", other: "\(failures) failures"),
+            warnings == 0 ? nil : translated(warnings, one: "\(warnings) warning", other: "\(warnings) warnings"),
         ]
         let repairs = Set(findings.compactMap(\.repair)).count
-        let rest = repairs == 0 ? "" : "; --fix fixes \(repairs == 1 ? "one of them" : "\(repairs) of them")"
-        return words.compactMap(\.self).joined(separator: ", ") + rest + "."
+        let counts = words.compactMap(\.self).joined(separator: ", ")
+        guard repairs > 0 else { return "\(counts)." }
+        return translated(
+            repairs,
+            one: "\(counts); --fix fixes one of them.",
+            other: "\(counts); --fix fixes \(repairs) of them."
+        )
     }
 }

@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 
 /// The session bus, with a time limit for every call.
 struct SessionBus {
@@ -116,8 +117,12 @@ enum PermissionStore {
 /// xdg-desktop-portal has `OpenURI` only if a backend can show its dialogs.
 enum Portal {
     static let reasonWithoutBackend =
-        "has no backend, so no program in a sandbox can open a URL; install the backend of the desktop, such as "
-        + "xdg-desktop-portal-gtk, and log in again"
+        translated(
+            """
+            has no backend, so no program in a sandbox can open a URL; install the backend of the desktop, such as \
+            xdg-desktop-portal-gtk, and log in again
+            """
+        )
     static let name: BusName = "org.freedesktop.portal.Desktop"
     static let object = RemoteObject(name, "/org/freedesktop/portal/desktop")
     static let openURI = Method<Arguments<String, String, [String: Value]>, ObjectPath>(

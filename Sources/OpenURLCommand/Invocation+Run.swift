@@ -1,3 +1,4 @@
+internal import Translations
 internal import URLOpener
 
 extension Invocation {
@@ -5,6 +6,8 @@ extension Invocation {
     ///
     /// - Returns: the exit status.
     package func run() -> Int32 {
+        // A program reads JSON, and the errors beside it.
+        if arguments.prefix(while: { $0 != .text("--") }).contains(.text("--json")) { keepTextsInEnglish() }
         var invocation = self
         do throws(CommandFailure) {
             try invocation.takeHost()

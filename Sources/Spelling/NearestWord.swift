@@ -1,3 +1,5 @@
+internal import Translations
+
 extension String {
     /// Returns the word that this text was most likely meant to be; nil if none is close enough.
     ///
@@ -29,8 +31,8 @@ extension String {
 package func asking(whether near: String?, _ message: String) -> String {
     guard let near else { return message }
     let end = message.indices.first { message[$0...].hasPrefix("; ") }
-    let question = "\(message[..<(end ?? message.endIndex)]); did you mean '\(near)'?"
-    return end.map { "\(question) If not: \(message[$0...].dropFirst(2))" } ?? question
+    let question = translated("\(message[..<(end ?? message.endIndex)]); did you mean '\(near)'?")
+    return end.map { translated("\(question) If not: \(message[$0...].dropFirst(2))") } ?? question
 }
 
 private func lowercasedBytes(_ text: String) -> [UInt8] {

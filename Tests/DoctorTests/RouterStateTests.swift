@@ -81,7 +81,7 @@ import Testing
         State(
             "quarantine that ends",
             ["fail quarantine \(id)"],
-            "for another 1 seconds",
+            "for another 1 second",
             status { $0.quarantinedUntil = 1 }
         ),
         State(

@@ -2,6 +2,7 @@ internal import DBus
 internal import Desktop
 internal import Glibc
 internal import OpenURLBus
+internal import Translations
 internal import UserFiles
 
 /// A change that fixes a problem. It affects only the user, and can safely be repeated.
@@ -35,38 +36,38 @@ enum Repair: Sendable, Hashable {
             } catch {
                 throw RepairFailure(reason: error.description)
             }
-            return "rebuilt \(directory)/mimeinfo.cache"
+            return translated("rebuilt \(directory)/mimeinfo.cache")
         case .environment(let names, let router):
             let values = environment.filter { names.contains($0.key) }
             try call(bus) { bus throws(CallError) in
                 let manager = bus.owner(of: SystemdManager.name) == nil ? nil : SystemdManager.object
                 try bus.setEnvironment(values, andOf: manager)
             }
-            let done = "gave \(names.joined(separator: ", ")) to the programs that the bus starts"
+            let done = translated("gave \(names.joined(separator: ", ")) to the programs that the bus starts")
             guard let router else { return done }
             try end(router, bus)
-            return "\(done), and ended the router that did not have them"
+            return translated("\(done), and ended the router that did not have them")
         case .restart(let pid):
             try end(pid, bus)
-            return "ended the router that had the other version; the bus starts the new one"
+            return translated("ended the router that had the other version; the bus starts the new one")
         case .reload:
             _ = try call(bus) { bus throws(CallError) in
                 try bus.call(RegistryInterface.reload, on: RouterService.object, Empty())
             }
-            return "made the router read its files again"
+            return translated("made the router read its files again")
         case .quarantine(let id):
             try call(bus) { bus throws(CallError) in
                 _ = try bus.call(LifecycleInterface.reset, on: RouterService.object, id)
             }
-            return "lifted the quarantine of \(id)"
+            return translated("lifted the quarantine of \(id)")
         case .link(let path):
-            guard isLink(path) else { throw RepairFailure(reason: "\(path) is not a link") }
+            guard isLink(path) else { throw RepairFailure(reason: translated("\(path) is not a link")) }
             do throws(FileWriteError) {
                 try removeFile(path)
             } catch {
                 throw RepairFailure(reason: error.description)
             }
-            return "removed the link \(path), which led nowhere"
+            return translated("removed the link \(path), which led nowhere")
         case .service(let link, let target):
             do throws(DirectoryError) {
                 try makePrivateDirectories(parentDirectory(of: link))
@@ -74,10 +75,10 @@ enum Repair: Sendable, Hashable {
                 throw RepairFailure(reason: "\(error.path): \(error.error)")
             }
             guard symlink(target, link) == 0 else {
-                throw RepairFailure(reason: "cannot create \(link): \(String(cString: strerror(errno)))")
+                throw RepairFailure(reason: translated("cannot create \(link): \(systemErrorText(errno))"))
             }
             try call(bus) { bus throws(CallError) in try bus.reloadServices() }
-            return "created the link \(link) to \(target)"
+            return translated("created the link \(link) to \(target)")
         }
     }
 
@@ -85,7 +86,7 @@ enum Repair: Sendable, Hashable {
     private func end(_ pid: UInt32, _ bus: SessionBus?) throws(RepairFailure) {
         guard let bus else { throw .noBus }
         guard kill(pid_t(pid), SIGTERM) == 0 else {
-            throw RepairFailure(reason: "cannot end the router: \(String(cString: strerror(errno)))")
+            throw RepairFailure(reason: translated("cannot end the router: \(systemErrorText(errno))"))
         }
         do throws(CallError) {
             _ = try bus.connection.wait(
@@ -99,7 +100,7 @@ enum Repair: Sendable, Hashable {
             return
         }
         guard bus.pid(of: RouterService.name.rawValue) != pid else {
-            throw RepairFailure(reason: "the router did not exit within 20 seconds")
+            throw RepairFailure(reason: translated("the router did not exit within 20 seconds"))
         }
     }
 
@@ -120,5 +121,5 @@ enum Repair: Sendable, Hashable {
 struct RepairFailure: Error, Hashable {
     let reason: String
 
-    static let noBus = RepairFailure(reason: "there is no session bus")
+    static let noBus = RepairFailure(reason: translated("there is no session bus"))
 }

@@ -1,5 +1,6 @@
 internal import DBus
 internal import Glibc
+internal import Translations
 internal import URLOpener
 
 extension CommandLineArgument {
@@ -8,14 +9,20 @@ extension CommandLineArgument {
     /// This keeps `..` elements, because their meaning depends on symbolic links.
     func absolutePath() throws(CommandFailure) -> String {
         guard let text, !text.isEmpty else {
-            let problem = text == nil ? "a path that is not UTF-8 cannot be sent over the bus" : "the path is empty"
+            let problem =
+                text == nil
+                ? translated("a path that is not UTF-8 cannot be sent over the bus") : translated("the path is empty")
             throw CommandFailure(.invalidArguments, problem, exitStatus: ExitStatus.usage)
         }
         var path = text
         if !text.utf8.starts(with: "/".utf8) {
             guard let directory = getcwd(nil, 0) else {
-                let reason = String(cString: strerror(errno))
-                throw CommandFailure(.failed, "no working directory: \(reason)", exitStatus: ExitStatus.failure)
+                let reason = systemErrorText(errno)
+                throw CommandFailure(
+                    .failed,
+                    translated("no working directory: \(reason)"),
+                    exitStatus: ExitStatus.failure
+                )
             }
             defer { free(directory) }
             path = String(cString: directory) + "/" + text

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Glibc
 internal import OpenURLBus
+internal import Translations
 
 /// A time for which a URL is stored, given on the command line.
 ///
@@ -44,7 +45,7 @@ enum FutureTime: Sendable, Hashable {
     }
 
     private static let problem = ValidationError(
-        "write a time such as 9:30, 'tomorrow 9:30', +2h, 'in 2 hours' or 2026-12-01T09:30"
+        translated("write a time such as 9:30, 'tomorrow 9:30', +2h, 'in 2 hours' or 2026-12-01T09:30")
     )
 
     // MARK: Reading
@@ -133,9 +134,8 @@ extension RepeatInterval {
     /// Reads an interval, such as `day`.
     init(argument: String) throws {
         guard let interval = RepeatInterval(rawValue: argument) else {
-            throw ValidationError(
-                "write an interval: \(RepeatInterval.allCases.map(\.rawValue).joined(separator: ", "))"
-            )
+            let known = RepeatInterval.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError(translated("write an interval: \(known)"))
         }
         self = interval
     }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import DBus
+internal import Translations
 internal import URLOpener
 
 extension Invocation {
@@ -17,7 +18,9 @@ extension Invocation {
         }
         let local: [any Command.Type] = [Publish.self, Doctor.self, New.self, Check.self, Output.self]
         if let name = host.arguments.first?.text, local.contains(where: { $0.configuration.commandName == name }) {
-            let reason = "'\(name)' works on the files of one machine; run 'ssh \(host.name) openurl \(name)' instead"
+            let reason = translated(
+                "'\(name)' works on the files of one machine; run 'ssh \(host.name) openurl \(name)' instead"
+            )
             throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
         }
         arguments = host.arguments

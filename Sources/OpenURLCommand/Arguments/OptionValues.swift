@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Translations
 internal import URLOpener
 
 /// A time limit on the command line: `5s`, `500ms`, `2m`, or a number of seconds.
@@ -16,10 +17,12 @@ struct TimeLimit: Sendable, Hashable {
         let unit = argument[digits.endIndex...]
         let factor = unit.isEmpty ? 1000 : Self.units.first { $0.suffix == unit }?.milliseconds
         guard let factor, let count = UInt64(digits), count > 0 else {
-            throw ValidationError("write a time as a number above 0 with ms, s or m, such as 500ms or 5s")
+            throw ValidationError(translated("write a time as a number above 0 with ms, s or m, such as 500ms or 5s"))
         }
         let (milliseconds, overflow) = count.multipliedReportingOverflow(by: factor)
-        guard !overflow, milliseconds <= UInt32.max else { throw ValidationError("a time can be at most 49 days") }
+        guard !overflow, milliseconds <= UInt32.max else {
+            throw ValidationError(translated("a time can be at most 49 days"))
+        }
         duration = .milliseconds(milliseconds)
     }
 }
@@ -31,7 +34,7 @@ struct KeyValue: Sendable, Hashable {
 
     /// Reads a pair. Its value may be empty, but its key may not.
     init(_ argument: String) throws {
-        try self.init(argument, form: "write an annotation as key=value")
+        try self.init(argument, form: translated("write an annotation as key=value"))
     }
 
     /// Reads a pair, and explains the form to a user who leaves out the key.
@@ -50,7 +53,7 @@ struct KeyValue: Sendable, Hashable {
 extension KeyedFile {
     /// Reads a pair. Neither part may be empty.
     init(_ argument: String) throws {
-        let form = "write the key and the file as key=file"
+        let form = translated("write the key and the file as key=file")
         let pair = try KeyValue(argument, form: form)
         guard !pair.value.isEmpty else { throw ValidationError(form) }
         self.init(key: pair.key, path: pair.value == "-" ? nil : pair.value)

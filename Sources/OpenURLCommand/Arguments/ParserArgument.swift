@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import RFC1808
+internal import Translations
 internal import URLOpener
 
 /// An encoding for arguments that are not UTF-8, because swift-argument-parser takes only strings.
@@ -38,7 +39,7 @@ extension CommandLineArgument: ExpressibleByArgument {
     /// - Throws: `ValidationError` for bytes that are not UTF-8.
     static func requiredText(_ argument: String) throws -> String {
         guard let text = CommandLineArgument(argument: argument).text else {
-            throw ValidationError("the value is not UTF-8")
+            throw ValidationError(translated("the value is not UTF-8"))
         }
         return text
     }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Glibc
+internal import Translations
 
 /// A time in the past, given on the command line: `10m`, `2h` or `3d` ago, or an ISO 8601 date, with or without a time
 /// of day.
@@ -26,7 +27,9 @@ enum PastTime: Sendable, Hashable {
             time.count >= 2
         else {
             throw ValidationError(
-                "write a time as a number with s, m, h or d, such as 10m, or as a date such as 2026-05-04T09:30"
+                translated(
+                    "write a time as a number with s, m, h or d, such as 10m, or as a date such as 2026-05-04T09:30"
+                )
             )
         }
         var parts = tm()

@@ -1,10 +1,11 @@
 internal import ArgumentParser
+internal import Translations
 internal import URLOpener
 
 /// A rule's source and URLs on a command line.
 struct PatternArguments: ParsableArguments {
     @Option(
-        help: "The callers: an identifier, a class, host:NAME, app:NAME, or '*'.",
+        help: .init(translated("The callers: an identifier, a class, host:NAME, app:NAME, or '*'.")),
         completion: .sources,
         transform: CommandLineArgument.requiredText
     )
@@ -13,7 +14,7 @@ struct PatternArguments: ParsableArguments {
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(
-        help: .init("The URLs: SCHEME, SCHEME://HOST, or '*'.", valueName: "urls"),
+        help: .init(translated("The URLs: SCHEME, SCHEME://HOST, or '*'."), valueName: "urls"),
         completion: .schemes,
         transform: CommandLineArgument.requiredText
     )
@@ -39,7 +40,7 @@ struct PatternArguments: ParsableArguments {
 /// An optional source and optional URLs, for a command that can also apply to all rules or answers.
 struct OptionalPatternArguments: ParsableArguments {
     @Option(
-        help: "The callers: an identifier, a class, host:NAME, app:NAME, or '*'.",
+        help: .init(translated("The callers: an identifier, a class, host:NAME, app:NAME, or '*'.")),
         completion: .sources,
         transform: CommandLineArgument.requiredText
     )
@@ -48,7 +49,7 @@ struct OptionalPatternArguments: ParsableArguments {
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(
-        help: .init("The URLs: SCHEME, SCHEME://HOST, or '*'.", valueName: "urls"),
+        help: .init(translated("The URLs: SCHEME, SCHEME://HOST, or '*'."), valueName: "urls"),
         completion: .schemes,
         transform: CommandLineArgument.requiredText
     )
@@ -56,8 +57,10 @@ struct OptionalPatternArguments: ParsableArguments {
 
     /// Checks that a command line has either `--all` or a pattern.
     func validate(all: Bool) throws {
-        if all, source != nil || urls != nil { throw ValidationError("use --all without a source or URLs") }
-        if !all, source == nil, urls == nil { throw ValidationError("give the URLs or the source, or use --all") }
+        if all, source != nil || urls != nil { throw ValidationError(translated("use --all without a source or URLs")) }
+        if !all, source == nil, urls == nil {
+            throw ValidationError(translated("give the URLs or the source, or use --all"))
+        }
     }
 
     /// Returns the source, the scheme and the host.

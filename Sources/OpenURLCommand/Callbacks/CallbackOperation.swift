@@ -2,6 +2,7 @@ internal import DBus
 internal import Loopback
 internal import OpenURLBus
 internal import RFC1808
+internal import Translations
 internal import URLOpener
 
 /// A wait for a callback through the router, at this program's own server, or on the terminal, whichever comes first.
@@ -52,7 +53,7 @@ final class CallbackOperation {
             throw CommandFailure(error, refusal: ExitStatus.unavailable)
         }
         guard let outcome else {
-            throw CommandFailure(OpenURLError(.timedOut, "no callback arrived within the time limit"))
+            throw CommandFailure(OpenURLError(.timedOut, translated("no callback arrived within the time limit")))
         }
         return try outcome.get()
     }
@@ -66,7 +67,7 @@ final class CallbackOperation {
         do throws(LoopbackError) {
             server = try LoopbackServer(served) { [unowned self] url in
                 let isExpected = plan.hasState(of: url)
-                if !isExpected { reportRefusal("its state= is missing or wrong") }
+                if !isExpected { reportRefusal(translated("its state= is missing or wrong")) }
                 return isExpected
             }
         } catch {
@@ -82,8 +83,10 @@ final class CallbackOperation {
 
     /// Shows the URL to a user whose browser may be on another machine.
     private func announce(_ url: GenericURL) {
-        invocation.errors.print("open this address: \(url)")
-        if plan.takesLines { invocation.errors.print("paste the address that the browser shows at the end:") }
+        invocation.errors.print(translated("open this address: \(url)"))
+        if plan.takesLines {
+            invocation.errors.print(translated("paste the address that the browser shows at the end:"))
+        }
     }
 
     private func claim(
@@ -100,7 +103,7 @@ final class CallbackOperation {
             complete(CallbackEnd(rawValue: code), url, details)
         }
         bus.receive(CallbackHandleInterface.refused, from: handle) { [unowned self] details in
-            reportRefusal(details.error?.message ?? "the router gave no reason")
+            reportRefusal(details.error?.message ?? translated("the router gave no reason"))
         }
         var options = CallbackOptions()
         options.handleToken = token
@@ -117,17 +120,19 @@ final class CallbackOperation {
     private func reportRefusal(_ reason: String) {
         guard outcome == nil, !hasReportedRefusal else { return }
         hasReportedRefusal = true
-        invocation.errors.print("refused a callback and still waiting: \(reason)")
+        invocation.errors.print(translated("refused a callback and still waiting: \(reason)"))
     }
 
     private func complete(_ code: CallbackEnd?, _ url: String, _ details: CallbackDetails) {
         // The callback may already have arrived through a line or the server.
         guard outcome == nil else { return }
-        let error = details.error ?? OpenURLError(.cancelled, "the router stopped waiting for the callback").dbusError
+        let error =
+            details.error
+            ?? OpenURLError(.cancelled, translated("the router stopped waiting for the callback")).dbusError
         guard code == .received else {
             // The user may still open the URL on another machine, and paste the callback.
             if lines != nil, error.name == OpenURLError.Code.noHandler.errorName {
-                return invocation.errors.print("nothing here opens the address: \(error.message)")
+                return invocation.errors.print(translated("nothing here opens the address: \(error.message)"))
             }
             outcome = .failure(CommandFailure(.remote(error), refusal: ExitStatus.unavailable))
             return
@@ -178,7 +183,9 @@ final class CallbackOperation {
 
     private func cancel() {
         guard interrupt?.take() == true else { return }
-        outcome = .failure(CommandFailure(OpenURLError(.cancelled, "cancelled while waiting for the callback")))
+        outcome = .failure(
+            CommandFailure(OpenURLError(.cancelled, translated("cancelled while waiting for the callback")))
+        )
     }
 
     private func readLines() {
@@ -193,7 +200,9 @@ final class CallbackOperation {
                 // The message below tells the user what is expected.
             }
             let beginning = plan.pattern?.description ?? server?.redirect.description ?? ""
-            invocation.errors.print("that is not the callback, which begins with \(beginning); paste the whole address")
+            invocation.errors.print(
+                translated("that is not the callback, which begins with \(beginning); paste the whole address")
+            )
         }
     }
 }

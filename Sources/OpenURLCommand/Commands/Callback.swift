@@ -2,13 +2,15 @@ internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
 internal import RFC1808
+internal import Translations
 internal import URLOpener
 
 struct Callback: Command {
     static let configuration = CommandConfiguration(
         commandName: "callback",
-        abstract: "Open a URL and wait for the URL that comes back.",
-        discussion: """
+        abstract: translated("Open a URL and wait for the URL that comes back."),
+        discussion: translated(
+            """
             Use this to sign in with a browser. Prints the callback, which the URL names as redirect_uri=. If the URL has \
             state=, the callback must bring it back. For a callback to \
             http://127.0.0.1, http://[::1] or http://localhost, this command runs a server, on a free port unless \
@@ -16,7 +18,8 @@ struct Callback: Command {
             waits.
             The exit status is 0 if the callback arrived, 1 if it carries error=, 3 if nothing opens the URL, 6 after the time \
             limit, 7 if the program may not wait for these URLs, 11 after Ctrl-C, and 12 if another program is waiting for them.
-            """,
+            """
+        ),
         examples: [
             "openurl callback 'https://a.example/login?redirect_uri=myapp://auth'",
             "openurl callback --loopback https://a.example/login",
@@ -26,7 +29,9 @@ struct Callback: Command {
     @Option(
         name: .customLong("for"),
         help: .init(
-            "Wait for URLs with a scheme, a host or a path, such as myapp://auth, instead of the URL's redirect_uri=.",
+            translated(
+                "Wait for URLs with a scheme, a host or a path, such as myapp://auth, instead of the URL's redirect_uri=."
+            ),
             valueName: "pattern"
         ),
         transform: CommandLineArgument.requiredText
@@ -34,34 +39,47 @@ struct Callback: Command {
     var pattern: String?
 
     @Option(
-        help: .init("Expect this value of state= instead of the URL's.", valueName: "value"),
+        help: .init(translated("Expect this value of state= instead of the URL's."), valueName: "value"),
         transform: CommandLineArgument.requiredText
     )
     var state: String?
 
-    @Flag(help: "Receive the callback with a server on 127.0.0.1 and ::1, and put its address into redirect_uri=.")
+    @Flag(
+        help: .init(
+            translated(
+                "Receive the callback with a server on 127.0.0.1 and ::1, and put its address into redirect_uri=."
+            )
+        )
+    )
     var loopback = false
 
-    @Flag(help: "Also accept the callback as a line of standard input, for a browser on another machine.")
+    @Flag(
+        help: .init(
+            translated("Also accept the callback as a line of standard input, for a browser on another machine.")
+        )
+    )
     var paste = false
 
-    @Flag(help: "Print the URL instead of opening it.")
+    @Flag(help: .init(translated("Print the URL instead of opening it.")))
     var noOpen = false
 
     @Option(
-        help: .init("Wait at most this long, such as 90s or 5m (default: five minutes).", valueName: "time"),
+        help: .init(
+            translated("Wait at most this long, such as 90s or 5m (default: five minutes)."),
+            valueName: "time"
+        ),
         transform: TimeLimit.init
     )
     var timeout: TimeLimit?
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("The URL that leads to the callback.", valueName: "url"), completion: .urls)
+    @Argument(help: .init(translated("The URL that leads to the callback."), valueName: "url"), completion: .urls)
     var url: CommandLineArgument
 
     func validate() throws {
         if let timeout, timeout.duration > CallbackOptions.maximumTimeout {
-            throw ValidationError("--timeout can be at most one day")
+            throw ValidationError(translated("--timeout can be at most one day"))
         }
     }
 
@@ -79,7 +97,7 @@ struct Callback: Command {
             refusal = callback.refusal
         }
         guard let refusal else { return status }
-        invocation.errors.print("the callback reports an error: \(refusal)")
+        invocation.errors.print(translated("the callback reports an error: \(refusal)"))
         return ExitStatus.failure
     }
 

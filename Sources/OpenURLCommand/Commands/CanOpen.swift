@@ -1,14 +1,17 @@
 internal import ArgumentParser
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct CanOpen: Command {
     static let configuration = CommandConfiguration(
         commandName: "can-open",
-        abstract: "Check whether URLs have a handler.",
-        discussion: """
+        abstract: translated("Check whether URLs have a handler."),
+        discussion: translated(
+            """
             Starts no handler. The exit status is 0 if every URL has a handler, and 3 if at least one URL has none.
-            """,
+            """
+        ),
         examples: [
             "openurl can-open todolist:",
             "openurl can-open https://a.example/ ./report.pdf",
@@ -17,12 +20,12 @@ struct CanOpen: Command {
 
     @OptionGroup var tableOptions: TableOptions
 
-    @Argument(help: .init("A URL or a file to ask about.", valueName: "url"), completion: .urls)
+    @Argument(help: .init(translated("A URL or a file to ask about."), valueName: "url"), completion: .urls)
     var urls: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation)
-        var table = Table(columns: [Column("URL", .cut(least: 24)), "CAN OPEN"])
+        var table = Table(columns: [Column(translated("URL"), .cut(least: 24)), Column(translated("CAN OPEN"))])
         let batch = Batch(key: "url", printsJSON: tableOptions.json, invocation: invocation)
         var canOpenAll = true
         let status = batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
@@ -32,7 +35,12 @@ struct CanOpen: Command {
             if tableOptions.json {
                 invocation.output.print(JSON.object([("url", .string(text)), ("canOpen", .boolean(canOpen))]).text)
             } else {
-                table.rows.append([Cell(text), canOpen ? Cell("yes", as: .good) : Cell("no", as: .bad)])
+                table.rows.append([
+                    Cell(text),
+                    canOpen
+                        ? Cell(word: "yes", translated("yes"), as: .good)
+                        : Cell(word: "no", translated("no"), as: .bad),
+                ])
             }
         }
         table.print(invocation, isWide: tableOptions.wide)

@@ -1,17 +1,20 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Check: Command {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Check manifests before they are registered.",
-        discussion: """
+        abstract: translated("Check manifests before they are registered."),
+        discussion: translated(
+            """
             Prints every problem that 'register' or a launch would find, with its line: misspelt keys, values of the wrong type, a \
             missing program, and more. Registers nothing.
             The exit status is 0 if the handler can be registered, even with warnings, 65 if it cannot, and 66 if there is no such file.
-            """,
+            """
+        ),
         examples: [
             "openurl check com.example.hello.plist",
             "openurl check com.example.hello",
@@ -21,7 +24,10 @@ struct Check: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(
-        help: .init("The path of a bundle or a manifest, or the identifier of a handler.", valueName: "path"),
+        help: .init(
+            translated("The path of a bundle or a manifest, or the identifier of a handler."),
+            valueName: "path"
+        ),
         completion: .manifests
     )
     var handlers: [CommandLineArgument]
@@ -46,7 +52,9 @@ struct Check: Command {
                 for finding in findings { invocation.output.print(JSON(finding).text) }
             } else {
                 for finding in findings { invocation.output.print(finding.line(of: handler.shown).printable) }
-                if findings.isEmpty { invocation.output.print("\(handler.shown.printable): no problems found") }
+                if findings.isEmpty {
+                    invocation.output.print(translated("\(handler.shown.printable): no problems found"))
+                }
             }
         }
         return failure == 0 ? status : failure

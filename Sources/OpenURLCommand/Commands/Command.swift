@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Translations
 internal import URLOpener
 
 /// A command with the values that the parser has read.
@@ -12,13 +13,13 @@ protocol Command: ParsableCommand {
 
 /// The option that all commands with JSON output share.
 struct OutputOptions: ParsableArguments {
-    @Flag(help: "Print JSON, one object per line.")
+    @Flag(help: .init(translated("Print JSON, one object per line.")))
     var json = false
 }
 
 /// The options of a command that prints a table.
 struct TableOptions: ParsableArguments {
-    @Flag(help: "On a terminal, show every column and cell in full.")
+    @Flag(help: .init(translated("On a terminal, show every column and cell in full.")))
     var wide = false
 
     @OptionGroup var outputOptions: OutputOptions

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Translations
 
 extension CommandConfiguration {
     /// Creates the configuration for a command whose help has examples.
@@ -13,7 +14,7 @@ extension CommandConfiguration {
         defaultSubcommand: (any ParsableCommand.Type)? = nil,
         aliases: [String] = []
     ) {
-        let list = (["EXAMPLES"] + examples.map { "  \($0)" }).joined(separator: "\n")
+        let list = ([translated("EXAMPLES")] + examples.map { "  \($0)" }).joined(separator: "\n")
         self.init(
             commandName: commandName,
             abstract: abstract,

@@ -1,19 +1,21 @@
 internal import ArgumentParser
 internal import OpenURLBus
 internal import Spelling
+internal import Translations
 internal import URLOpener
 
 /// The whole command line, as swift-argument-parser reads it.
 struct CommandLineInterface: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "openurl",
-        abstract: "Open URLs and files with the programs that handle them.",
+        abstract: translated("Open URLs and files with the programs that handle them."),
         usage: """
             openurl [open] [<options>] <url or file> ...
             openurl <command> [<options>] ...
             openurl --host [<user>@]<host> <command> ...
             """,
-        discussion: """
+        discussion: translated(
+            """
             The router, openurld, starts or wakes the handler of the URL's scheme or the file's type, delivers the URL, and reports the outcome.
 
             EXAMPLES
@@ -33,33 +35,34 @@ struct CommandLineInterface: ParsableCommand {
                                                 65  the URL or the manifest is malformed
                                                 66  there is no such file
                                                 69  no session bus, or no router on it
-            """,
+            """
+        ),
         version: Invocation.version,
         groupedSubcommands: [
             CommandGroup(
-                name: "Open URLs",
+                name: translated("Open URLs"),
                 subcommands: [Open.self, Call.self, Callback.self, Send.self, Queue.self, Notifications.self]
             ),
             CommandGroup(
-                name: "Handlers",
+                name: translated("Handlers"),
                 subcommands: [
                     New.self, Check.self, Run.self, Register.self, Unregister.self, Reload.self, List.self,
                     Default.self,
                 ]
             ),
             CommandGroup(
-                name: "Running handlers",
+                name: translated("Running handlers"),
                 subcommands: [
                     Status.self, Output.self, Activate.self, InterruptHandler.self, Resume.self, Background.self,
                     Suspend.self, Terminate.self, Restart.self, Tasks.self,
                 ]
             ),
-            CommandGroup(name: "Rules", subcommands: [Policy.self, Permissions.self]),
+            CommandGroup(name: translated("Rules"), subcommands: [Policy.self, Permissions.self]),
             CommandGroup(
-                name: "Look",
+                name: translated("Look"),
                 subcommands: [CanOpen.self, Explain.self, Parse.self, Monitor.self, Log.self, Doctor.self]
             ),
-            CommandGroup(name: "Installation", subcommands: [Publish.self, ShowVersion.self]),
+            CommandGroup(name: translated("Installation"), subcommands: [Publish.self, ShowVersion.self]),
         ]
     )
 
@@ -72,7 +75,10 @@ struct CommandLineInterface: ParsableCommand {
     static func run(_ invocation: Invocation) -> Int32 {
         var arguments = invocation.arguments.map(\.parserArgument)
         guard let first = arguments.first else {
-            return invocation.usageError("usage: openurl [open] <url> ..., or openurl <command> ...", "openurl --help")
+            return invocation.usageError(
+                translated("usage: openurl [open] <url> ..., or openurl <command> ..."),
+                "openurl --help"
+            )
         }
         if first == Completions.command {
             for line in Completions(of: Array(arguments.dropFirst())).lines { invocation.output.print(line) }
@@ -81,7 +87,7 @@ struct CommandLineInterface: ParsableCommand {
         if let script = CompletionScript(requestedBy: arguments) { return script.print(invocation) }
         if first == "help", arguments.count > 1, !isCommand(arguments[1]) {
             return invocation.usageError(
-                "'\(arguments[1])' is not a command\(advice(on: arguments[1]))",
+                asking(whether: nearestCommand(to: arguments[1]), translated("'\(arguments[1])' is not a command")),
                 "openurl --help"
             )
         }
@@ -92,10 +98,11 @@ struct CommandLineInterface: ParsableCommand {
                     || first.utf8.contains(UInt8(ascii: ".")) || invocation.arguments[0].isPath
                     || invocation.arguments[0].namesFile
             else {
-                let url = CommandFailure.missingColon(first).map { "; to open a URL, write '\($0)'" }
-                let near = advice(on: first)
+                let problem = translated("'\(first)' is neither a command, nor a URL with a ':', nor a file")
+                let near = nearestCommand(to: first)
+                let url = near == nil ? CommandFailure.missingColon(first) : nil
                 let reason =
-                    "'\(first)' is neither a command, nor a URL with a ':', nor a file\(near.isEmpty ? url ?? "" : near)"
+                    url.map { translated("\(problem); to open a URL, write '\($0)'") } ?? asking(whether: near, problem)
                 return invocation.usageError(reason, "openurl --help")
             }
             arguments.insert(Open.name, at: 0)
@@ -123,15 +130,22 @@ struct CommandLineInterface: ParsableCommand {
         }
     }
 
-    /// Wraps the usage lines of a help text at 80 columns, and shortens the titles of groups. All other lines already
-    /// fit.
+    /// Wraps the usage lines of a help text at 80 columns, shortens the titles of groups, and translates the parser's
+    /// words. All other lines already fit.
     private static func arrangedHelp(_ text: String) -> String {
+        let usage = (parser: "USAGE:", shown: translated("USAGE:"))
+        var isUsage = false
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line -> [Substring] in
             // The parser adds a word to each group's name.
             if line.hasSuffix(Self.groupTitleEnd) { return [line.dropLast(Self.groupTitleEnd.count) + ":"] }
-            guard line.hasPrefix("USAGE: "), line.count > 80 else { return [line] }
+            let isFirst = line.hasPrefix(usage.parser)
+            isUsage = isFirst || isUsage && !line.isEmpty
+            guard isUsage else { return [Self.translatingParserWords(in: line)] }
+            let head = isFirst ? usage.shown : String(repeating: " ", count: usage.shown.count)
+            let line = head + line.dropFirst(usage.parser.count)
+            guard line.count > 80 else { return [line[...]] }
             var lines: [Substring] = []
-            var rest = line
+            var rest = line[...]
             while rest.count > 80 {
                 // Keep an option and its value together: both are in brackets.
                 var depth = 0
@@ -141,7 +155,7 @@ struct CommandLineInterface: ParsableCommand {
                 }
                 guard let space = spaces.last, !rest[..<space].allSatisfy({ $0 == " " }) else { break }
                 lines.append(rest[..<space])
-                rest = "         " + rest[space...].dropFirst()
+                rest = String(repeating: " ", count: usage.shown.count + 3) + rest[space...].dropFirst()
             }
             return lines + [rest]
         }
@@ -150,6 +164,21 @@ struct CommandLineInterface: ParsableCommand {
 
     private static let groupTitleEnd = " SUBCOMMANDS:"
 
+    /// Translates the words in a line of a help text that come from the parser, and not from the commands.
+    private static func translatingParserWords(in line: Substring) -> Substring {
+        if let match = line.firstMatch(of: /^  See '(.*)' for detailed help\.$/) {
+            return "  \(translated("See '\(match.1)' for detailed help."))"
+        }
+        let words = [
+            ("OVERVIEW:", translated("OVERVIEW:")), ("ARGUMENTS:", translated("ARGUMENTS:")),
+            ("OPTIONS:", translated("OPTIONS:")), ("SUBCOMMANDS:", translated("SUBCOMMANDS:")),
+            ("Show help information.", translated("Show help information.")),
+            ("Show the version.", translated("Show the version.")), ("(default: ", translated("(default: ")),
+            ("(default)", translated("(default)")), ("(values: ", translated("(values: ")),
+        ]
+        return words.reduce(line) { line, word in line.replacing(word.0, with: word.1) }
+    }
+
     private static func isRootArgument(_ argument: String) -> Bool {
         ["help", "--help", "-h", "--version"].contains(argument) || isCommand(argument)
             || argument.hasPrefix("--experimental-")
@@ -157,10 +186,8 @@ struct CommandLineInterface: ParsableCommand {
 
     private static func isCommand(_ argument: String) -> Bool { commandNames.contains(argument) }
 
-    /// Suggests a command at the end of a message if the text may be a misspelt command.
-    private static func advice(on text: String) -> String {
-        text.nearest(in: commandNames).map { "; did you mean '\($0)'?" } ?? ""
-    }
+    /// Returns the command that a misspelt text may stand for.
+    private static func nearestCommand(to text: String) -> String? { text.nearest(in: commandNames) }
 
     private static var commandNames: [String] {
         configuration.subcommands.flatMap {
@@ -174,7 +201,7 @@ extension Invocation {
     ///
     /// - Returns: the exit status.
     fileprivate func usageError(_ message: String, _ help: String) -> Int32 {
-        errors.print("\(message) (see '\(help)')")
+        errors.print(translated("\(message) (see '\(help)')"))
         return ExitStatus.usage
     }
 }

@@ -1,29 +1,32 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Default: Command {
     static let configuration = CommandConfiguration(
         commandName: "default",
-        abstract: "Show or choose the handler of a scheme or file type.",
-        discussion: """
+        abstract: translated("Show or choose the handler of a scheme or file type."),
+        discussion: translated(
+            """
             Without an ID, prints the current handler. Your choice is stored in mimeapps.list, which the \
             desktop and other programs read too.
-            """,
+            """
+        ),
         examples: [
             "openurl default mailto",
             "openurl default image/png org.gimp.GIMP.desktop",
         ]
     )
 
-    @Flag(help: "Remove your choice.")
+    @Flag(help: .init(translated("Remove your choice.")))
     var reset = false
 
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(
-        help: "The scheme, without a colon, or the MIME type, such as image/png.",
+        help: .init(translated("The scheme, without a colon, or the MIME type, such as image/png.")),
         completion: .schemes,
         transform: CommandLineArgument.requiredText
     )
@@ -33,14 +36,14 @@ struct Default: Command {
     private var isType: Bool { scheme.utf8.contains(UInt8(ascii: "/")) }
 
     @Argument(
-        help: "The bundle identifier of a handler, or the name of a desktop file.",
+        help: .init(translated("The bundle identifier of a handler, or the name of a desktop file.")),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var id: String?
 
     func validate() throws {
-        if reset, id != nil { throw ValidationError("use --reset without an ID") }
+        if reset, id != nil { throw ValidationError(translated("use --reset without an ID")) }
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {

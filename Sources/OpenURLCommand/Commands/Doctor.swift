@@ -1,35 +1,44 @@
 internal import ArgumentParser
 internal import Glibc
 internal import Release
+internal import Translations
 internal import URLOpener
 
 struct Doctor: Command {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Find out why a link does nothing.",
-        discussion: """
+        abstract: translated("Find out why a link does nothing."),
+        discussion: translated(
+            """
             Checks the bus, the router, the handlers, the desktop's entries and its defaults, and says what would open the URLs. \
             Each line is ok, warn, fail or skip, with the file and the command that fixes the problem.
             The exit status is 0, or 1 if a check failed.
-            """,
+            """
+        ),
         examples: [
             "openurl doctor",
             "openurl doctor --fix todolist:",
         ]
     )
 
-    @Flag(help: "Send URLs over the bus and through xdg-open, gio and the portal, and show which of them arrive.")
+    @Flag(
+        help: .init(
+            translated(
+                "Send URLs over the bus and through xdg-open, gio and the portal, and show which of them arrive."
+            )
+        )
+    )
     var probe = false
 
-    @Flag(help: "Fix the problems that affect only you, then check again.")
+    @Flag(help: .init(translated("Fix the problems that affect only you, then check again.")))
     var fix = false
 
-    @Flag(help: "Print a JSON array with an object for each line.")
+    @Flag(help: .init(translated("Print a JSON array with an object for each line.")))
     var json = false
 
     @Argument(
         help: .init(
-            "The scheme, the URL, or the identifier of a handler or application to check.",
+            translated("The scheme, the URL, or the identifier of a handler or application to check."),
             valueName: "scheme, url or id"
         ),
         completion: .schemesAndHandlers,

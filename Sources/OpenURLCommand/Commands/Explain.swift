@@ -1,36 +1,43 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Explain: Command {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Show which handler would open a URL, and why.",
-        discussion: """
+        abstract: translated("Show which handler would open a URL, and why."),
+        discussion: translated(
+            """
             Opens nothing. Prints the parts of the URL, its handler, and every candidate with the reason why it wins or \
             loses.
             The exit status is 0 if the URL can be delivered, 3 if no handler claims it, and 7 if the handler does not \
             accept URLs from this program, or if a rule of the policy denies the URL.
-            """,
+            """
+        ),
         examples: [
             "openurl explain https://a.example/",
             "openurl explain ./report.pdf",
         ]
     )
 
-    @Option(help: "Consider this handler only.", completion: .handlers, transform: CommandLineArgument.requiredText)
+    @Option(
+        help: .init(translated("Consider this handler only.")),
+        completion: .handlers,
+        transform: CommandLineArgument.requiredText
+    )
     var handler: String?
 
     @Option(
-        help: .init("Decide as if the desktop passed the URL through this entry.", valueName: "file"),
+        help: .init(translated("Decide as if the desktop passed the URL through this entry."), valueName: "file"),
         transform: CommandLineArgument.requiredText
     )
     var desktopEntry: String?
 
     @OptionGroup var tableOptions: TableOptions
 
-    @Argument(help: .init("The URL or the file to explain.", valueName: "url"), completion: .urls)
+    @Argument(help: .init(translated("The URL or the file to explain."), valueName: "url"), completion: .urls)
     var url: CommandLineArgument
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
@@ -45,18 +52,20 @@ struct Explain: Command {
         if tableOptions.json {
             invocation.output.print(JSON(explanation).text)
         } else {
-            Table(rows: explanation.rows.map { $0.map { Cell($0) } }).print(invocation)
+            Table(rows: explanation.rows.map { [Cell(word: $0, Explanation.label($0)), Cell($1)] }).print(invocation)
             let candidates = explanation.candidates.map { candidate -> [Cell] in
                 [
-                    candidate.wins ? "wins" : "loses", Cell(candidate.id),
+                    candidate.wins ? Cell(word: "wins", translated("wins")) : Cell(word: "loses", translated("loses")),
+                    Cell(candidate.id),
                     Cell(candidate.kind.rawValue), candidate.host.map { Cell($0) } ?? .absent, Cell(candidate.reason),
                 ]
             }
             if !candidates.isEmpty { invocation.output.print("") }
             Table(
                 columns: [
-                    "", Column("CANDIDATE", .cut(least: 28)), "KIND", Column("HOST", .cut(least: 8)),
-                    Column("REASON", .wrapped(least: 16)),
+                    "", Column(translated("CANDIDATE"), .cut(least: 28)), Column(translated("KIND")),
+                    Column(translated("HOST"), .cut(least: 8)),
+                    Column(translated("REASON"), .wrapped(least: 16)),
                 ],
                 rows: candidates
             ).print(invocation, isWide: tableOptions.wide)
@@ -72,34 +81,57 @@ extension Explanation {
     /// Returns the failure that opening the URL would cause.
     func failure(_ error: (name: String, message: String)) -> CommandFailure {
         let code = OpenURLError.Code.allCases.first { $0.errorName.rawValue == error.name }
-        let failure = code.map { CommandFailure(OpenURLError($0, error.message)) }
+        let failure = code.map { CommandFailure(OpenURLError($0, error.message).withOutcome) }
         return failure ?? CommandFailure(.failed, error.message, exitStatus: ExitStatus.failure)
     }
 
     /// Rows of a table about the URL and its handler.
-    var rows: [[String]] {
-        var rows = [["url", url]]
+    var rows: [(name: String, text: String)] {
+        var rows = [("url", url)]
         for name in Self.partNames {
-            if let text = parts[name] { rows.append([name, text.isEmpty ? "\"\"" : text]) }
+            if let text = parts[name] { rows.append((name, text.isEmpty ? "\"\"" : text)) }
         }
-        if let contentType { rows.append(["type", contentType]) }
-        rows.append(["goes to", handler ?? Table.absent])
-        if let meaning = typeName ?? urlName { rows.append(["meaning", meaning]) }
-        if let transport { rows.append(["transport", transport.rawValue]) }
-        if let state { rows.append(["state", state.rawValue]) }
+        if let contentType { rows.append(("type", contentType)) }
+        rows.append(("goes to", handler ?? Table.absent))
+        if let meaning = typeName ?? urlName { rows.append(("meaning", meaning)) }
+        if let transport { rows.append(("transport", transport.rawValue)) }
+        if let state { rows.append(("state", state.rawValue)) }
         if let handler, let quarantinedUntil {
             let end = LocalTime.text(quarantinedUntil)
-            rows.append([
-                "quarantine",
-                "crashed too often; will not be started until \(end); 'openurl activate --reset \(handler)' starts it now",
-            ])
+            rows.append(
+                (
+                    "quarantine",
+                    translated(
+                        """
+                        crashed too often; will not be started until \(end); 'openurl activate --reset \(handler)' starts it now
+                        """
+                    ),
+                )
+            )
         }
-        if let reach, reach != .known(.everyone) { rows.append(["reach", reach.rawValue]) }
-        if let allowedSources { rows.append(["allowed from", allowedSources.joined(separator: ",")]) }
-        if answersCallbacks == true { rows.append(["callbacks", "opened with the handler's reply"]) }
+        if let reach, reach != .known(.everyone) { rows.append(("reach", reach.rawValue)) }
+        if let allowedSources { rows.append(("allowed from", allowedSources.joined(separator: ","))) }
+        if answersCallbacks == true { rows.append(("callbacks", translated("opened with the handler's reply"))) }
         if let decision {
-            rows.append(["policy", "\(decision.rawValue)\(decisionReason.map { ": \($0)" } ?? "")"])
+            rows.append(("policy", "\(decision.rawValue)\(decisionReason.map { ": \($0)" } ?? "")"))
         }
         return rows
+    }
+
+    /// Returns the name of a row for people. The names of a URL's parts are those of RFC 1808.
+    fileprivate static func label(_ name: String) -> String {
+        switch name {
+        case "type": translated("type")
+        case "goes to": translated("goes to")
+        case "meaning": translated("meaning")
+        case "transport": translated("transport")
+        case "state": translated("state")
+        case "quarantine": translated("quarantine")
+        case "reach": translated("reach")
+        case "allowed from": translated("allowed from")
+        case "callbacks": translated("callbacks")
+        case "policy": translated("policy")
+        default: name
+        }
     }
 }

@@ -1,16 +1,19 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Activate: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "activate",
-        abstract: "Start or wake a handler without a URL.",
-        discussion: """
+        abstract: translated("Start or wake a handler without a URL."),
+        discussion: translated(
+            """
             Returns when the handler is ready.
             If a handler crashes too often, the router temporarily does not start it; --reset starts it at once.
-            """,
+            """
+        ),
         examples: [
             "openurl activate com.acme.todolist",
             "openurl activate --reset com.acme.todolist",
@@ -18,10 +21,10 @@ struct Activate: LifecycleCommand {
         aliases: ["start"]
     )
 
-    @Flag(help: "Do not bring the handler to the foreground.")
+    @Flag(help: .init(translated("Do not bring the handler to the foreground.")))
     var background = false
 
-    @Flag(help: "Forget the handler's crashes first, so that it starts at once.")
+    @Flag(help: .init(translated("Forget the handler's crashes first, so that it starts at once.")))
     var reset = false
 
     @OptionGroup var handlers: HandlerArguments
@@ -34,8 +37,10 @@ struct Activate: LifecycleCommand {
 struct Background: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "background",
-        abstract: "Move a handler to the background.",
-        discussion: "Returns when the handler has saved its state, or has exited because its manifest says so.",
+        abstract: translated("Move a handler to the background."),
+        discussion: translated(
+            "Returns when the handler has saved its state, or has exited because its manifest says so."
+        ),
         examples: [
             "openurl background com.acme.todolist",
             "openurl background com.acme.todolist com.example.hello",
@@ -50,11 +55,13 @@ struct Background: LifecycleCommand {
 struct Suspend: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "suspend",
-        abstract: "Move a handler to the background and pause it.",
-        discussion: """
+        abstract: translated("Move a handler to the background and pause it."),
+        discussion: translated(
+            """
             Its process takes no processor time. A URL, 'openurl activate' or a call to the handler's name on the bus wakes \
             it.
-            """,
+            """
+        ),
         examples: [
             "openurl suspend com.acme.todolist",
             "openurl suspend com.acme.todolist com.example.hello",
@@ -69,11 +76,13 @@ struct Suspend: LifecycleCommand {
 struct InterruptHandler: Command {
     static let configuration = CommandConfiguration(
         commandName: "interrupt",
-        abstract: "Make an active handler inactive, until Ctrl-C.",
-        discussion: """
+        abstract: translated("Make an active handler inactive, until Ctrl-C."),
+        discussion: translated(
+            """
             The handler stays in the foreground and still gets URLs, but it pauses, as it does while the screen is locked. \
             The interruption ends with this command, with 'openurl resume', or when the handler leaves the foreground.
-            """,
+            """
+        ),
         examples: [
             "openurl interrupt com.acme.todolist",
             "openurl interrupt com.example.hello",
@@ -81,7 +90,7 @@ struct InterruptHandler: Command {
     )
 
     @Argument(
-        help: .init("The bundle identifier of a handler.", valueName: "id"),
+        help: .init(translated("The bundle identifier of a handler."), valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
@@ -95,8 +104,10 @@ struct InterruptHandler: Command {
 struct Resume: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
-        abstract: "End all interruptions of a handler.",
-        discussion: "Returns when the handler is active again. This also ends the interruption by a locked screen.",
+        abstract: translated("End all interruptions of a handler."),
+        discussion: translated(
+            "Returns when the handler is active again. This also ends the interruption by a locked screen."
+        ),
         examples: [
             "openurl resume com.acme.todolist",
             "openurl resume com.acme.todolist com.example.hello",
@@ -111,8 +122,8 @@ struct Resume: LifecycleCommand {
 struct Terminate: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "terminate",
-        abstract: "End a handler and forget its saved state.",
-        discussion: "Returns when the handler's process has exited.",
+        abstract: translated("End a handler and forget its saved state."),
+        discussion: translated("Returns when the handler's process has exited."),
         examples: [
             "openurl terminate com.acme.todolist",
             "openurl stop com.acme.todolist com.example.hello",
@@ -128,19 +139,21 @@ struct Terminate: LifecycleCommand {
 struct Restart: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "restart",
-        abstract: "End a handler and start it again.",
-        discussion: """
+        abstract: translated("End a handler and start it again."),
+        discussion: translated(
+            """
             Use this after a build of the handler's program. \
             Does what 'terminate' and 'activate --reset' do, so the handler loses its saved state, and its crashes are forgotten. \
             A handler that is not running is just started.
-            """,
+            """
+        ),
         examples: [
             "openurl restart com.acme.todolist",
             "openurl restart --background com.acme.todolist",
         ]
     )
 
-    @Flag(help: "Do not bring the handler to the foreground.")
+    @Flag(help: .init(translated("Do not bring the handler to the foreground.")))
     var background = false
 
     @OptionGroup var handlers: HandlerArguments
@@ -163,7 +176,7 @@ struct HandlerArguments: ParsableArguments {
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(
-        help: .init("The bundle identifier of a handler.", valueName: "id"),
+        help: .init(translated("The bundle identifier of a handler."), valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )

@@ -1,19 +1,20 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct List: Command {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the handlers or the schemes.",
+        abstract: translated("List the handlers or the schemes."),
         examples: [
             "openurl list",
             "openurl list --schemes",
         ]
     )
 
-    @Flag(help: "List the schemes with their handlers, the one that gets the URLs first.")
+    @Flag(help: .init(translated("List the schemes with their handlers, the one that gets the URLs first.")))
     var schemes = false
 
     @OptionGroup var tableOptions: TableOptions
@@ -36,11 +37,13 @@ struct List: Command {
             return
         }
         Table(
-            columns: [Column("SCHEME", .cut(least: 24)), Column("HANDLERS", .wrapped(least: 24))],
+            columns: [
+                Column(translated("SCHEME"), .cut(least: 24)), Column(translated("HANDLERS"), .wrapped(least: 24)),
+            ],
             rows: schemes.map { scheme, ids in
                 [Cell(scheme), Cell(ids.joined(separator: ","), brief: ids.joined(separator: ", "))]
             },
-            empty: "No scheme has a handler. Register one with 'openurl register PATH'."
+            empty: translated("No scheme has a handler. Register one with 'openurl register PATH'.")
         ).print(invocation, isWide: tableOptions.wide)
     }
 
@@ -51,12 +54,14 @@ struct List: Command {
         }
         Table(
             columns: [
-                Column("ID", .cut(least: 28)), Column("NAME", .cut(least: 8)), "KIND",
-                Column("SCHEMES", .cut(least: 12)), "STATE", Column("PATH", .cut(least: 16)), "REACH",
-                Column("TYPES", .cut(least: 12)),
+                Column(translated("ID"), .cut(least: 28)), Column(translated("NAME"), .cut(least: 8)),
+                Column(translated("KIND")),
+                Column(translated("SCHEMES"), .cut(least: 12)), Column(translated("STATE")),
+                Column(translated("PATH"), .cut(least: 16)), Column(translated("REACH")),
+                Column(translated("TYPES"), .cut(least: 12)),
             ],
             rows: handlers.map(\.row),
-            empty: "No handlers are registered. Register one with 'openurl register PATH'."
+            empty: translated("No handlers are registered. Register one with 'openurl register PATH'.")
         ).print(invocation, isWide: tableOptions.wide)
         let cut = handlers.filter(\.isCut).map { "\($0.id): \($0.warnings.joined(separator: "; "))" }
         invocation.output.print(notes: handlers.compactMap { $0.temporary.sentence(about: $0.id) } + cut)

@@ -1,16 +1,19 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Log: Command {
     static let configuration = CommandConfiguration(
         commandName: "log",
-        abstract: "Show the requests from the last 30 days.",
-        discussion: """
+        abstract: translated("Show the requests from the last 30 days."),
+        discussion: translated(
+            """
             The router keeps the last 10,000 finished requests, without queries and other possible secrets. \
             OPENURL_LOG=off in the router's environment turns the log off.
-            """,
+            """
+        ),
         examples: [
             "openurl log --since 1h --failed",
             "openurl log -n 20 -v",
@@ -19,7 +22,9 @@ struct Log: Command {
 
     @Option(
         help: .init(
-            "Show requests since this time: 10m, 2h or 3d ago, or a date and time such as 2026-05-04T09:30.",
+            translated(
+                "Show requests since this time: 10m, 2h or 3d ago, or a date and time such as 2026-05-04T09:30."
+            ),
             valueName: "time"
         ),
         transform: PastTime.init
@@ -28,7 +33,7 @@ struct Log: Command {
 
     @Option(
         name: [.customShort("n"), .long],
-        help: .init("Show at most this many requests, the latest ones.", valueName: "number"),
+        help: .init(translated("Show at most this many requests, the latest ones."), valueName: "number"),
         transform: { try PositiveCount($0).value }
     )
     var limit: Int?
@@ -37,12 +42,12 @@ struct Log: Command {
 
     @OptionGroup var display: MonitorDisplayOptions
 
-    @Flag(help: "Print who opens whom as a graph in DOT, the language of Graphviz.")
+    @Flag(help: .init(translated("Print who opens whom as a graph in DOT, the language of Graphviz.")))
     var graph = false
 
     func validate() throws {
         if graph, display.verbose || display.outputOptions.json {
-            throw ValidationError("use --graph without --json and --verbose")
+            throw ValidationError(translated("use --graph without --json and --verbose"))
         }
     }
 
@@ -56,7 +61,9 @@ struct Log: Command {
             let view = RequestView(display, invocation)
             for entry in entries { view.show(entry) }
             if entries.isEmpty, invocation.output.isTerminal, !display.outputOptions.json {
-                invocation.output.print("The log shows no requests. 'openurl monitor' shows them as they come.")
+                invocation.output.print(
+                    translated("The log shows no requests. 'openurl monitor' shows them as they come.")
+                )
             }
         }
         return 0

@@ -1,16 +1,19 @@
 internal import ArgumentParser
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Monitor: Command {
     static let configuration = CommandConfiguration(
         commandName: "monitor",
-        abstract: "Watch requests as they happen, until Ctrl-C.",
-        discussion: """
+        abstract: translated("Watch requests as they happen, until Ctrl-C."),
+        discussion: translated(
+            """
             On a terminal, each request has one line, which grows with its steps. Elsewhere, each finished request is a line of \
             fields separated by tabs.
             '…' replaces possible secrets: queries, fragments, parameters, users and passwords.
-            """,
+            """
+        ),
         examples: [
             "openurl monitor",
             "openurl monitor --scheme todolist -v",
@@ -19,12 +22,12 @@ struct Monitor: Command {
 
     @OptionGroup var filter: MonitorFilterOptions
 
-    @Flag(help: "Show queries, fragments and parameters, which often hold secrets.")
+    @Flag(help: .init(translated("Show queries, fragments and parameters, which often hold secrets.")))
     var showQueries = false
 
     @Option(
         name: [.customShort("n"), .long],
-        help: .init("Stop after this many requests.", valueName: "number"),
+        help: .init(translated("Stop after this many requests."), valueName: "number"),
         transform: { try PositiveCount($0).value }
     )
     var count: Int?
@@ -41,24 +44,28 @@ struct Monitor: Command {
 
 /// Options that select requests.
 struct MonitorFilterOptions: ParsableArguments {
-    @Option(help: "Show only URLs with this scheme.", completion: .schemes, transform: CommandLineArgument.requiredText)
+    @Option(
+        help: .init(translated("Show only URLs with this scheme.")),
+        completion: .schemes,
+        transform: CommandLineArgument.requiredText
+    )
     var scheme: String?
 
     @Option(
-        help: .init("Show only requests for this handler or application.", valueName: "id"),
+        help: .init(translated("Show only requests for this handler or application."), valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var handler: String?
 
     @Option(
-        help: .init("Show only requests from this program: its identifier, path or name.", valueName: "id"),
+        help: .init(translated("Show only requests from this program: its identifier, path or name."), valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var source: String?
 
-    @Flag(help: "Show only requests that failed.")
+    @Flag(help: .init(translated("Show only requests that failed.")))
     var failed = false
 
     var filter: MonitorFilter {
@@ -75,7 +82,11 @@ struct MonitorFilterOptions: ParsableArguments {
 struct MonitorDisplayOptions: ParsableArguments {
     @Flag(
         name: .shortAndLong,
-        help: "Print the rule, the decision and the steps below each request, and on a terminal the whole URL."
+        help: .init(
+            translated(
+                "Print the rule, the decision and the steps below each request, and on a terminal the whole URL."
+            )
+        )
     )
     var verbose = false
 
@@ -87,7 +98,9 @@ struct PositiveCount {
     let value: Int
 
     init(_ argument: String) throws {
-        guard let value = Int(argument), value > 0 else { throw ValidationError("give a number of requests above 0") }
+        guard let value = Int(argument), value > 0 else {
+            throw ValidationError(translated("give a number of requests above 0"))
+        }
         self.value = value
     }
 }

@@ -2,28 +2,31 @@ internal import ArgumentParser
 internal import DBus
 internal import Glibc
 internal import Processes
+internal import Translations
 internal import URLOpener
 
 struct New: Command {
     static let configuration = CommandConfiguration(
         commandName: "new",
-        abstract: "Write a new handler, with a manifest and a test.",
-        discussion: """
+        abstract: translated("Write a new handler, with a manifest and a test."),
+        discussion: translated(
+            """
             Creates a directory with a handler that greets the name in a URL, and prints the commands to build, test, register, open \
             and restart it. Overwrites nothing.
-            """,
+            """
+        ),
         examples: [
             "openurl new com.example.greeter",
             "openurl new --python --scheme hi com.example.greeter",
         ]
     )
 
-    @Flag(help: "The language of the handler.")
+    @Flag(help: .init(translated("The language of the handler.")))
     var language = HandlerTemplate.Language.swift
 
     @Option(
         help: .init(
-            "The scheme of the URLs (default: the last element of the identifier).",
+            translated("The scheme of the URLs (default: the last element of the identifier)."),
             valueName: "scheme"
         ),
         transform: CommandLineArgument.requiredText
@@ -32,7 +35,7 @@ struct New: Command {
 
     @Option(
         help: .init(
-            "The directory to write (default: a new one, named after the last element of the identifier)."
+            translated("The directory to write (default: a new one, named after the last element of the identifier).")
         ),
         completion: .directory,
         transform: CommandLineArgument.requiredText
@@ -41,7 +44,9 @@ struct New: Command {
 
     @Option(
         help: .init(
-            "The clone of openurl that builds a handler in Swift (default: the one from which this program runs).",
+            translated(
+                "The clone of openurl that builds a handler in Swift (default: the one from which this program runs)."
+            ),
             valueName: "path"
         ),
         completion: .directory,
@@ -50,7 +55,7 @@ struct New: Command {
     var package: String?
 
     @Argument(
-        help: .init("The bundle identifier, such as com.example.greeter.", valueName: "id"),
+        help: .init(translated("The bundle identifier, such as com.example.greeter."), valueName: "id"),
         transform: CommandLineArgument.requiredText
     )
     var id: String
@@ -61,7 +66,7 @@ struct New: Command {
         // In a clone or in another project, a directory with other files may have the last element of the identifier as
         // its name.
         if self.directory == nil, access(directory, F_OK) == 0 {
-            let message = "\(directory) already exists; give a directory with --directory PATH"
+            let message = translated("\(directory) already exists; give a directory with --directory PATH")
             throw CommandFailure(.failed, message, exitStatus: ExitStatus.failure)
         }
         let clone = language == .swift ? try self.clone() : ""
@@ -81,7 +86,9 @@ struct New: Command {
             let clone = String(path[..<end])
             if access("\(clone)/Package.swift", R_OK) == 0 { return clone }
         }
-        let message = "a handler in Swift needs a clone of openurl to build; give its path with --package PATH"
+        let message = translated(
+            "a handler in Swift needs a clone of openurl to build; give its path with --package PATH"
+        )
         throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
     }
 
@@ -104,16 +111,16 @@ struct New: Command {
     }
 
     private func failure(_ path: String) -> CommandFailure {
-        CommandFailure(.failed, "\(path): \(String(cString: strerror(errno)))", exitStatus: ExitStatus.failure)
+        CommandFailure(.failed, "\(path): \(systemErrorText(errno))", exitStatus: ExitStatus.failure)
     }
 }
 
 extension HandlerTemplate.Language: EnumerableFlag {
     static func help(for value: Self) -> ArgumentHelp? {
         switch value {
-        case .swift: "Write it in Swift (the default)."
-        case .python: "Write it in Python, for python3-dbus and python3-gi."
-        case .c: "Write it in C, for sd-bus."
+        case .swift: .init(translated("Write it in Swift (the default)."))
+        case .python: .init(translated("Write it in Python, for python3-dbus and python3-gi."))
+        case .c: .init(translated("Write it in C, for sd-bus."))
         }
     }
 }

@@ -1,12 +1,13 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Notifications: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notifications",
-        abstract: "Show and cancel the notifications that handlers have scheduled.",
+        abstract: translated("Show and cancel the notifications that handlers have scheduled."),
         examples: [
             "openurl notifications",
             "openurl notifications cancel com.acme.todolist tea",
@@ -19,24 +20,30 @@ struct Notifications: ParsableCommand {
 struct NotificationsList: Command {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the notifications that are still to come, the soonest first.",
-        discussion: """
+        abstract: translated("List the notifications that are still to come, the soonest first."),
+        discussion: translated(
+            """
             NEXT is the time when a notification is shown; EVERY says how often.
             '…' replaces possible secrets: queries, fragments, parameters, users and passwords.
-            """,
+            """
+        ),
         examples: [
             "openurl notifications list",
             "openurl notifications list --json com.acme.todolist",
         ]
     )
 
-    @Flag(help: "Show each URL in full, including possible secrets, and with --json the handler's own data.")
+    @Flag(
+        help: .init(
+            translated("Show each URL in full, including possible secrets, and with --json the handler's own data.")
+        )
+    )
     var showQueries = false
 
     @OptionGroup var tableOptions: TableOptions
 
     @Argument(
-        help: .init("The bundle identifier of a handler, to list only its notifications.", valueName: "id"),
+        help: .init(translated("The bundle identifier of a handler, to list only its notifications."), valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
@@ -51,11 +58,13 @@ struct NotificationsList: Command {
         }
         Table(
             columns: [
-                Column("HANDLER", .cut(least: 16)), Column("IDENTIFIER", .cut(least: 10)), "NEXT", "EVERY",
-                Column("TITLE", .cut(least: 8)), Column("TEXT", .cut(least: 16)), Column("URL", .cut(least: 16)),
+                Column(translated("HANDLER"), .cut(least: 16)), Column(translated("IDENTIFIER"), .cut(least: 10)),
+                Column(translated("NEXT")), Column(translated("EVERY")),
+                Column(translated("TITLE"), .cut(least: 8)), Column(translated("TEXT"), .cut(least: 16)),
+                Column(translated("URL"), .cut(least: 16)),
             ],
             rows: notifications.map(\.row),
-            empty: "No notifications are scheduled."
+            empty: translated("No notifications are scheduled.")
         ).print(invocation, isWide: tableOptions.wide)
         return 0
     }
@@ -64,27 +73,30 @@ struct NotificationsList: Command {
 struct NotificationsCancel: Command {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
-        abstract: "Remove notifications of a handler, from the screen too.",
+        abstract: translated("Remove notifications of a handler, from the screen too."),
         examples: [
             "openurl notifications cancel com.acme.todolist tea",
             "openurl notifications cancel --all com.acme.todolist",
         ]
     )
 
-    @Flag(help: "Select every notification of the handler.")
+    @Flag(help: .init(translated("Select every notification of the handler.")))
     var all = false
 
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(
-        help: .init("The bundle identifier of the handler.", valueName: "id"),
+        help: .init(translated("The bundle identifier of the handler."), valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var id: String
 
     @Argument(
-        help: .init("The identifier of a notification, as 'openurl notifications' shows it.", valueName: "identifier"),
+        help: .init(
+            translated("The identifier of a notification, as 'openurl notifications' shows it."),
+            valueName: "identifier"
+        ),
         completion: .notifications,
         transform: CommandLineArgument.requiredText
     )
@@ -93,7 +105,9 @@ struct NotificationsCancel: Command {
     func validate() throws {
         if all == identifiers.isEmpty { return }
         throw ValidationError(
-            all ? "use --all without identifiers" : "give the identifiers of the notifications, or use --all"
+            all
+                ? translated("use --all without identifiers")
+                : translated("give the identifiers of the notifications, or use --all")
         )
     }
 

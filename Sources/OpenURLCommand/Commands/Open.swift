@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Open: Command {
@@ -8,37 +9,49 @@ struct Open: Command {
 
     static let configuration = CommandConfiguration(
         commandName: name,
-        abstract: "Open URLs and files in order (the default command).",
-        discussion: """
+        abstract: translated("Open URLs and files in order (the default command)."),
+        discussion: translated(
+            """
             An argument without a scheme is the path of a file; write ./NAME if the name is a command or has a colon.
             Returns when every handler has answered, or with --queue, --at or --notify when every URL is on the \
             disk. A failure does not stop the rest; the exit status is that of the first failure. Passes on the tokens in XDG_ACTIVATION_TOKEN and \
             DESKTOP_STARTUP_ID, so that the handler can take the focus.
-            """,
+            """
+        ),
         examples: [
             "openurl 'todolist:?Buy%20milk'",
             "openurl open --at 'tomorrow 9:00' 'todolist:?Buy%20milk'",
         ]
     )
 
-    @Option(help: "Open with this handler only.", completion: .handlers, transform: CommandLineArgument.requiredText)
+    @Option(
+        help: .init(translated("Open with this handler only.")),
+        completion: .handlers,
+        transform: CommandLineArgument.requiredText
+    )
     var handler: String?
 
     @Option(
-        help: .init("Escape a parameter and add it to the query of each URL; repeat for more.", valueName: "key=value"),
-        transform: { try KeyValue($0, form: "write a parameter as key=value") }
+        help: .init(
+            translated("Escape a parameter and add it to the query of each URL; repeat for more."),
+            valueName: "key=value"
+        ),
+        transform: { try KeyValue($0, form: translated("write a parameter as key=value")) }
     )
     var query: [KeyValue] = []
 
     @Option(
-        help: .init("Pass a value to the handler along with the URL; repeat for more.", valueName: "key=value"),
+        help: .init(
+            translated("Pass a value to the handler along with the URL; repeat for more."),
+            valueName: "key=value"
+        ),
         transform: KeyValue.init
     )
     var annotation: [KeyValue] = []
 
     @Option(
         help: .init(
-            "Pass an open file to the handler; '-' is standard input; repeat for more.",
+            translated("Pass an open file to the handler; '-' is standard input; repeat for more."),
             valueName: "key=file"
         ),
         transform: KeyedFile.init
@@ -47,7 +60,7 @@ struct Open: Command {
 
     @Option(
         help: .init(
-            "Save a value of the handler's reply in a file; '-' is standard output; repeat for more.",
+            translated("Save a value of the handler's reply in a file; '-' is standard output; repeat for more."),
             valueName: "key=file"
         ),
         transform: KeyedFile.init
@@ -55,23 +68,26 @@ struct Open: Command {
     var save: [KeyedFile] = []
 
     @Option(
-        help: .init("Set the time limit, such as 5s, 500ms or 2m, for each URL.", valueName: "time"),
+        help: .init(translated("Set the time limit, such as 5s, 500ms or 2m, for each URL."), valueName: "time"),
         transform: TimeLimit.init
     )
     var timeout: TimeLimit?
 
-    @Option(help: .init("Open this URL if a URL has no handler; repeat for more.", valueName: "url"), completion: .urls)
+    @Option(
+        help: .init(translated("Open this URL if a URL has no handler; repeat for more."), valueName: "url"),
+        completion: .urls
+    )
     var fallback: [CommandLineArgument] = []
 
     @Option(
-        help: .init("Treat the URLs as passed by the desktop through this entry.", valueName: "file"),
+        help: .init(translated("Treat the URLs as passed by the desktop through this entry."), valueName: "file"),
         transform: CommandLineArgument.requiredText
     )
     var desktopEntry: String?
 
     @Option(
         help: .init(
-            "Write the steps in the Trace Event Format, for Perfetto; '-' is standard output.",
+            translated("Write the steps in the Trace Event Format, for Perfetto; '-' is standard output."),
             valueName: "file"
         ),
         completion: .file(),
@@ -79,15 +95,17 @@ struct Open: Command {
     )
     var trace: String?
 
-    @Flag(help: "Do not bring the handler to the foreground.")
+    @Flag(help: .init(translated("Do not bring the handler to the foreground.")))
     var background = false
 
-    @Flag(help: "Store the URLs and return; the router delivers them later.")
+    @Flag(help: .init(translated("Store the URLs and return; the router delivers them later.")))
     var queue = false
 
     @Option(
         help: .init(
-            "Store the URLs and deliver them at a time, such as 9:30, 'tomorrow 9:30', +2h or 2026-12-01T09:30.",
+            translated(
+                "Store the URLs and deliver them at a time, such as 9:30, 'tomorrow 9:30', +2h or 2026-12-01T09:30."
+            ),
             valueName: "time"
         ),
         transform: FutureTime.init
@@ -95,56 +113,63 @@ struct Open: Command {
     var at: FutureTime?
 
     @Option(
-        help: .init("Deliver the URLs again every minute, hour, day, week, month or year.", valueName: "interval"),
+        help: .init(
+            translated("Deliver the URLs again every minute, hour, day, week, month or year."),
+            valueName: "interval"
+        ),
         completion: .list(RepeatInterval.allCases.map(\.rawValue)),
         transform: RepeatInterval.init(argument:)
     )
     var every: RepeatInterval?
 
     @Option(
-        help: .init("Notify the user instead; a click opens the URL.", valueName: "text"),
+        help: .init(translated("Notify the user instead; a click opens the URL."), valueName: "text"),
         transform: CommandLineArgument.requiredText
     )
     var notify: String?
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Flag(name: .shortAndLong, help: "Print nothing on standard error.")
+    @Flag(name: .shortAndLong, help: .init(translated("Print nothing on standard error.")))
     var quiet = false
 
-    @Flag(name: .shortAndLong, help: "Print the handler and each step with its time.")
+    @Flag(name: .shortAndLong, help: .init(translated("Print the handler and each step with its time.")))
     var verbose = false
 
-    @Argument(help: .init("A URL or a file to open.", valueName: "url"), completion: .urls)
+    @Argument(help: .init(translated("A URL or a file to open."), valueName: "url"), completion: .urls)
     var urls: [CommandLineArgument] = []
 
     func validate() throws {
         if every != nil {
-            guard let at else { throw ValidationError("--every needs a first time; add --at") }
-            guard at.isRepeatable else { throw ValidationError("--every needs a time without a time zone in --at") }
+            guard let at else { throw ValidationError(translated("--every needs a first time; add --at")) }
+            guard at.isRepeatable else {
+                throw ValidationError(translated("--every needs a time without a time zone in --at"))
+            }
         }
         if let notify, notify.utf8.count > OpenOptions.maximumNotificationBytes {
-            throw ValidationError("a notification can have at most \(OpenOptions.maximumNotificationBytes) bytes")
+            throw ValidationError(
+                translated("a notification can have at most \(OpenOptions.maximumNotificationBytes) bytes")
+            )
         }
         if queue || at != nil || notify != nil, !attach.isEmpty || !save.isEmpty {
-            throw ValidationError("a queued URL has no open files and no reply; remove --attach and --save")
+            throw ValidationError(translated("a queued URL has no open files and no reply; remove --attach and --save"))
         }
         for keys in [attach.map(\.key) + Set(annotation.map(\.key)), save.map(\.key)] where Set(keys).count < keys.count
         {
-            throw ValidationError("two values have the same key; give each its own key")
+            throw ValidationError(translated("two values have the same key; give each its own key"))
         }
         if save.count > 0, urls.count > 1 {
-            throw ValidationError("--save works with one URL only, because each URL has its own reply")
+            throw ValidationError(translated("--save works with one URL only, because each URL has its own reply"))
         }
         if save.contains(where: { $0.path == nil }), outputOptions.json || verbose {
-            throw ValidationError("standard output is for the saved value; remove --json and --verbose")
+            throw ValidationError(translated("standard output is for the saved value; remove --json and --verbose"))
         }
         if trace == "-", outputOptions.json || verbose || save.contains(where: { $0.path == nil }) {
-            throw ValidationError("standard output is for the trace; remove --json, --verbose and --save")
+            throw ValidationError(translated("standard output is for the trace; remove --json, --verbose and --save"))
         }
         // A menu runs a desktop entry's command without a URL.
         guard urls.isEmpty, desktopEntry == nil else { return }
-        throw ValidationError("Missing expected argument '<url> ...'")
+        throw ValidationError(translated("Missing expected argument '<url> ...'"))
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
@@ -157,7 +182,7 @@ struct Open: Command {
         if let at {
             let time = at.deliveryTime(at: WallClock.microseconds / 1000, isRepeated: every != nil)
             guard let time else {
-                let message = "the time in --at is after the year 9999"
+                let message = translated("the time in --at is after the year 9999")
                 throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
             }
             options.deliveryTime = time

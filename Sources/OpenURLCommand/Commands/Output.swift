@@ -2,17 +2,20 @@ internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
 internal import SystemPackage
+internal import Translations
 internal import URLOpener
 internal import UserFiles
 
 struct Output: Command {
     static let configuration = CommandConfiguration(
         commandName: "output",
-        abstract: "Show what a handler has written.",
-        discussion: """
+        abstract: translated("Show what a handler has written."),
+        discussion: translated(
+            """
             Shows the standard output and standard error of its processes. They are in the journal, or in a file where there is no \
             journal. Unlike the log of the router, they are shown as the handler wrote them, with any secrets.
-            """,
+            """
+        ),
         examples: [
             "openurl output -n 20 com.acme.todolist",
             "openurl output -f com.acme.todolist",
@@ -21,19 +24,19 @@ struct Output: Command {
 
     @Flag(
         name: .shortAndLong,
-        help: "Begin with the last 10 lines, and wait for further output, until Ctrl-C."
+        help: .init(translated("Begin with the last 10 lines, and wait for further output, until Ctrl-C."))
     )
     var follow = false
 
     @Option(
         name: [.customShort("n"), .long],
-        help: .init("Show only this many lines, the last ones.", valueName: "number"),
+        help: .init(translated("Show only this many lines, the last ones."), valueName: "number"),
         transform: { try LineCount($0).value }
     )
     var lines: Int?
 
     @Argument(
-        help: "The bundle identifier of a handler.",
+        help: .init(translated("The bundle identifier of a handler.")),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
@@ -49,7 +52,11 @@ struct Output: Command {
         }
         if place.isElsewhere {
             invocation.errors.print(
-                "\(id) was started by hand, so its output goes to where it was started; this is the output of its earlier processes"
+                translated(
+                    """
+                    \(id) was started by hand, so its output goes to where it was started; this is the output of its earlier processes
+                    """
+                )
             )
         }
         var printer = OutputPrinter(invocation.output)
@@ -58,14 +65,18 @@ struct Output: Command {
         } else if let path = place.file {
             try show(path, &printer, invocation)
         } else {
-            let reason = "the output of \(id) is lost, because there is neither a journal nor a directory for its file"
+            let reason = translated(
+                "the output of \(id) is lost, because there is neither a journal nor a directory for its file"
+            )
             throw CommandFailure(.failed, reason, exitStatus: ExitStatus.failure)
         }
         printer.end()
         if let failure = router.latestFailure(of: id) {
-            invocation.errors.print("the latest request failed: \(failure)")
+            invocation.errors.print(translated("the latest request failed: \(failure)"))
         }
-        if !printer.hasPrinted, invocation.output.isTerminal { invocation.errors.print("\(id) has written nothing") }
+        if !printer.hasPrinted, invocation.output.isTerminal {
+            invocation.errors.print(translated("\(id) has written nothing"))
+        }
         return 0
     }
 
@@ -85,7 +96,11 @@ struct Output: Command {
                 count = 0
             }
         } catch {
-            throw CommandFailure(.failed, "the output cannot be read: \(path) \(error)", exitStatus: ExitStatus.failure)
+            throw CommandFailure(
+                .failed,
+                translated("the output cannot be read: \(path) \(error)"),
+                exitStatus: ExitStatus.failure
+            )
         }
     }
 
@@ -96,7 +111,7 @@ struct Output: Command {
         do throws(Errno) {
             return try FileChanges(of: path)
         } catch {
-            throw FileError("cannot be watched: \(error)")
+            throw FileError(translated("cannot be watched: \(error)"))
         }
     }
 
@@ -104,7 +119,7 @@ struct Output: Command {
         do throws(Errno) {
             try changes.wait()
         } catch {
-            throw FileError("cannot be watched: \(error)")
+            throw FileError(translated("cannot be watched: \(error)"))
         }
     }
 }
@@ -125,7 +140,9 @@ private struct LineCount {
     let value: Int
 
     init(_ argument: String) throws {
-        guard let value = Int(argument), value >= 0 else { throw ValidationError("give a number of lines, such as 20") }
+        guard let value = Int(argument), value >= 0 else {
+            throw ValidationError(translated("give a number of lines, such as 20"))
+        }
         self.value = value
     }
 }

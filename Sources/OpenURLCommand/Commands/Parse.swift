@@ -2,37 +2,47 @@ internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
 internal import RFC1808
+internal import Translations
 internal import URLOpener
 
 struct Parse: Command {
     static let configuration = CommandConfiguration(
         commandName: "parse",
-        abstract: "Parse URLs according to RFC 1808.",
-        discussion: """
+        abstract: translated("Parse URLs according to RFC 1808."),
+        discussion: translated(
+            """
             Prints each part unchanged, with its escapes. An absent part is shown as –, an empty one as ""; \
             with --json they are null and "". The exit status is 65 if an input is not a URL. Needs no router.
-            """,
+            """
+        ),
         examples: [
             "openurl parse 'todolist://work/list?sort=date#today'",
             "openurl parse --base http://a.example/b/c ../d",
         ]
     )
 
-    @Option(help: .init("Resolve each input against this URL first.", valueName: "url"))
+    @Option(help: .init(translated("Resolve each input against this URL first."), valueName: "url"))
     var base: CommandLineArgument?
 
-    @Flag(name: .customShort("0"), help: "Read inputs that end in NUL instead of a newline from standard input.")
+    @Flag(
+        name: .customShort("0"),
+        help: .init(translated("Read inputs that end in NUL instead of a newline from standard input."))
+    )
     var isSeparatedByNUL = false
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("A URL to parse; - reads one URL per line from standard input.", valueName: "url"))
+    @Argument(
+        help: .init(translated("A URL to parse; - reads one URL per line from standard input."), valueName: "url")
+    )
     var urls: [CommandLineArgument] = []
 
     func validate() throws {
-        guard isSeparatedByNUL || !urls.isEmpty else { throw ValidationError("give a URL to parse, or '-'") }
+        guard isSeparatedByNUL || !urls.isEmpty else {
+            throw ValidationError(translated("give a URL to parse, or '-'"))
+        }
         guard !isSeparatedByNUL || urls.isEmpty || urls.contains(.text("-")) else {
-            throw ValidationError("-0 reads standard input; give '-' as a URL too")
+            throw ValidationError(translated("-0 reads standard input; give '-' as a URL too"))
         }
     }
 
@@ -67,10 +77,17 @@ struct Parse: Command {
         do throws(RecordReader.ReadError) {
             while invocation.output.isIntact, let record = try reader.next(invocation.output.flush) {
                 number += 1
-                parsing.parse(record, label: isSeparatedByNUL ? "record \(number)" : "line \(number)")
+                parsing.parse(
+                    record,
+                    label: isSeparatedByNUL ? translated("record \(number)") : translated("line \(number)")
+                )
             }
         } catch {
-            throw CommandFailure(.failed, "standard input: \(error.message)", exitStatus: ExitStatus.inputOutput)
+            throw CommandFailure(
+                .failed,
+                translated("standard input: \(error.message)"),
+                exitStatus: ExitStatus.inputOutput
+            )
         }
     }
 }
@@ -107,7 +124,7 @@ private struct Parsing {
             if printsJSON {
                 invocation.output.print(error.json(of: input).text)
             } else {
-                invocation.errors.print((label.map { "\($0): " } ?? "") + error.description)
+                invocation.errors.print((label.map { "\($0): " } ?? "") + CommandFailure(error).message)
             }
         }
     }

@@ -1,15 +1,18 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Permissions: Command {
     static let configuration = CommandConfiguration(
         commandName: "permissions",
-        abstract: "List who may open which URLs.",
-        discussion: """
+        abstract: translated("List who may open which URLs."),
+        discussion: translated(
+            """
             Lists rules and remembered answers. 'openurl policy reset' removes a rule, and 'openurl policy forget' an answer.
-            """,
+            """
+        ),
         examples: [
             "openurl permissions",
             "openurl permissions --json",
@@ -29,11 +32,13 @@ struct Permissions: Command {
         }
         Table(
             columns: [
-                Column("SOURCE", .cut(least: 12)), "DECISION", Column("URLS", .cut(least: 12)),
-                Column("HANDLER", .cut(least: 10)), "SINCE", "USES", Column("FROM", .cut(least: 8)),
+                Column(translated("SOURCE"), .cut(least: 12)), Column(translated("DECISION")),
+                Column(translated("URLS"), .cut(least: 12)),
+                Column(translated("HANDLER"), .cut(least: 10)), Column(translated("SINCE")), Column(translated("USES")),
+                Column(translated("FROM"), .cut(least: 8)),
             ],
             rows: rules.map(\.permission) + answers.map(\.permission),
-            empty: "There are no rules and no remembered answers. Add a rule with 'openurl policy'."
+            empty: translated("There are no rules and no remembered answers. Add a rule with 'openurl policy'.")
         ).print(invocation, isWide: tableOptions.wide)
         return 0
     }

@@ -1,20 +1,23 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Policy: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "policy",
-        abstract: "Show and change the rules about URLs.",
-        discussion: """
+        abstract: translated("Show and change the rules about URLs."),
+        discussion: translated(
+            """
             A rule allows URLs, denies them, or asks about them. It covers a source and the URLs of a scheme, or of a scheme \
             and a host. The most specific rule decides: the source counts first, then the scheme, then the host. \
             The administrator's rules come before yours.
 
             SOURCE is an identifier such as com.acme.app or com.acme.*, a class (user, handler, sandboxed, remote, unknown), \
             host:NAME, app:NAME, or '*'. URLS is SCHEME, SCHEME://HOST, or '*'.
-            """,
+            """
+        ),
         examples: [
             "openurl policy deny tel --source sandboxed",
             "openurl policy ask todolist://work",
@@ -29,8 +32,8 @@ struct Policy: ParsableCommand {
 struct PolicyList: Command {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the rules with their files.",
-        discussion: "Problems in the files are printed on standard error.",
+        abstract: translated("List the rules with their files."),
+        discussion: translated("Problems in the files are printed on standard error."),
         examples: [
             "openurl policy list",
             "openurl policy list --wide",
@@ -46,11 +49,12 @@ struct PolicyList: Command {
         } else {
             Table(
                 columns: [
-                    "DECISION", Column("URLS", .cut(least: 16)), Column("SOURCE", .cut(least: 16)),
-                    Column("FILE", .cut(least: 16)),
+                    Column(translated("DECISION")), Column(translated("URLS"), .cut(least: 16)),
+                    Column(translated("SOURCE"), .cut(least: 16)),
+                    Column(translated("FILE"), .cut(least: 16)),
                 ],
                 rows: rules.map(\.row),
-                empty: "There are no rules. Add one with 'openurl policy allow', 'deny' or 'ask'."
+                empty: translated("There are no rules. Add one with 'openurl policy allow', 'deny' or 'ask'.")
             ).print(invocation, isWide: tableOptions.wide)
         }
         for problem in problems { invocation.errors.print(problem) }
@@ -65,7 +69,7 @@ struct PolicyList: Command {
 struct PolicyAllow: PolicySetting {
     static let configuration = CommandConfiguration(
         commandName: "allow",
-        abstract: "Allow URLs.",
+        abstract: translated("Allow URLs."),
         examples: [
             "openurl policy allow todolist",
             "openurl policy allow todolist://work --source com.acme.mail",
@@ -78,7 +82,7 @@ struct PolicyAllow: PolicySetting {
 struct PolicyDeny: PolicySetting {
     static let configuration = CommandConfiguration(
         commandName: "deny",
-        abstract: "Deny URLs.",
+        abstract: translated("Deny URLs."),
         examples: [
             "openurl policy deny tel --source sandboxed",
             "openurl policy deny '*' --source com.acme.mail",
@@ -91,7 +95,7 @@ struct PolicyDeny: PolicySetting {
 struct PolicyAsk: PolicySetting {
     static let configuration = CommandConfiguration(
         commandName: "ask",
-        abstract: "Ask before URLs are opened.",
+        abstract: translated("Ask before URLs are opened."),
         examples: [
             "openurl policy ask todolist",
             "openurl policy ask todolist://work --source com.acme.mail",
@@ -115,8 +119,11 @@ extension PolicySetting {
         pattern.report([("decision", .string(decision.rawValue))], invocation)
         if let application = application(inSource: source) {
             let urls = shellWord(scheme + (host.isEmpty ? "" : "://\(host)"))
-            let advice = "; 'openurl policy \(decision.rawValue) --source sandboxed \(urls)' covers all of them"
-            invocation.errors.print(blindSpot(ofRuleFor: application) + (decision == .allow ? "" : advice))
+            let note = blindSpot(ofRuleFor: application)
+            let command = "openurl policy \(decision.rawValue) --source sandboxed \(urls)"
+            invocation.errors.print(
+                decision == .allow ? note : translated("\(note); '\(command)' covers all of them")
+            )
         }
         return 0
     }
@@ -130,8 +137,12 @@ private func application(inSource source: String) -> String? {
 
 /// Explains which URLs a rule for an application does not cover.
 private func blindSpot(ofRuleFor application: String) -> String {
-    "if \(application) runs in a sandbox, a rule for it does not cover the URLs that it opens through the portal, as "
-        + "'xdg-open' does in a Flatpak: the portal does not say which sandbox a URL comes from"
+    translated(
+        """
+        if \(application) runs in a sandbox, a rule for it does not cover the URLs that it opens through the portal, as \
+        'xdg-open' does in a Flatpak: the portal does not say which sandbox a URL comes from
+        """
+    )
 }
 
 /// Quotes a scheme or a host, or a pattern for either, for a shell.
@@ -140,15 +151,15 @@ private func shellWord(_ text: String) -> String { text.contains("*") ? "\"\(tex
 struct PolicyReset: Command {
     static let configuration = CommandConfiguration(
         commandName: "reset",
-        abstract: "Remove your rule for a source and URLs, or all of your rules.",
-        discussion: "Keeps the comments in the file.",
+        abstract: translated("Remove your rule for a source and URLs, or all of your rules."),
+        discussion: translated("Keeps the comments in the file."),
         examples: [
             "openurl policy reset tel --source sandboxed",
             "openurl policy reset --all",
         ]
     )
 
-    @Flag(help: "Remove all of your rules.")
+    @Flag(help: .init(translated("Remove all of your rules.")))
     var all = false
 
     @OptionGroup var pattern: OptionalPatternArguments
@@ -170,15 +181,15 @@ struct PolicyReset: Command {
 struct PolicyForget: Command {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Forget remembered answers.",
-        discussion: "'openurl permissions' lists the answers. With --json, prints how many were forgotten.",
+        abstract: translated("Forget remembered answers."),
+        discussion: translated("'openurl permissions' lists the answers. With --json, prints how many were forgotten."),
         examples: [
             "openurl policy forget todolist",
             "openurl policy forget --source com.acme.mail",
         ]
     )
 
-    @Flag(help: "Forget all answers.")
+    @Flag(help: .init(translated("Forget all answers.")))
     var all = false
 
     @OptionGroup var pattern: OptionalPatternArguments
@@ -192,7 +203,7 @@ struct PolicyForget: Command {
             .call(PolicyInterface.forget, input, refusal: ExitStatus.failure)
         if pattern.outputOptions.json { invocation.output.print(JSON.object([("count", .number(count))]).text) }
         guard count == 0, !all else { return 0 }
-        let message = "there is no such answer; 'openurl permissions' lists the remembered answers"
+        let message = translated("there is no such answer; 'openurl permissions' lists the remembered answers")
         throw CommandFailure(.failed, message, exitStatus: ExitStatus.failure)
     }
 }

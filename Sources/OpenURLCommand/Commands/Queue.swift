@@ -1,12 +1,13 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Queue: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "queue",
-        abstract: "Show and change the queue of 'openurl open --queue' and '--at'.",
+        abstract: translated("Show and change the queue of 'openurl open --queue' and '--at'."),
         examples: [
             "openurl queue",
             "openurl queue retry --all",
@@ -19,19 +20,21 @@ struct Queue: ParsableCommand {
 struct QueueList: Command {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the URLs in the queue.",
-        discussion: """
+        abstract: translated("List the URLs in the queue."),
+        discussion: translated(
+            """
             NEXT is the time of the next attempt, or the time for which a URL is stored; EVERY says how often.
             The router does not try a 'dead' URL again; 'openurl queue retry' does.
             '…' replaces possible secrets: queries, fragments, parameters, users and passwords.
-            """,
+            """
+        ),
         examples: [
             "openurl queue list",
             "openurl queue list --show-queries --wide",
         ]
     )
 
-    @Flag(help: "Show each URL in full, including possible secrets.")
+    @Flag(help: .init(translated("Show each URL in full, including possible secrets.")))
     var showQueries = false
 
     @OptionGroup var tableOptions: TableOptions
@@ -45,13 +48,15 @@ struct QueueList: Command {
         // On a terminal, errors are printed below the table, where there is room for them.
         let isBrief = invocation.output.isTerminal && !tableOptions.wide
         let columns: [Column] = [
-            "ID", Column("HANDLER", .cut(least: 16)), "STATE", "TRIES", "NEXT", "EVERY", Column("URL", .cut(least: 16)),
-            "ERROR",
+            Column(translated("ID")), Column(translated("HANDLER"), .cut(least: 16)), Column(translated("STATE")),
+            Column(translated("TRIES")), Column(translated("NEXT")), Column(translated("EVERY")),
+            Column(translated("URL"), .cut(least: 16)),
+            Column(translated("ERROR")),
         ]
         Table(
             columns: isBrief ? columns.dropLast() : columns,
             rows: urls.map { isBrief ? $0.row.dropLast() : $0.row },
-            empty: "The queue is empty. 'openurl --queue URL' stores a URL in it."
+            empty: translated("The queue is empty. 'openurl --queue URL' stores a URL in it.")
         ).print(invocation, isWide: tableOptions.wide)
         if isBrief { invocation.output.print(notes: urls.compactMap(\.note)) }
         return 0
@@ -61,8 +66,8 @@ struct QueueList: Command {
 struct QueueWait: Command {
     static let configuration = CommandConfiguration(
         commandName: "wait",
-        abstract: "Wait until URLs have left the queue, and report their outcomes.",
-        discussion: "Prints the handler's reply. The router keeps an outcome for a day.",
+        abstract: translated("Wait until URLs have left the queue, and report their outcomes."),
+        discussion: translated("Prints the handler's reply. The router keeps an outcome for a day."),
         examples: [
             "openurl queue wait 1795259131178",
             "openurl queue wait --timeout 1m 1795259131178",
@@ -70,7 +75,7 @@ struct QueueWait: Command {
     )
 
     @Option(
-        help: .init("Stop waiting after this time, such as 5s or 2m.", valueName: "time"),
+        help: .init(translated("Stop waiting after this time, such as 5s or 2m."), valueName: "time"),
         transform: TimeLimit.init
     )
     var timeout: TimeLimit?
@@ -78,7 +83,7 @@ struct QueueWait: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(
-        help: .init("The number of a URL, as 'openurl --queue --verbose' prints it.", valueName: "id"),
+        help: .init(translated("The number of a URL, as 'openurl --queue --verbose' prints it."), valueName: "id"),
         completion: .queuedURLs,
         transform: CommandLineArgument.requiredText
     )
@@ -89,7 +94,9 @@ struct QueueWait: Command {
         let batch = Batch(key: "id", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
             guard let number = UInt64(id) else {
-                let message = "'\(id.printable)' is not the number of a URL; 'openurl queue' lists the queue"
+                let message = translated(
+                    "'\(id.printable)' is not the number of a URL; 'openurl queue' lists the queue"
+                )
                 throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
             }
             let result = try wait(for: number, router)
@@ -109,7 +116,7 @@ struct QueueWait: Command {
             return try router.call(QueueInterface.wait, number, timeout: timeout.duration)
         } catch {
             guard error.name == .noReply else { throw error }
-            let message = "URL \(number) is still in the queue after the time limit"
+            let message = translated("URL \(number) is still in the queue after the time limit")
             throw CommandFailure(OpenURLError(.timedOut, message))
         }
     }
@@ -118,7 +125,7 @@ struct QueueWait: Command {
 struct QueueRetry: Command {
     static let configuration = CommandConfiguration(
         commandName: "retry",
-        abstract: "Try URLs again now, and count their attempts from zero.",
+        abstract: translated("Try URLs again now, and count their attempts from zero."),
         examples: [
             "openurl queue retry 1795259131178",
             "openurl queue retry --all",
@@ -136,8 +143,8 @@ struct QueueRetry: Command {
 struct QueueDrop: Command {
     static let configuration = CommandConfiguration(
         commandName: "drop",
-        abstract: "Remove URLs from the queue.",
-        discussion: "If a handler already has a URL, it may still open it. A URL that is repeated ends.",
+        abstract: translated("Remove URLs from the queue."),
+        discussion: translated("If a handler already has a URL, it may still open it. A URL that is repeated ends."),
         examples: [
             "openurl queue drop 1795259131178",
             "openurl queue drop --all",
@@ -154,11 +161,11 @@ struct QueueDrop: Command {
 
 /// URLs from the queue, given on a command line.
 struct QueuedURLArguments: ParsableArguments {
-    @Flag(help: "Select every URL in the queue.")
+    @Flag(help: .init(translated("Select every URL in the queue.")))
     var all = false
 
     @Argument(
-        help: .init("The number of a URL, as 'openurl queue' shows it.", valueName: "id"),
+        help: .init(translated("The number of a URL, as 'openurl queue' shows it."), valueName: "id"),
         completion: .queuedURLs,
         transform: CommandLineArgument.requiredText
     )
@@ -166,7 +173,9 @@ struct QueuedURLArguments: ParsableArguments {
 
     func validate() throws {
         if all == ids.isEmpty { return }
-        throw ValidationError(all ? "use --all without numbers" : "give the numbers of the URLs, or use --all")
+        throw ValidationError(
+            all ? translated("use --all without numbers") : translated("give the numbers of the URLs, or use --all")
+        )
     }
 
     /// Calls a method for each URL in order. If one call fails, the method is still called for the other URLs.

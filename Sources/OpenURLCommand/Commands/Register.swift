@@ -1,43 +1,49 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Register: Command {
     static let configuration = CommandConfiguration(
         commandName: "register",
-        abstract: "Add handlers for this user.",
-        discussion: "Prints each handler with its schemes and file types. Warnings go to standard error.",
+        abstract: translated("Add handlers for this user."),
+        discussion: translated("Prints each handler with its schemes and file types. Warnings go to standard error."),
         examples: [
             "openurl register com.example.hello.plist",
             "openurl register --replace Hello.app",
         ]
     )
 
-    @Flag(help: "Replace a handler that has the same bundle identifier.")
+    @Flag(help: .init(translated("Replace a handler that has the same bundle identifier.")))
     var replace = false
 
     @Flag(
-        help: """
-            Register until the router exits, and write no file. The handler gets the URLs that nothing else claims, and those \
-            opened with 'openurl open --handler ID'.
-            """
+        help: .init(
+            translated(
+                """
+                Register until the router exits, and write no file. The handler gets the URLs that nothing else claims, and those \
+                opened with 'openurl open --handler ID'.
+                """
+            )
+        )
     )
     var ephemeral = false
 
     @OptionGroup var tableOptions: TableOptions
 
-    @Argument(help: .init("The path of a bundle or a manifest.", valueName: "path"), completion: .manifests)
+    @Argument(help: .init(translated("The path of a bundle or a manifest."), valueName: "path"), completion: .manifests)
     var paths: [CommandLineArgument]
 
     func validate() throws {
-        if ephemeral, replace { throw ValidationError("--replace and --ephemeral cannot be used together") }
+        if ephemeral, replace { throw ValidationError(translated("--replace and --ephemeral cannot be used together")) }
     }
 
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation)
         var table = Table(columns: [
-            Column("ID", .cut(least: 24)), Column("CLAIMS", .cut(least: 12)), Column("PATH", .cut(least: 16)),
+            Column(translated("ID"), .cut(least: 24)), Column(translated("CLAIMS"), .cut(least: 12)),
+            Column(translated("PATH"), .cut(least: 16)),
         ])
         let method =
             ephemeral
@@ -45,7 +51,7 @@ struct Register: Command {
         let batch = Batch(key: "file", printsJSON: tableOptions.json, invocation: invocation)
         let status = batch.perform(paths, name: \.shown) { (path) throws(CommandFailure) in
             if let host = invocation.host, path.bytes.first != UInt8(ascii: "/") {
-                let reason = "'\(path.shown)' is not an absolute path; a file on \(host.name) needs one"
+                let reason = translated("'\(path.shown)' is not an absolute path; a file on \(host.name) needs one")
                 throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
             }
             let absolute = try path.absolutePath()
@@ -59,7 +65,9 @@ struct Register: Command {
             if let sentence = handler.temporary.sentence(about: handler.id), !tableOptions.json {
                 invocation.errors.print(sentence)
             }
-            for warning in handler.warnings { invocation.errors.print("warning: \(handler.id): \(warning)") }
+            for warning in handler.warnings {
+                invocation.errors.print(translated("warning: \(handler.id): \(warning)"))
+            }
         }
         table.print(invocation, isWide: tableOptions.wide)
         return status

@@ -1,16 +1,19 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Reload: Command {
     static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract: "Read all manifests and entries again.",
-        discussion: """
+        abstract: translated("Read all manifests and entries again."),
+        discussion: translated(
+            """
             The router notices changes by itself, except on file systems that report none. Prints the problems that it finds, with \
             their files.
-            """,
+            """
+        ),
         examples: [
             "openurl reload",
             "openurl reload --json",

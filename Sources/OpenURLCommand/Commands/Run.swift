@@ -1,19 +1,22 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Run: Command {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Run a program that gets all URLs of the given schemes.",
-        discussion: """
+        abstract: translated("Run a program that gets all URLs of the given schemes."),
+        discussion: translated(
+            """
             Use this to try a build of a handler: it registers nothing and writes no file. The program gets the URLs even if \
             your default is another handler, until the program, this command or the router exits. The program must take \
             its bundle identifier as its name on the bus. The exit status is the program's. If this command exits first, \
             the program is ended too.
             The desktop passes on only the URLs of schemes that openurl handles already.
-            """,
+            """
+        ),
         examples: [
             "openurl run --claim todolist -- ./TodoList.app/todolist",
             "openurl run --claim hello --handler com.example.hello -- ./hello",
@@ -22,7 +25,7 @@ struct Run: Command {
 
     @Option(
         parsing: .upToNextOption,
-        help: .init("The schemes that the program gets.", valueName: "scheme"),
+        help: .init(translated("The schemes that the program gets."), valueName: "scheme"),
         completion: .schemes,
         transform: CommandLineArgument.requiredText
     )
@@ -30,7 +33,9 @@ struct Run: Command {
 
     @Option(
         help: .init(
-            "The bundle identifier of the program, or the path of its bundle or manifest. A program in a bundle does not need this.",
+            translated(
+                "The bundle identifier of the program, or the path of its bundle or manifest. A program in a bundle does not need this."
+            ),
             valueName: "id or path"
         ),
         completion: .manifests
@@ -39,7 +44,7 @@ struct Run: Command {
 
     @Argument(
         parsing: .postTerminator,
-        help: .init("The program and its arguments, after --.", valueName: "program"),
+        help: .init(translated("The program and its arguments, after --."), valueName: "program"),
         completion: .file()
     )
     var command: [CommandLineArgument] = []
@@ -49,13 +54,13 @@ struct Run: Command {
 
     func validate() throws {
         if command.isEmpty {
-            throw ValidationError("give the program after '--', as in '\(Self.example)'")
+            throw ValidationError(translated("give the program after '--', as in '\(Self.example)'"))
         }
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         if invocation.host != nil {
-            let reason = "'openurl run' runs programs on this machine only; remove --host"
+            let reason = translated("'openurl run' runs programs on this machine only; remove --host")
             throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
         }
         return try RunOperation(claim, try handlerText(), command, invocation).perform()
@@ -74,8 +79,12 @@ struct Run: Command {
         }
         throw CommandFailure(
             .invalidArguments,
-            "\(command[0].shown) is not in a bundle, so its bundle identifier is unknown; "
-                + "give it with '--handler ID', as in '\(Self.example)'",
+            translated(
+                """
+                \(command[0].shown) is not in a bundle, so its bundle identifier is unknown; give it with '--handler ID', as in \
+                '\(Self.example)'
+                """
+            ),
             exitStatus: ExitStatus.usage
         )
     }

@@ -2,17 +2,20 @@ internal import ArgumentParser
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Send: Command {
     static let configuration = CommandConfiguration(
         commandName: "send",
-        abstract: "Copy files into a handler's inbox.",
-        discussion: """
+        abstract: translated("Copy files into a handler's inbox."),
+        discussion: translated(
+            """
             The handler opens the copies, owns them, and deletes them. It must claim the types of the files. If a file was not \
             opened, no copy stays behind, unless the handler may have acted on it. Returns when the handler has answered, or with --queue \
             when the files and their URLs are on the disk. The exit status is that of the first failure.
-            """,
+            """
+        ),
         examples: [
             "openurl send --to com.acme.todolist report.pdf",
             "openurl send --to com.acme.todolist --queue *.png",
@@ -20,27 +23,27 @@ struct Send: Command {
     )
 
     @Option(
-        help: .init("The handler that gets the files.", valueName: "id"),
+        help: .init(translated("The handler that gets the files."), valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var to: String
 
     @Option(
-        help: .init("Set the time limit, such as 5s, 500ms or 2m, for each open.", valueName: "time"),
+        help: .init(translated("Set the time limit, such as 5s, 500ms or 2m, for each open."), valueName: "time"),
         transform: TimeLimit.init
     )
     var timeout: TimeLimit?
 
-    @Flag(help: "Do not bring the handler to the foreground.")
+    @Flag(help: .init(translated("Do not bring the handler to the foreground.")))
     var background = false
 
-    @Flag(help: "Store the files and return; the router delivers them later.")
+    @Flag(help: .init(translated("Store the files and return; the router delivers them later.")))
     var queue = false
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("A file to send.", valueName: "file"), completion: .file())
+    @Argument(help: .init(translated("A file to send."), valueName: "file"), completion: .file())
     var files: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
@@ -103,7 +106,7 @@ struct Send: Command {
             case .success:
                 let missing = CommandFailure(
                     .noReply,
-                    "the router did not report an outcome for the file",
+                    translated("the router did not report an outcome for the file"),
                     exitStatus: ExitStatus.unavailable
                 )
                 return next.next() ?? .failure(missing)
@@ -120,17 +123,17 @@ extension CommandLineArgument {
         let path = bytes.map(CChar.init(bitPattern:)) + [0]
         guard
             let name = bytes.split(separator: UInt8(ascii: "/")).last.flatMap({ String(validating: $0, as: UTF8.self) })
-        else { throw CommandFailure(unsendable: shown, "its name is not UTF-8") }
+        else { throw CommandFailure(unsendable: shown, translated("its name is not UTF-8")) }
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
         guard descriptor >= 0 else {
             let reason =
-                errno == ELOOP ? "it is a link; send the file that it points to" : String(cString: strerror(errno))
+                errno == ELOOP ? translated("it is a link; send the file that it points to") : systemErrorText(errno)
             throw CommandFailure(unsendable: shown, reason)
         }
         let file = UnixFD(owning: descriptor)
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw CommandFailure(unsendable: shown, "it is not a regular file")
+            throw CommandFailure(unsendable: shown, translated("it is not a regular file"))
         }
         return SentFile(name: name, descriptor: file)
     }
@@ -140,7 +143,7 @@ extension CommandFailure {
     fileprivate init(unsendable file: String, _ reason: String) {
         self.init(
             .fileNotFound,
-            "'\(file)' cannot be sent: \(reason)",
+            translated("'\(file)' cannot be sent: \(reason)"),
             exitStatus: ExitStatus.noInput
         )
     }

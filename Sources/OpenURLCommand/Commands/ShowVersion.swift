@@ -2,12 +2,13 @@ internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
 internal import Release
+internal import Translations
 internal import URLOpener
 
 struct ShowVersion: Command {
     static let configuration = CommandConfiguration(
         commandName: "version",
-        abstract: "Print the versions of openurl and of the router.",
+        abstract: translated("Print the versions of openurl and of the router."),
         examples: [
             "openurl version",
             "openurl --host alice@box version",

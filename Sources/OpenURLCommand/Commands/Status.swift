@@ -1,13 +1,14 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Status: Command {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show the states, processes and memory of the handlers.",
-        discussion: "For one handler, also shows its latest request, and the last lines of its output.",
+        abstract: translated("Show the states, processes and memory of the handlers."),
+        discussion: translated("For one handler, also shows its latest request, and the last lines of its output."),
         examples: [
             "openurl status",
             "openurl status com.acme.todolist",
@@ -17,7 +18,7 @@ struct Status: Command {
     @OptionGroup var tableOptions: TableOptions
 
     @Argument(
-        help: "Show the handler with this bundle identifier in detail.",
+        help: .init(translated("Show the handler with this bundle identifier in detail.")),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
@@ -33,10 +34,11 @@ struct Status: Command {
         }
         Table(
             columns: [
-                Column("ID", .cut(least: 28)), "STATE", "PID", "SINCE", "MEMORY", Column("TASKS", .cut(least: 8)),
+                Column(translated("ID"), .cut(least: 28)), Column(translated("STATE")), Column(translated("PID")),
+                Column(translated("SINCE")), Column(translated("MEMORY")), Column(translated("TASKS"), .cut(least: 8)),
             ],
             rows: handlers.map(\.row),
-            empty: "No handlers are registered. Register one with 'openurl register PATH'."
+            empty: translated("No handlers are registered. Register one with 'openurl register PATH'.")
         ).print(invocation, isWide: tableOptions.wide)
         invocation.output.print(notes: handlers.flatMap(\.notes))
         return 0
@@ -51,7 +53,7 @@ struct Status: Command {
         guard let status = handlers.first(where: { $0.id == id }) else {
             let registered = try router.call(RegistryInterface.listHandlers, Empty())
             if registered.contains(where: { $0.id == id }) {
-                let reason = "\(id) has no process of its own: an application of the desktop opens its URLs"
+                let reason = translated("\(id) has no process of its own: an application of the desktop opens its URLs")
                 throw CommandFailure(OpenURLError(.noHandler, reason))
             }
             throw router.suggestingHandler(for: id, CommandFailure(unknownHandler: id))
@@ -70,9 +72,9 @@ extension Reported<TemporaryRegistration> {
     /// Returns a note if a handler is registered only temporarily; nil otherwise.
     func sentence(about id: String) -> String? {
         switch self {
-        case .known(.registration): "\(id) is registered until the router exits"
-        case .known(.claim): "\(id) claims its schemes while its program runs"
-        case .unknown(let word): word.isEmpty ? nil : "\(id) is registered only temporarily (\(word))"
+        case .known(.registration): translated("\(id) is registered until the router exits")
+        case .known(.claim): translated("\(id) claims its schemes while its program runs")
+        case .unknown(let word): word.isEmpty ? nil : translated("\(id) is registered only temporarily (\(word))")
         }
     }
 }
@@ -95,7 +97,10 @@ extension HandlerStatus {
     /// A note if the process still runs but its handler is no longer registered; nil otherwise.
     var unregistered: String? {
         isRegistered
-            ? nil : "\(id) is no longer registered, but its process is still running; 'openurl terminate \(id)' ends it"
+            ? nil
+            : translated(
+                "\(id) is no longer registered, but its process is still running; 'openurl terminate \(id)' ends it"
+            )
     }
 
     /// A note if the handler is registered only temporarily; nil otherwise.
@@ -104,7 +109,10 @@ extension HandlerStatus {
     /// A note if no router started the process; nil otherwise.
     var startedByHand: String? {
         isVerified || temporary == .known(.claim)
-            ? nil : "\(id) was started by hand; it gets URLs, but the URLs that it opens do not carry its identifier"
+            ? nil
+            : translated(
+                "\(id) was started by hand; it gets URLs, but the URLs that it opens do not carry its identifier"
+            )
     }
 
     /// A note if the process runs an earlier program; nil otherwise.
@@ -113,8 +121,12 @@ extension HandlerStatus {
     /// A note if the handler is temporarily not started; nil otherwise.
     var quarantine: String? {
         quarantinedUntil.map { end in
-            "\(id) crashed too often and will not be started until \(LocalTime.text(end)); "
-                + "'openurl activate --reset \(id)' starts it now"
+            translated(
+                """
+                \(id) crashed too often and will not be started until \(LocalTime.text(end)); 'openurl activate --reset \(id)' \
+                starts it now
+                """
+            )
         }
     }
 

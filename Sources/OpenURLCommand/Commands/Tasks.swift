@@ -1,12 +1,13 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Tasks: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tasks",
-        abstract: "Show, try and remove the tasks that handlers do in the background.",
+        abstract: translated("Show, try and remove the tasks that handlers do in the background."),
         examples: [
             "openurl tasks",
             "openurl tasks run com.acme.todolist sync",
@@ -19,11 +20,13 @@ struct Tasks: ParsableCommand {
 struct TasksList: Command {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the tasks.",
-        discussion: """
+        abstract: translated("List the tasks."),
+        discussion: translated(
+            """
             NEXT is the earliest time; the router may wait a tenth of the time longer, or five minutes, for other tasks.
             When its time has come, a task waits until everything that it needs is true.
-            """,
+            """
+        ),
         examples: [
             "openurl tasks list",
             "openurl tasks list com.acme.todolist --wide",
@@ -33,7 +36,7 @@ struct TasksList: Command {
     @OptionGroup var tableOptions: TableOptions
 
     @Argument(
-        help: .init("List only the tasks of the handler with this bundle identifier.", valueName: "id"),
+        help: .init(translated("List only the tasks of the handler with this bundle identifier."), valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
@@ -48,11 +51,13 @@ struct TasksList: Command {
         }
         Table(
             columns: [
-                Column("HANDLER", .cut(least: 16)), Column("NAME", .cut(least: 8)), "STATE", "NEXT", "EVERY", "NEEDS",
-                "FAILURES", Column("ERROR", .cut(least: 16)),
+                Column(translated("HANDLER"), .cut(least: 16)), Column(translated("NAME"), .cut(least: 8)),
+                Column(translated("STATE")), Column(translated("NEXT")), Column(translated("EVERY")),
+                Column(translated("NEEDS")),
+                Column(translated("FAILURES")), Column(translated("ERROR"), .cut(least: 16)),
             ],
             rows: tasks.map(\.row),
-            empty: id == nil ? "No handler has tasks." : "The handler has no tasks."
+            empty: id == nil ? translated("No handler has tasks.") : translated("The handler has no tasks.")
         ).print(invocation, isWide: tableOptions.wide)
         return 0
     }
@@ -61,8 +66,8 @@ struct TasksList: Command {
 struct TasksRun: Command {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Run a task now, without regard to its time and to what it needs.",
-        discussion: "Prints the handler's answer: new-data, no-data or failed.",
+        abstract: translated("Run a task now, without regard to its time and to what it needs."),
+        discussion: translated("Prints the handler's answer: new-data, no-data or failed."),
         examples: [
             "openurl tasks run com.acme.todolist sync",
             "openurl tasks run --json com.acme.todolist fetch",
@@ -73,7 +78,7 @@ struct TasksRun: Command {
     @OptionGroup var handler: TaskHandlerArgument
 
     @Argument(
-        help: .init("The task's name.", valueName: "name"),
+        help: .init(translated("The task's name."), valueName: "name"),
         completion: .tasks,
         transform: CommandLineArgument.requiredText
     )
@@ -94,22 +99,24 @@ struct TasksRun: Command {
 struct TasksCancel: Command {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
-        abstract: "Remove tasks.",
-        discussion: "A task that is running is not interrupted. The handler may schedule it again at its next launch.",
+        abstract: translated("Remove tasks."),
+        discussion: translated(
+            "A task that is running is not interrupted. The handler may schedule it again at its next launch."
+        ),
         examples: [
             "openurl tasks cancel com.acme.todolist sync",
             "openurl tasks cancel --all com.acme.todolist",
         ]
     )
 
-    @Flag(help: "Select every task of the handler.")
+    @Flag(help: .init(translated("Select every task of the handler.")))
     var all = false
 
     @OptionGroup var outputOptions: OutputOptions
     @OptionGroup var handler: TaskHandlerArgument
 
     @Argument(
-        help: .init("A task's name.", valueName: "name"),
+        help: .init(translated("A task's name."), valueName: "name"),
         completion: .tasks,
         transform: CommandLineArgument.requiredText
     )
@@ -117,7 +124,9 @@ struct TasksCancel: Command {
 
     func validate() throws {
         if all == names.isEmpty { return }
-        throw ValidationError(all ? "use --all without names" : "give the names of the tasks, or use --all")
+        throw ValidationError(
+            all ? translated("use --all without names") : translated("give the names of the tasks, or use --all")
+        )
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
@@ -137,7 +146,7 @@ struct TasksCancel: Command {
 /// The handler of a task, given on a command line.
 struct TaskHandlerArgument: ParsableArguments {
     @Argument(
-        help: .init("The bundle identifier of a handler.", valueName: "id"),
+        help: .init(translated("The bundle identifier of a handler."), valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )

@@ -1,12 +1,13 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 struct Unregister: Command {
     static let configuration = CommandConfiguration(
         commandName: "unregister",
-        abstract: "Remove handlers that 'register' has added.",
+        abstract: translated("Remove handlers that 'register' has added."),
         examples: [
             "openurl unregister com.example.hello",
             "openurl unregister com.example.hello com.example.python",
@@ -16,7 +17,7 @@ struct Unregister: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(
-        help: .init("The bundle identifier of a handler.", valueName: "id"),
+        help: .init(translated("The bundle identifier of a handler."), valueName: "id"),
         completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
@@ -36,9 +37,14 @@ struct Unregister: Command {
                 let pid = running?.pid.map { [("pid", JSON.number($0))] } ?? []
                 invocation.output.print(JSON.object([("id", .string(id))] + pid).text)
             } else if let running {
-                let process = running.pid.map { "its process \($0)" } ?? "its process"
                 invocation.errors.print(
-                    "\(id) is no longer registered, but \(process) is still running; 'openurl terminate \(id)' ends it"
+                    running.pid.map { pid in
+                        translated(
+                            """
+                            \(id) is no longer registered, but its process \(pid) is still running; 'openurl terminate \(id)' ends it
+                            """
+                        )
+                    } ?? running.unregistered ?? ""
                 )
             }
         }

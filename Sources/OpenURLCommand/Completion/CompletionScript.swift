@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Translations
 internal import URLOpener
 
 /// The script that a shell uses to ask for completions. It replaces the parser's own scripts, which would run commands
@@ -32,7 +33,7 @@ struct CompletionScript {
     /// - Returns: the exit status.
     func print(_ invocation: Invocation) -> Int32 {
         guard let text else {
-            invocation.errors.print("give bash, zsh or fish as the shell (see 'openurl --help')")
+            invocation.errors.print(translated("give bash, zsh or fish as the shell (see 'openurl --help')"))
             return ExitStatus.usage
         }
         invocation.output.append(String(decoding: text, as: UTF8.self))

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Translations
 internal import URLOpener
 
 /// The words that could replace the last word of an unfinished command line.
@@ -35,7 +36,7 @@ struct Completions {
             if let (option, command) = place.option, !(option.takesManyValues && place.isOption(last)) {
                 addValues(of: option, command, last, at: place)
             } else if place.isOption(last) {
-                if place.path.count == 1 { add([option], last, "Use the router of another machine.") }
+                if place.path.count == 1 { add([option], last, translated("Use the router of another machine.")) }
                 addOptions(last, at: place)
             } else {
                 addCommandsAndArguments(last, at: place)

@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 /// A watch over the router's requests.
@@ -60,14 +61,21 @@ final class MonitorOperation {
         let reason =
             switch error {
             case .disconnected:
-                "the connection to the session bus\(invocation.host.map { " of \($0.name)" } ?? "") was lost"
-            case .remote(let error) where error.name == .noReply: "the router exited"
+                invocation.host.map {
+                    translated(
+                        "the connection to the session bus of \($0.name) was lost; run the command again to see further requests"
+                    )
+                }
+                    ?? translated(
+                        "the connection to the session bus was lost; run the command again to see further requests"
+                    )
+            case .remote(let error) where error.name == .noReply:
+                translated("the router exited; run the command again to see further requests")
             default: nil as String?
             }
         let failure = CommandFailure(error, refusal: ExitStatus.unavailable)
         guard let reason else { return failure }
-        let message = "\(reason); run the command again to see further requests"
-        return CommandFailure(failure.name, message, exitStatus: ExitStatus.unavailable)
+        return CommandFailure(failure.name, reason, exitStatus: ExitStatus.unavailable)
     }
 
     /// About thirty years.

@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 /// A request as a line of text.
@@ -16,7 +17,7 @@ struct RequestLine {
 
     /// The source's identifier, or the name of its program.
     private var sourceName: String {
-        guard let source = entry.source else { return entry.pid.map { "process \($0)" } ?? Table.absent }
+        guard let source = entry.source else { return entry.pid.map { translated("process \($0)") } ?? Table.absent }
         return source.hasPrefix("/") ? source.split(separator: "/").last.map(String.init) ?? source : source
     }
 
@@ -41,7 +42,7 @@ struct RequestLine {
             return name.split(separator: ".").last.map(String.init) ?? name
         }
         if entry.microseconds != nil { return entry.way?.rawValue ?? "done" }
-        if entry.decision == .known(.ask), entry.trace.isEmpty { return "asking …" }
+        if entry.decision == .known(.ask), entry.trace.isEmpty { return translated("asking …") }
         return entry.trace.last.map { "\($0.name) …" } ?? "…"
     }
 
@@ -60,11 +61,12 @@ struct RequestLine {
     }
 
     /// The request in words: what was asked, by which program, and when.
-    var sentence: String { "\(subject) from \(source) at \(time)" }
+    var sentence: String { translated("\(subject) from \(source) at \(time)") }
 
     /// The outcome in words, with the message if the request failed.
     var result: String {
-        outcome + (milliseconds.isEmpty ? "" : " after \(milliseconds) ms") + (message.map { ": \($0)" } ?? "")
+        (milliseconds.isEmpty ? outcome : translated("\(outcome) after \(milliseconds) ms"))
+            + (message.map { ": \($0)" } ?? "")
     }
 
     /// The message, if the request failed.
@@ -107,8 +109,9 @@ struct RequestLine {
     static func header(width: Int) -> String {
         let columns = Columns(width: width)
         let cells = [
-            "TIME".padded(Columns.time), "SOURCE → HANDLER".padded(columns.route), "URL".padded(columns.subject),
-            "OUTCOME".padded(Columns.outcome), "ms".padded(Columns.milliseconds, atStart: true),
+            translated("TIME").padded(Columns.time), translated("SOURCE → HANDLER").padded(columns.route),
+            translated("URL").padded(columns.subject),
+            translated("OUTCOME").padded(Columns.outcome), "ms".padded(Columns.milliseconds, atStart: true),
         ]
         return String(cells.joined(separator: Columns.gap).prefix(max(0, width - 1)))
     }

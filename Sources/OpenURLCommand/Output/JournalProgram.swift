@@ -1,6 +1,7 @@
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 /// `journalctl`, which reads a handler's lines from the user's journal.
@@ -38,13 +39,16 @@ struct JournalProgram {
         var word: CInt = 0
         while waitpid(pid, &word, 0) < 0, errno == EINTR {}
         guard isWanted, word != 0 else { return }
-        let status = word & 0x7F == 0 ? "exited with status \(word >> 8 & 0xFF)" : "was ended by signal \(word & 0x7F)"
-        throw failure("journalctl \(status)")
+        throw failure(
+            word & 0x7F == 0
+                ? translated("journalctl exited with status \(word >> 8 & 0xFF)")
+                : translated("journalctl was ended by signal \(word & 0x7F)")
+        )
     }
 
     private func start(isSilent: Bool) throws(CommandFailure) -> (pid: pid_t, descriptor: CInt) {
         var ends: [CInt] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw failure("cannot create a pipe: \(String(cString: strerror(errno)))") }
+        guard pipe(&ends) == 0 else { throw failure(translated("cannot create a pipe: \(systemErrorText(errno))")) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         defer { close(ends[1]) }
         var actions = posix_spawn_file_actions_t()
@@ -58,13 +62,15 @@ struct JournalProgram {
         let code = posix_spawnp(&pid, "journalctl", &actions, nil, &words, environ)
         guard code == 0 else {
             close(ends[0])
-            throw failure("journalctl cannot be started: \(String(cString: strerror(code)))")
+            throw failure(translated("journalctl cannot be started: \(systemErrorText(code))"))
         }
         return (pid, ends[0])
     }
 
     private func failure(_ reason: String) -> CommandFailure {
-        let message = "\(reason); the output is in the journal, and 'journalctl --user -t \(identifier)' shows it"
+        let message = translated(
+            "\(reason); the output is in the journal, and 'journalctl --user -t \(identifier)' shows it"
+        )
         return CommandFailure(.failed, message, exitStatus: ExitStatus.failure)
     }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Translations
 
 /// A reader of records from a descriptor.
 ///
@@ -53,6 +54,6 @@ struct RecordReader {
 
     struct ReadError: Error {
         let number: CInt
-        var message: String { String(cString: strerror(number)) }
+        var message: String { systemErrorText(number) }
     }
 }

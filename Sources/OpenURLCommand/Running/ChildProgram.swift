@@ -1,6 +1,7 @@
 internal import Glibc
 internal import OpenURLBus
 internal import Processes
+internal import Translations
 internal import URLOpener
 
 /// The program that `openurl run` has started.
@@ -20,14 +21,18 @@ final class ChildProgram {
         }
         defer { for word in words { free(word) } }
         guard let program = words[0] else {
-            throw CommandFailure(OpenURLError(.launchFailed, "there is not enough memory to start the program"))
+            throw CommandFailure(
+                OpenURLError(.launchFailed, translated("there is not enough memory to start the program"))
+            )
         }
         words.append(nil)
         var pid: pid_t = 0
         let code = posix_spawnp(&pid, program, nil, nil, words, environ)
         guard code == 0 else {
-            let reason = String(cString: strerror(code))
-            throw CommandFailure(OpenURLError(.launchFailed, "\(command[0].shown) cannot be started: \(reason)"))
+            let reason = systemErrorText(code)
+            throw CommandFailure(
+                OpenURLError(.launchFailed, translated("\(command[0].shown) cannot be started: \(reason)"))
+            )
         }
         self.pid = pid
     }

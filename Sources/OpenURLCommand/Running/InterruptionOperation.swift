@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 /// An interruption of a handler, which lasts as long as this process is connected.
@@ -32,7 +33,7 @@ final class InterruptionOperation {
             throw router.suggestingHandler(for: id, error)
         }
         // A script reads this line to know when the handler is inactive.
-        invocation.output.print("\(id) is inactive until Ctrl-C or 'openurl resume \(id)'")
+        invocation.output.print(translated("\(id) is inactive until Ctrl-C or 'openurl resume \(id)'"))
         invocation.output.flush()
         do throws(CallError) {
             _ = try bus.wait(
@@ -43,7 +44,7 @@ final class InterruptionOperation {
             )
         } catch {
             let failure = CommandFailure(error, refusal: ExitStatus.unavailable)
-            let message = "the router has exited; \(id) becomes active again when the next router finds it"
+            let message = translated("the router has exited; \(id) becomes active again when the next router finds it")
             throw CommandFailure(failure.name, message, exitStatus: ExitStatus.unavailable)
         }
         return 0

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import OpenURLBus
 internal import Synchronization
+internal import Translations
 internal import URLOpener
 
 /// The signals to a process that waits for a program: those that report the program's exit, and those that ask the
@@ -19,8 +20,8 @@ final class ProgramSignals {
     init() throws(CommandFailure) {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else {
-            let reason = String(cString: strerror(errno))
-            throw CommandFailure(OpenURLError(.launchFailed, "cannot create a pipe for signals: \(reason)"))
+            let reason = systemErrorText(errno)
+            throw CommandFailure(OpenURLError(.launchFailed, translated("cannot create a pipe for signals: \(reason)")))
         }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         // A signal handler must not wait for room in the pipe.

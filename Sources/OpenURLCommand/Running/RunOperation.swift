@@ -1,6 +1,7 @@
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 /// A program that runs as the handler of some schemes, and its claim, which lasts as long as this process is connected.
@@ -54,7 +55,9 @@ final class RunOperation {
                 // The router has exited, which ended the claim.
                 isLost = true
             } catch {
-                invocation.errors.print("the session bus is gone, and so is the claim; the program keeps running")
+                invocation.errors.print(
+                    translated("the session bus is gone, and so is the claim; the program keeps running")
+                )
                 while child.status == nil { child.handle(signals.take()) }
             }
             if let status = child.status { return status }
@@ -92,18 +95,34 @@ final class RunOperation {
             isNamed = true
             // If another process took the name, the router reports that to the senders.
             guard child.isAncestor(of: pid) else { return }
-            let gets = schemes.count == 1 ? "goes" : "go"
             let list = schemes.joined(separator: ", ")
-            return invocation.errors.print("\(list) \(gets) to process \(pid) (\(name)) until it exits")
+            return invocation.errors.print(
+                translated(
+                    schemes.count,
+                    one: "\(list) goes to process \(pid) (\(name)) until it exits",
+                    other: "\(list) go to process \(pid) (\(name)) until it exits"
+                )
+            )
         }
         guard let deadline = nameDeadline, deadline <= .now else { return }
         nameDeadline = nil
         let others = otherNames(of: child, bus)
-        let words = others.prefix(3) + (others.count > 3 ? ["\(others.count - 3) more"] : [])
-        let taken = words.isEmpty ? "" : ", but took \(words.joined(separator: " and "))"
+        let words = others.prefix(3) + (others.count > 3 ? [translated("\(others.count - 3) more")] : [])
+        let seconds = Self.nameTime.components.seconds
         invocation.errors.print(
-            "warning: the program did not take the name \(name) on the bus within \(Self.nameTime.components.seconds) seconds"
-                + "\(taken); it must take the name that --handler or its manifest gives"
+            words.isEmpty
+                ? translated(
+                    """
+                    warning: the program did not take the name \(name) on the bus within \(seconds) seconds; it must take the name \
+                    that --handler or its manifest gives
+                    """
+                )
+                : translated(
+                    """
+                    warning: the program did not take the name \(name) on the bus within \(seconds) seconds, but took \
+                    \(words.joined(separator: translated(" and "))); it must take the name that --handler or its manifest gives
+                    """
+                )
         )
     }
 
@@ -140,7 +159,7 @@ final class RunOperation {
         )
         isAnswered = true
         follow(handler.id, bus)
-        for warning in handler.warnings { invocation.errors.print("warning: \(handler.id): \(warning)") }
+        for warning in handler.warnings { invocation.errors.print(translated("warning: \(handler.id): \(warning)")) }
     }
 
     /// Follows the owner of the name that the program must take.
@@ -162,8 +181,9 @@ final class RunOperation {
             try claim(program, bus)
         } catch {
             isAnswered = bus.hasOwner(RouterService.name)
-            let loss = "the router exited, and the program lost its claim"
-            invocation.errors.print("warning: \(loss): \(error.message)")
+            invocation.errors.print(
+                translated("warning: the router exited, and the program lost its claim: \(error.message)")
+            )
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import OpenURLBus
+internal import Translations
 internal import URLOpener
 
 /// The facts about one handler that `openurl status ID` shows.
@@ -46,14 +47,21 @@ struct HandlerDetails {
 
     private static let labelWidth = 10
 
+    private var state: String {
+        let state = status.state.rawValue
+        return status.since.map { translated("\(state) since \(LocalTime.text($0))") } ?? state
+    }
+
     private var rows: [(label: String, text: String)] {
-        var rows = [("State", status.state.rawValue + (status.since.map { " since \(LocalTime.text($0))" } ?? ""))]
-        if let pid = status.pid { rows.append(("Process", String(pid))) }
-        if let memory = status.memoryText { rows.append(("Memory", memory)) }
-        if !status.backgroundTasks.isEmpty { rows.append(("Tasks", status.backgroundTasks.joined(separator: ", "))) }
+        var rows = [(translated("State"), state)]
+        if let pid = status.pid { rows.append((translated("Process"), String(pid))) }
+        if let memory = status.memoryText { rows.append((translated("Memory"), memory)) }
+        if !status.backgroundTasks.isEmpty {
+            rows.append((translated("Tasks"), status.backgroundTasks.joined(separator: ", ")))
+        }
         if let latest {
             let request = RequestLine(latest)
-            rows += [("Latest", request.sentence), ("Outcome", request.result)]
+            rows += [(translated("Latest"), request.sentence), (translated("Outcome"), request.result)]
         }
         return rows
     }

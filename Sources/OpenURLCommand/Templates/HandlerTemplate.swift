@@ -1,4 +1,5 @@
 internal import DBus
+internal import Translations
 internal import URLOpener
 internal import UserFiles
 
@@ -31,11 +32,11 @@ struct HandlerTemplate {
     init(_ language: Language, id: String, scheme: String?) throws(CommandFailure) {
         let elements = id.split(separator: ".", omittingEmptySubsequences: false)
         guard elements.count >= 2, BusName(rawValue: id)?.isUnique == false, let last = elements.last else {
-            throw Self.failure("'\(id)' is not a bundle identifier; use one such as com.example.greeter")
+            throw Self.failure(translated("'\(id)' is not a bundle identifier; use one such as com.example.greeter"))
         }
         name = last.lowercased().replacing("-", with: "_")
         guard let first = name.utf8.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first) else {
-            throw Self.failure("the last element of '\(id)' must begin with a letter")
+            throw Self.failure(translated("the last element of '\(id)' must begin with a letter"))
         }
         self.scheme = scheme?.lowercased() ?? last.lowercased()
         let isScheme = self.scheme.utf8.enumerated().allSatisfy { index, byte in
@@ -48,7 +49,7 @@ struct HandlerTemplate {
         }
         guard isScheme, !self.scheme.isEmpty else {
             throw Self.failure(
-                "'\(self.scheme)' is not a scheme (letters, digits, '+', '-', '.'); give one with --scheme"
+                translated("'\(self.scheme)' is not a scheme (letters, digits, '+', '-', '.'); give one with --scheme")
             )
         }
         self.language = language

@@ -6,10 +6,21 @@ struct Cell: Hashable, ExpressibleByStringLiteral {
     let brief: String
     /// The meaning of the content for the row.
     let meaning: TerminalStyle.Meaning?
+    /// The text for programs, where the output is not a terminal.
+    let raw: String
 
     init(_ text: String, brief: String? = nil, as meaning: TerminalStyle.Meaning? = nil) {
         self.text = text
         self.brief = brief ?? text
+        self.meaning = meaning
+        raw = text
+    }
+
+    /// Creates a cell with a word that programs know.
+    ///
+    /// - Parameter shown: the word for people.
+    init(word: String, _ shown: String, as meaning: TerminalStyle.Meaning? = nil) {
+        (text, brief, raw) = (shown, shown, word)
         self.meaning = meaning
     }
 

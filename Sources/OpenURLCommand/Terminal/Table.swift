@@ -1,3 +1,4 @@
+internal import Translations
 internal import URLOpener
 
 /// Rows of cells.
@@ -23,7 +24,7 @@ struct Table {
     func print(_ invocation: Invocation, isWide: Bool = false) {
         let output = invocation.output
         guard output.isTerminal else {
-            for row in rows { output.print(row.map(\.text.printable).joined(separator: "\t")) }
+            for row in rows { output.print(row.map(\.raw.printable).joined(separator: "\t")) }
             return
         }
         if rows.isEmpty {
@@ -53,7 +54,7 @@ struct Table {
         let isCut = natural.indices.contains { column in
             column >= widths.count || columns[column].isCut && widths[column] < natural[column]
         }
-        if isCut { output.print(style.dim("Cut to the width of the terminal; --wide shows everything.")) }
+        if isCut { output.print(style.dim(translated("Cut to the width of the terminal; --wide shows everything."))) }
     }
 
     /// Joins the parts of a line, each padded to its width.

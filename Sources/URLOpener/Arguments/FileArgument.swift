@@ -1,6 +1,7 @@
 internal import Glibc
 internal import OpenURLBus
 internal import RFC1808
+internal import Translations
 
 /// Arguments that refer to files. As in `xdg-open`, an argument without a scheme is a path.
 ///
@@ -30,8 +31,8 @@ extension CommandLineArgument {
     package func suggestingPath(_ failure: CommandFailure) -> CommandFailure {
         let codes = [OpenURLError.Code.noHandler, .malformedURL].map(\.errorName)
         guard codes.contains(failure.name), hasScheme, exists else { return failure }
-        let advice = "to open the file of this name, write './\(shown)'"
-        return CommandFailure(failure.name, "\(failure.message); \(advice)", exitStatus: failure.exitStatus)
+        let message = translated("\(failure.message); to open the file of this name, write './\(shown)'")
+        return CommandFailure(failure.name, message, exitStatus: failure.exitStatus)
     }
 
     /// Returns the URL of the file that the argument refers to.

@@ -1,6 +1,7 @@
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import Translations
 
 extension Value? {
     /// Returns the annotation with open files as additional entries. The handler reads from these files; this program
@@ -15,7 +16,7 @@ extension Value? {
             let descriptor =
                 file.path.map { open($0, O_RDONLY | O_CLOEXEC | O_NOCTTY) } ?? fcntl(standardInput, F_DUPFD_CLOEXEC, 0)
             guard descriptor >= 0 else {
-                throw CommandFailure(errno, of: file.path ?? "standard input", status: ExitStatus.noInput)
+                throw CommandFailure(errno, of: file.path ?? translated("standard input"), status: ExitStatus.noInput)
             }
             entries[file.key] = .unixFD(UnixFD(owning: descriptor))
         }
@@ -100,7 +101,9 @@ extension OpenResult {
         until deadline: ContinuousClock.Instant?
     ) throws(CommandFailure) {
         guard let value = reply[saved.key] else {
-            throw CommandFailure(OpenURLError(.invalidReply, "the reply from \(handler) has no '\(saved.key)'"))
+            throw CommandFailure(
+                OpenURLError(.invalidReply, translated("the reply from \(handler) has no '\(saved.key)'"))
+            )
         }
         try saved.file.write(output) { (write) throws(CommandFailure) in
             try copy(value, saved.key, until: deadline, to: write)
@@ -122,19 +125,23 @@ extension OpenResult {
             var buffer = [UInt8](repeating: 0, count: 1 << 16)
             while true {
                 guard waitForInput(source.rawValue, until: deadline) else {
-                    let message = "the time limit ran out while \(handler) was writing '\(key)'"
+                    let message = translated("the time limit ran out while \(handler) was writing '\(key)'")
                     throw CommandFailure(OpenURLError(.timedOut, message))
                 }
                 let count = read(source.rawValue, &buffer, buffer.count)
                 if count < 0, errno == EINTR || errno == EAGAIN { continue }
-                guard count >= 0 else { throw CommandFailure(errno, of: "'\(key)' of \(handler)") }
+                guard count >= 0 else { throw CommandFailure(errno, of: translated("'\(key)' of \(handler)")) }
                 guard count > 0, write(buffer[..<count]) else { return }
             }
         default:
             let type = value.signature.rawValue
             let message =
-                "'\(key)' in the reply from \(handler) has the type '\(type)'; --save writes strings, bytes and open files, "
-                + "and --json shows every value"
+                translated(
+                    """
+                    '\(key)' in the reply from \(handler) has the type '\(type)'; --save writes strings, bytes and open files, and \
+                    --json shows every value
+                    """
+                )
             throw CommandFailure(OpenURLError(.invalidReply, message))
         }
     }
@@ -144,7 +151,7 @@ extension CommandFailure {
     fileprivate init(_ code: CInt, of file: String, status: Int32 = ExitStatus.inputOutput) {
         self.init(
             "org.freedesktop.DBus.Error.IOError",
-            "\(file): \(String(cString: strerror(code)))",
+            "\(file): \(systemErrorText(code))",
             exitStatus: status
         )
     }

@@ -1,6 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 internal import RFC1808
+internal import Translations
 
 /// A note that tells a waiting user that a handler has not answered yet.
 struct LaunchNotice {
@@ -12,7 +13,7 @@ struct LaunchNotice {
     func print(to errors: StandardError, asking router: RouterClient) {
         do throws(CommandFailure) {
             guard let id = try id(asking: router) else { return }
-            errors.print("waiting for \(id) …; Ctrl-C cancels")
+            errors.print(translated("waiting for \(id) …; Ctrl-C cancels"))
         } catch {
             // The call that opens the URL fails in the same way, and reports that.
         }

@@ -2,6 +2,7 @@ internal import DBus
 internal import Glibc
 package import OpenURLBus
 internal import RFC1808
+internal import Translations
 
 /// Opens URLs and files.
 ///
@@ -68,7 +69,7 @@ package struct OpenOperation {
             for url in urls + fallback { try invocation.checkMeaningThere(url) }
             try checkWords()
             if let host = invocation.host, !attached.isEmpty || !saved.isEmpty {
-                let reason = "files cannot be passed to \(host.name); remove --attach and --save"
+                let reason = translated("files cannot be passed to \(host.name); remove --attach and --save")
                 throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
             }
             operation.options.annotation = try options.annotation.attaching(attached, standardInput: invocation.input)
@@ -149,8 +150,12 @@ package struct OpenOperation {
             let whole = words.flatMap { $0.shown.split(separator: " ") }.joined(separator: "%20")
             throw CommandFailure(
                 .fileNotFound,
-                "'\(word.shown)' is neither a URL with a scheme nor a file, so nothing was opened; "
-                    + "if it belongs to the previous URL, write '\(whole)'",
+                translated(
+                    """
+                    '\(word.shown)' is neither a URL with a scheme nor a file, so nothing was opened; if it belongs to the previous \
+                    URL, write '\(whole)'
+                    """
+                ),
                 exitStatus: ExitStatus.noInput
             )
         }
@@ -269,12 +274,14 @@ package struct OpenOperation {
         let notice = {
             // A handler that reports progress has started.
             if bar?.isShown == true { return }
-            if isCall { return invocation.errors.print("waiting for the answer …; Ctrl-C cancels") }
+            if isCall { return invocation.errors.print(translated("waiting for the answer …; Ctrl-C cancels")) }
             LaunchNotice(url: url, handler: options.handler).print(to: invocation.errors, asking: router)
         }
         let cancels = {
             bar?.remove()
-            if isWatched { invocation.errors.print("cancelling …; Ctrl-C again stops waiting for the outcome") }
+            if isWatched {
+                invocation.errors.print(translated("cancelling …; Ctrl-C again stops waiting for the outcome"))
+            }
         }
         return try router.open(
             method,

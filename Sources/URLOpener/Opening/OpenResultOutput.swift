@@ -1,4 +1,5 @@
 internal import OpenURLBus
+internal import Translations
 
 extension OpenResult {
     /// Returns the result as lines for people to read.
@@ -8,17 +9,18 @@ extension OpenResult {
     /// gives them.
     package func traceLines(of url: String) -> [String] {
         let number = id.map { " \($0.printable)" } ?? ""
-        let origin = isVerified ? "" : ", started by hand"
+        let origin = isVerified ? "" : ", \(translated("started by hand"))"
         // A queued URL is known by its number, unless the caller has given the request an ID.
-        let request = requestID.flatMap { $0 == id ? nil : ", request \($0.printable)" } ?? ""
+        let request = requestID.flatMap { $0 == id ? nil : ", \(translated("request \($0.printable)"))" } ?? ""
         let title = "\(url.printable): \(handler.printable) (\(way.rawValue)\(number)\(origin)\(request))"
-        let answer = reply.isEmpty ? [] : ["    reply \(replyJSON.text.printable)"]
+        let answer = reply.isEmpty ? [] : ["    \(translated("reply \(replyJSON.text.printable)"))"]
         return [title]
             + trace.map { phase in
                 let tenths = phase.microseconds / 100 + (phase.microseconds % 100 + 50) / 100
                 let milliseconds = "\(tenths / 10).\(tenths % 10)"
                 let padding = String(repeating: " ", count: max(0, 8 - milliseconds.count))
-                return "\(padding)\(milliseconds) ms  \(phase.name.printable)\(phase.answer ? "" : "  no")"
+                return
+                    "\(padding)\(milliseconds) ms  \(phase.name.printable)\(phase.answer ? "" : "  \(translated("no"))")"
             } + answer
     }
 

@@ -1,6 +1,7 @@
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import Translations
 
 /// A question to the user at the terminal: whether to open a URL.
 struct TerminalQuestion {
@@ -35,7 +36,7 @@ struct TerminalQuestion {
         invocation.output.flush()
         // Text that was typed before the question does not answer it.
         tcflush(invocation.input, TCIFLUSH)
-        invocation.errors.print("\(question.sender) wants to open this address with \(question.handler):")
+        invocation.errors.print(translated("\(question.sender) wants to open this address with \(question.handler):"))
         invocation.errors.print("  \(question.url)")
         var reply = try reply(question)
         while reply == .help {
@@ -49,14 +50,16 @@ struct TerminalQuestion {
         case .yes: return question.permission
         case .always where question.isMemorable: return question.permission
         case .always, .no, .never, .help:
-            throw CommandFailure(OpenURLError(.notAllowed, "the address was not opened, because you answered no"))
+            throw CommandFailure(
+                OpenURLError(.notAllowed, translated("the address was not opened, because you answered no"))
+            )
         }
     }
 
     /// Returns the user's reply; anything else counts as a no.
     private func reply(_ question: PolicyQuestion) throws(CommandFailure) -> Reply {
-        let choices = question.isMemorable ? "[y]es, [a]lways, [n]o, ne[v]er" : "[y]es, [n]o"
-        invocation.errors.prompt("open it? \(choices), [?]: ")
+        let choices = question.isMemorable ? translated("[y]es, [a]lways, [n]o, ne[v]er") : translated("[y]es, [n]o")
+        invocation.errors.prompt(translated("open it? \(choices), [?]: "))
         let line = line()
         // The router has not begun this URL, so there is nothing to cancel.
         if let interrupt, interrupt.isWaiting, interrupt.take() { throw .interrupted }
@@ -66,15 +69,17 @@ struct TerminalQuestion {
     /// Returns the lines that explain the replies.
     private static func help(_ question: PolicyQuestion) -> [String] {
         guard question.isMemorable else {
-            return ["y  open it this time", "n  do not open it; any other answer does the same"]
+            return [
+                translated("y  open it this time"), translated("n  do not open it; any other answer does the same"),
+            ]
         }
         return [
-            "y  open it this time",
-            "a  open it, and later ones of this scheme and host without asking",
-            "n  do not open it this time; any other answer does the same",
-            "v  do not open it, nor later ones of this scheme and host",
-            "outside sandboxes, a and v apply to all your programs",
-            "'openurl policy forget' undoes a and v",
+            translated("y  open it this time"),
+            translated("a  open it, and later ones of this scheme and host without asking"),
+            translated("n  do not open it this time; any other answer does the same"),
+            translated("v  do not open it, nor later ones of this scheme and host"),
+            translated("outside sandboxes, a and v apply to all your programs"),
+            translated("'openurl policy forget' undoes a and v"),
         ]
     }
 

@@ -1,4 +1,6 @@
+internal import Translations
+
 /// Returns a note that a handler's process runs an earlier program.
 package func earlierProgramNote(of id: String) -> String {
-    "\(id) still runs the program it was started from; 'openurl restart \(id)' starts the new one"
+    translated("\(id) still runs the program it was started from; 'openurl restart \(id)' starts the new one")
 }

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import OpenURLBus
+internal import Translations
 
 /// The program's output, collected so that it is written in large pieces.
 ///
@@ -63,7 +64,7 @@ package final class StandardOutput {
     package func finish(_ status: Int32, _ errors: StandardError) -> Int32 {
         flush()
         guard let problem else { return status }
-        if problem != EPIPE { errors.print("standard output: \(String(cString: strerror(problem)))") }
+        if problem != EPIPE { errors.print(translated("standard output: \(systemErrorText(problem))")) }
         return status == 0 ? ExitStatus.inputOutput : status
     }
 }

@@ -2,6 +2,7 @@ package import DBus
 internal import Glibc
 package import OpenURLBus
 package import RFC1808
+internal import Translations
 
 /// The failure of a command, or of one of its items.
 package struct CommandFailure: Error, Hashable {
@@ -24,26 +25,25 @@ package struct CommandFailure: Error, Hashable {
 
     /// Creates the failure for an identifier that no handler has, in the router's words.
     package init(unknownHandler id: String) {
-        let message = "no handler is registered as \(id); 'openurl list' shows all that are"
+        let message = translated("no handler is registered as \(id); 'openurl list' shows all that are")
         self.init(OpenURLError(.noHandler, message))
     }
 
     /// The failure for a URL that was not opened because the user pressed Ctrl-C.
     package static let interrupted = CommandFailure(
-        OpenURLError(.cancelled, "the request was cancelled before the router got the URL")
+        OpenURLError(.cancelled, translated("the request was cancelled before the router got the URL"))
     )
 
     package init(_ error: GenericURL.ParseError) {
-        self.init(OpenURLError(.malformedURL, error.description))
+        self.init(OpenURLError(.malformedURL, error.description).withOutcome)
     }
 
     /// Creates the failure for an argument that does not refer to a file, with the system's error.
     package init(unusable file: String, _ code: CInt) {
-        let reason = String(cString: strerror(code))
-        let advice = Self.missingColon(file).map { "; to open a URL, write '\($0)'" } ?? ""
+        let problem = translated("'\(file)' is neither a URL with a scheme nor a file: \(systemErrorText(code))")
         self.init(
             .fileNotFound,
-            "'\(file)' is neither a URL with a scheme nor a file: \(reason)\(advice)",
+            Self.missingColon(file).map { translated("\(problem); to open a URL, write '\($0)'") } ?? problem,
             exitStatus: ExitStatus.noInput
         )
     }
@@ -65,11 +65,11 @@ package struct CommandFailure: Error, Hashable {
     /// - Parameter environment: returns the value of a variable.
     package init(_ error: ConnectionError, _ environment: (String) -> String?) {
         let advice =
-            BusAddress.missed(by: environment).map { "run: export DBUS_SESSION_BUS_ADDRESS=\($0)" }
-            ?? "use a terminal of your desktop, or 'dbus-run-session -- sh' for a shell with a separate bus"
+            BusAddress.missed(by: environment).map { translated("run: export DBUS_SESSION_BUS_ADDRESS=\($0)") }
+            ?? translated("use a terminal of your desktop, or 'dbus-run-session -- sh' for a shell with a separate bus")
         self.init(
             "org.freedesktop.DBus.Error.NoServer",
-            "cannot reach the router, because there is no session bus: \(error); \(advice)",
+            translated("cannot reach the router, because there is no session bus: \(error); \(advice)"),
             exitStatus: ExitStatus.unavailable
         )
     }
@@ -82,27 +82,32 @@ package struct CommandFailure: Error, Hashable {
         case .remote(let error):
             self.init(error, refusal: refusal)
         case .disconnected:
+            let message = translated("the connection to the session bus was lost before the router answered")
             self.init(
                 "org.freedesktop.DBus.Error.Disconnected",
-                "the connection to the session bus was lost before the router answered; \(Self.outcomeIsUnknown)",
+                Self.withUnknownOutcome(message),
                 exitStatus: ExitStatus.unavailable
             )
         case .notSent(.tooLarge(let limit)):
-            self.init(OpenURLError(.limitsExceeded, "the message is larger than \(limit) bytes"))
+            self.init(OpenURLError(.limitsExceeded, translated("the message is larger than \(limit) bytes")))
         case .notSent:
             self.init(.invalidArguments, error.description, exitStatus: ExitStatus.usage)
         case .timedOut, .cancelled:
-            self.init(.noReply, "the router did not answer", exitStatus: ExitStatus.unavailable)
+            self.init(.noReply, translated("the router did not answer"), exitStatus: ExitStatus.unavailable)
         case .unexpectedReply:
             self.init(
                 "org.freedesktop.DBus.Error.InconsistentMessage",
-                "the router's answer cannot be understood; are openurl and openurld the same version? (\(error))",
+                translated(
+                    "the router's answer cannot be understood; are openurl and openurld the same version? (\(error))"
+                ),
                 exitStatus: ExitStatus.unavailable
             )
         }
     }
 
-    private static let outcomeIsUnknown = "whether the request arrived is unknown"
+    private static func withUnknownOutcome(_ message: String) -> String {
+        translated("\(message); whether the request arrived is unknown")
+    }
 
     private init(_ error: RemoteError, refusal: Int32) {
         let unavailable = ExitStatus.unavailable
@@ -116,24 +121,28 @@ package struct CommandFailure: Error, Hashable {
         case .limitsExceeded:
             self.init(error.name, error.message, exitStatus: OpenURLError.Code.limitsExceeded.exitStatus)
         case .serviceUnknown, .nameHasNoOwner:
-            let advice = "start openurld, or install its D-Bus service file"
-            self.init(
-                error.name,
-                "the router is not running, and the bus cannot start it; \(advice)",
-                exitStatus: unavailable
+            let message = translated(
+                "the router is not running, and the bus cannot start it; start openurld, or install its D-Bus service file"
             )
+            self.init(error.name, message, exitStatus: unavailable)
         case .noReply:
-            let message = "the router exited before it answered; \(Self.outcomeIsUnknown)"
+            let message = Self.withUnknownOutcome(translated("the router exited before it answered"))
             self.init(error.name, message, exitStatus: unavailable)
         case .unknownMethod, .unknownInterface, .unknownObject:
-            let message = "the router does not know this request; are openurl and openurld the same version?"
-            self.init(error.name, "\(message) (\(error.message))", exitStatus: unavailable)
+            let message = translated(
+                """
+                the router does not know this request; are openurl and openurld the same version? (\(error.message))
+                """
+            )
+            self.init(error.name, message, exitStatus: unavailable)
         case _ where error.name.isAboutStarting:
-            let advice = "run openurld by hand to see the reason"
-            self.init(error.name, "the router cannot be started: \(error.message); \(advice)", exitStatus: unavailable)
+            let message = translated(
+                "the router cannot be started: \(error.message); run openurld by hand to see the reason"
+            )
+            self.init(error.name, message, exitStatus: unavailable)
         default:
             if let error = OpenURLError(error) {
-                self.init(error)
+                self.init(error.withOutcome)
             } else {
                 self.init(error.name, error.message.isEmpty ? error.name.rawValue : error.message, exitStatus: refusal)
             }
@@ -145,5 +154,34 @@ extension ErrorName {
     /// Whether this name means that the bus could not start a service.
     fileprivate var isAboutStarting: Bool {
         rawValue.hasPrefix("org.freedesktop.DBus.Error.Spawn.") || rawValue == "org.freedesktop.DBus.Error.TimedOut"
+    }
+}
+
+extension OpenURLError {
+    /// This error with its cause in the user's language before a message that is in English.
+    package var withOutcome: OpenURLError {
+        code.outcome.map { OpenURLError(code, "\($0): \(message)") } ?? self
+    }
+}
+
+extension OpenURLError.Code {
+    /// The cause in the user's language; nil if that is English, because the message says more.
+    fileprivate var outcome: String? {
+        switch self {
+        case .declined: translatedOnly("the handler declined the URL")
+        case .launchVetoed: translatedOnly("the launch was vetoed")
+        case .noHandler: translatedOnly("no handler was found")
+        case .launchFailed: translatedOnly("the handler could not be started")
+        case .handlerCrashed: translatedOnly("the handler crashed")
+        case .timedOut: translatedOnly("a time limit ran out")
+        case .notAllowed: translatedOnly("this is not allowed")
+        case .limitsExceeded: translatedOnly("a limit was exceeded")
+        case .loopDetected: translatedOnly("handlers open each other in a loop")
+        case .notQueued: translatedOnly("the URL was not stored")
+        case .cancelled: translatedOnly("the request was cancelled")
+        case .alreadyClaimed: translatedOnly("another program already has the claim")
+        case .invalidReply: translatedOnly("the handler's answer has the wrong type")
+        case .malformedURL: translatedOnly("the URL is malformed")
+        }
     }
 }

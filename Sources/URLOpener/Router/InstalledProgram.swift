@@ -1,6 +1,7 @@
 internal import DBus
 internal import Glibc
 internal import Processes
+internal import Translations
 
 /// A program that is installed next to this one.
 package enum InstalledProgram: String {
@@ -33,19 +34,21 @@ package enum InstalledProgram: String {
     /// Calls `body` with the program's path, to run the program. If `body` returns, that has failed, and this method
     /// returns the failure.
     private func run(_ body: (UnsafePointer<CChar>) -> Void) -> CommandFailure {
-        guard let path = ProcessProgram.bytes(ofNeighbour: rawValue) else {
-            return Self.failure("/proc/self/exe cannot be read")
+        guard let bytes = ProcessProgram.bytes(ofNeighbour: rawValue) else {
+            return Self.failure(translated("/proc/self/exe cannot be read: \(systemErrorText(errno))"))
         }
-        return path.map(CChar.init(bitPattern:)).withUnsafeBufferPointer { path in
-            guard let path = path.baseAddress else { return Self.failure("/proc/self/exe cannot be read") }
-            body(path)
-            return Self.failure("\(String(cString: path)) cannot be run")
+        return bytes.map(CChar.init(bitPattern:)).withUnsafeBufferPointer { path in
+            // The bytes end with a zero, so there is a first one.
+            if let path = path.baseAddress { body(path) }
+            let reason = systemErrorText(errno)
+            return Self.failure(
+                translated("\(String(decoding: bytes.dropLast(), as: UTF8.self)) cannot be run: \(reason)")
+            )
         }
     }
 
-    /// Creates a failure with the system's error. A missing program counts as an unavailable service.
+    /// Creates a failure. A missing program counts as an unavailable service.
     private static func failure(_ problem: String) -> CommandFailure {
-        let reason = String(cString: strerror(errno))
-        return CommandFailure(.failed, "\(problem): \(reason)", exitStatus: ExitStatus.unavailable)
+        CommandFailure(.failed, problem, exitStatus: ExitStatus.unavailable)
     }
 }

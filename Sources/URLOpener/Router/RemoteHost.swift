@@ -1,6 +1,7 @@
 package import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import Translations
 
 /// Another machine whose router performs a command (`--host`).
 package struct RemoteHost: Sendable {
@@ -17,7 +18,7 @@ package struct RemoteHost: Sendable {
     package init(_ name: String?, _ arguments: [CommandLineArgument]) throws(CommandFailure) {
         let asks = isatty(STDIN_FILENO) != 0
         guard let name, let bus = BusAddress.host(name, asks: asks) else {
-            let reason = "--host needs the name of a host, such as box or alice@box"
+            let reason = translated("--host needs the name of a host, such as box or alice@box")
             throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
         }
         self.name = name
@@ -33,8 +34,8 @@ package struct RemoteHost: Sendable {
     /// If the host has no `systemd-stdio-bridge`, this process becomes an ssh that runs `openurl` there, and the method
     /// does not return.
     package func failure(_ error: ConnectionError) -> CommandFailure {
-        let unreachable = "the session bus of \(name) cannot be reached"
-        guard error != .timedOut else { return failure("\(unreachable): no answer came in time") }
+        let unreachable = translated("the session bus of \(name) cannot be reached")
+        guard error != .timedOut else { return failure(translated("\(unreachable): no answer came in time")) }
         // The connection ends when ssh does. The command has no other children.
         var status: CInt = 0
         guard waitpid(-1, &status, 0) > 0 else { return failure("\(unreachable): \(error)") }
@@ -44,13 +45,13 @@ package struct RemoteHost: Sendable {
             // If ssh failed, it has printed its own reason. Other statuses come from the bridge.
             let reason =
                 !exited
-                ? "ssh was killed"
+                ? translated("ssh was killed")
                 : code == Self.sshFailed
-                    ? "ssh ended with status \(code)"
-                    : "no bus answers there; 'loginctl enable-linger' on \(name) keeps one without a login"
+                    ? translated("ssh ended with status \(code)")
+                    : translated("no bus answers there; 'loginctl enable-linger' on \(name) keeps one without a login")
             return failure("\(unreachable): \(reason)")
         }
-        return failure("'openurl' cannot be run on \(name): \(runThere())")
+        return failure(translated("'openurl' cannot be run on \(name): \(runThere())"))
     }
 
     /// The exit status of a shell that does not find a program.
@@ -70,7 +71,9 @@ package struct RemoteHost: Sendable {
         guard
             !arguments.contains(where: { $0.bytes.contains { [UInt8(ascii: "\\"), UInt8(ascii: "\n")].contains($0) } })
         else {
-            return "the host has no systemd-stdio-bridge, so arguments cannot have a backslash or a line break"
+            return translated(
+                "the host has no systemd-stdio-bridge, so arguments cannot have a backslash or a line break"
+            )
         }
         let quote = UInt8(ascii: "'")
         var line = Array("openurl".utf8)
@@ -83,7 +86,7 @@ package struct RemoteHost: Sendable {
         var pointers = words.map { word in strdup(word.map(CChar.init(bitPattern:)) + [0]) } + [nil]
         defer { for pointer in pointers { free(pointer) } }
         execvp("ssh", &pointers)
-        return String(cString: strerror(errno))
+        return systemErrorText(errno)
     }
 }
 
@@ -91,7 +94,7 @@ extension Invocation {
     /// Checks that an argument means the same on the other machine, if there is one.
     package func checkMeaningThere(_ argument: CommandLineArgument) throws(CommandFailure) {
         guard let host, !argument.hasScheme else { return }
-        let reason = "'\(argument.shown)' is a file on this machine; give a URL that \(host.name) can open"
+        let reason = translated("'\(argument.shown)' is a file on this machine; give a URL that \(host.name) can open")
         throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
     }
 }

@@ -1,6 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 internal import Spelling
+internal import Translations
 
 /// Suggestions for misspelt names. The router's errors contain none, because its callers may be confined.
 extension RouterClient {
@@ -31,7 +32,11 @@ extension RouterClient {
         }
         guard isUnknown else { return failure }
         if let problem = problem(ofManifest: id) {
-            return CommandFailure(failure.name, "\(id) cannot be used: \(problem)", exitStatus: failure.exitStatus)
+            return CommandFailure(
+                failure.name,
+                translated("\(id) cannot be used: \(problem)"),
+                exitStatus: failure.exitStatus
+            )
         }
         return suggesting(insteadOf: id, "", failure) { () throws(CommandFailure) in
             try call(RegistryInterface.listHandlers, Empty(), timeout: Self.limit).map(\.id)

@@ -1,3 +1,5 @@
+internal import Translations
+
 /// The user's reply.
 enum PersonReply: String, Sendable, Hashable, CaseIterable {
     /// Open the URL.
@@ -22,10 +24,10 @@ enum PersonReply: String, Sendable, Hashable, CaseIterable {
     /// The button's text.
     var label: String {
         switch self {
-        case .once: "Open"
-        case .always: "Always open"
-        case .no, .late: "Do not open"
-        case .never: "Never open"
+        case .once: translated("Open")
+        case .always: translated("Always open")
+        case .no, .late: translated("Do not open")
+        case .never: translated("Never open")
         }
     }
 }

@@ -3,6 +3,7 @@ internal import OpenURLBus
 internal import Policy
 internal import RFC1808
 internal import SchemeRegistry
+internal import Translations
 internal import UserFiles
 
 /// A question to the user: may this sender open this URL with this handler?
@@ -47,16 +48,16 @@ struct PolicyDialog: Sendable {
     }
 
     /// The question's title.
-    var title: String { "Open this address?" }
+    var title: String { translated("Open this address?") }
 
     /// The question in words, without the URL.
     ///
     /// The user's programs cannot be told apart safely, so if an answer is remembered, it applies to all of them.
     var text: String {
-        let question = "\(sender) wants to open this address with \(handler):"
+        let question = translated("\(sender) wants to open this address with \(handler):")
         let isForAll = isMemorable && key.pattern.source == .callers(.user)
         guard isForAll else { return question }
-        return "If the answer is remembered, it applies to all your programs outside sandboxes. \(question)"
+        return translated("If the answer is remembered, it applies to all your programs outside sandboxes. \(question)")
     }
 
     /// Returns the error for a URL that was not opened, including the command that allows it.
@@ -76,11 +77,14 @@ extension OpenContext.Source {
     fileprivate var words: String {
         let name = application.map(shown)
         switch callerClass.known {
-        case .handler: return "The handler \(name ?? "")"
-        case .sandboxed: return name.map { "The sandboxed application \($0)" } ?? "A sandboxed program without a name"
-        case .remote: return name.map { "The computer \($0)" } ?? "Another computer"
-        case .user: return executable.map { "The program \(shown($0))" } ?? "One of your programs"
-        case .unknown, nil: return "A program that has exited"
+        case .handler: return translated("The handler \(name ?? "")")
+        case .sandboxed:
+            return name.map { translated("The sandboxed application \($0)") }
+                ?? translated("A sandboxed program without a name")
+        case .remote: return name.map { translated("The computer \($0)") } ?? translated("Another computer")
+        case .user:
+            return executable.map { translated("The program \(shown($0))") } ?? translated("One of your programs")
+        case .unknown, nil: return translated("A program that has exited")
         }
     }
 }

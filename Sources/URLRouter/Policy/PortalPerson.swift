@@ -1,4 +1,5 @@
 internal import DBus
+internal import Translations
 
 /// Asks the user with the desktop portal's dialog: `org.freedesktop.impl.portal.Access`.
 struct PortalPerson: PersonAsking {
@@ -62,7 +63,7 @@ struct PortalPerson: PersonAsking {
 
     /// One box to tick: an identifier, a label, no options, and the initial value.
     private static let choices = Value.array(
-        [.structure([.string(choice), "Remember the answer", .array([], of: "(ss)"), "false"])],
+        [.structure([.string(choice), .string(translated("Remember the answer")), .array([], of: "(ss)"), "false"])],
         of: "(ssa(ss)s)"
     )
 

@@ -1,4 +1,5 @@
 internal import OpenURLBus
+internal import Translations
 internal import UserFiles
 
 /// A notification about a delivery in the queue, which a click puts there again.
@@ -36,7 +37,7 @@ struct Reminder: Sendable, Hashable {
             icon: "appointment-soon",
             title: capabilities.contains("body") ? title : "\(title): \(text)",
             text: text,
-            actions: capabilities.contains("actions") ? [(Self.click, "Open")] : [],
+            actions: capabilities.contains("actions") ? [(Self.click, translated("Open"))] : [],
             urgency: .normal
         )
     }
@@ -49,7 +50,7 @@ extension OpenContext.Source {
         case .user: nil
         case .handler where application == handler: nil
         case .handler, .sandboxed, .remote, .unknown, nil:
-            "(from \(application.map { printable($0) } ?? "a program without a name"))"
+            application.map { translated("(from \(printable($0)))") } ?? translated("(from a program without a name)")
         }
     }
 }
