@@ -56,12 +56,14 @@ PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath
 # export all symbols, which nothing uses. The programs need no libraries beside them, and without a run path the dynamic linker does
 # not look for any in ten directories. Only the debug build checks for exclusive access at run time
 # (Documentation/Decisions/instructions.md). The disabled pass removes switches back to an actor that are needed
-# (Documentation/Decisions/actor-hops.md).
+# (Documentation/Decisions/actor-hops.md). Debugging information and the hashes with which the compiler recognises
+# unchanged code depend on the folder of the sources. Without both, the same sources give the same bytes in every folder.
 RELEASE = -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -cross-module-optimization -Xswiftc -use-ld=lld \
 	-Xswiftc -Xllvm -Xswiftc -sil-disable-pass=optimize-hop-to-executor \
 	-Xswiftc -enforce-exclusivity=unchecked \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker --no-export-dynamic -Xlinker --icf=safe \
-	-Xlinker -z -Xlinker pack-relative-relocs
+	-Xlinker -z -Xlinker pack-relative-relocs \
+	-debug-info-format none -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen
 
 # The build links libdbus into the programs, and places the functions that they call side by side, because the kernel reads and maps
 # 64 KiB at the first call of each (Documentation/Decisions/release-link.md). LINK=shared does neither: it is one command line that
