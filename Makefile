@@ -226,7 +226,7 @@ reproducible:
 tag:
 	notes=$$(Packaging/release-notes $(VERSION)) && git tag --annotate --cleanup=whitespace --message="$$notes" $(VERSION)
 
-# Installs, upgrades and purges the package in a clean Debian without Swift, and opens a URL there as a new user. Needs root.
+# Installs, upgrades, downgrades and purges the package in a clean Debian without Swift, and opens a URL there as a new user. Needs root.
 debtest: deb
 	@Packaging/require debootstrap
 	Packaging/try-deb .build/deb/openurl_$(VERSION)_*.deb .build/clean-debian
