@@ -32,6 +32,8 @@ stdenv.mkDerivation {
   # The package for Swift's package manager brings phases for a package without a Makefile.
   buildPhase = ''
     runHook preBuild
+    # Swift's package manager has a cache in the home directory.
+    export HOME=$TMPDIR
     make build LINK=shared
     runHook postBuild
   '';
@@ -45,7 +47,10 @@ stdenv.mkDerivation {
 
   meta = {
     description = "Router of URLs to programs, over D-Bus";
-    license = lib.licenses.asl20;
+    license = [
+      lib.licenses.asl20
+      lib.licenses.cc0
+    ];
     mainProgram = "openurl";
     platforms = [
       "x86_64-linux"
