@@ -3,6 +3,7 @@
 import os
 import pathlib
 import plistlib
+import subprocess
 import threading
 
 from machine import ROUTER, Checks, Session, expect, run, scope, status, wait_for
@@ -26,7 +27,7 @@ def run_all(name):
 
 def apt(verb, *packages):
     command = ["apt-get", "-q", "-y", "--no-install-recommends", "--allow-downgrades", verb, *map(str, packages)]
-    answer = run(*command, timeout=280, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
+    answer = run(*command, timeout=380, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
     expect(answer.returncode == 0, f"apt-get {verb}: {answer.stdout}{answer.stderr}")
     return answer.stdout + answer.stderr
 
@@ -132,26 +133,29 @@ def install_under_load(package, session, other, scheme):
 
     The handler starts only when the router that has the URLs is about to exit. Each URL arrives once, and its sender has the answer.
     """
-    id = session.register(scheme, "gate", OULaunchTimeout=200)
+    id = session.register(scheme, "gate", OULaunchTimeout=300, OUOpenTimeout=300)
     gate = session.home / f"{id}.log.gate"
     session.run("mkfifo", str(gate))
     before = {each.user: each.router() for each in [session, other]}
     sender = session.start("python3", "/opt/checks/open_at_once.py", f"{scheme}:", "1000")
     expect((line := sender.stdout.readline()) == "sent\n", f"before the URLs were sent: {line}")
     seen = {}
+    journal = subprocess.Popen(["journalctl", "--follow", "--lines=0", "--output=cat", f"_UID={session.entry.pw_uid}"], text=True,
+                               stdout=subprocess.PIPE)
 
     def open_gate():
-        try:
-            wait_for(lambda: session.property("openurld.service", "ActiveState") == "deactivating", "the router stops", seconds=180)
+        if any("exiting after the last answer" in line for line in journal.stdout):
             seen["early"] = session.events(id)
-        finally:
-            gate.open("w").close()
+        gate.open("w").close()
 
     opener = threading.Thread(target=open_gate, daemon=True)
     opener.start()
-    apt("install", package)
+    try:
+        apt("install", package)
+    finally:
+        journal.terminate()
     opener.join(timeout=60)
-    expect(seen.get("early") and not any(line.startswith("open ") for line in seen["early"]), f"before the router stopped: {seen}")
+    expect(seen.get("early") and not any(line.startswith("open ") for line in seen["early"]), f"when the router stopped: {seen}")
     for each in [session, other]:
         pid = each.router()
         expect(pid != before[each.user], f"{each.user} has the router of before, {pid}")
