@@ -9,6 +9,9 @@ ROOT = $(DESTDIR)$(PREFIX)
 
 BUILT = .build/release
 VERSION := $(shell sed -n 's/.*current = "\(.*\)"/\1/p' Sources/Release/Version.swift)
+# The time of everything that is packed, in seconds since 1970, so that the same sources give the same bytes: that of the last commit,
+# or of the files of an archive.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat --format=%Y CHANGELOG.md)
 # `make install EXAMPLES=todolist` also installs the to-do list, whose URLs the documents open.
 EXAMPLES =
 PROGRAMS = openurl-command openurld openurl $(EXAMPLES)
@@ -38,6 +41,8 @@ INSTALLED = \
 	share/dbus-1/services/org.openurl.Router1.service \
 	$(addprefix share/dbus-1/interfaces/,$(notdir $(INTERFACES))) \
 	lib/systemd/user/openurld.service \
+	lib/systemd/user-preset/90-openurl.preset \
+	share/metainfo/org.openurl.Router1.metainfo.xml \
 	share/man/man1/openurl.1 \
 	share/man/man1/openurl-command.1 \
 	share/man/man5/openurl-manifest.5 \
@@ -54,22 +59,24 @@ PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath
 # export all symbols, which nothing uses. The programs need no libraries beside them, and without a run path the dynamic linker does
 # not look for any in ten directories. Only the debug build checks for exclusive access at run time
 # (Documentation/Decisions/instructions.md). The disabled pass removes switches back to an actor that are needed
-# (Documentation/Decisions/actor-hops.md).
+# (Documentation/Decisions/actor-hops.md). Debugging information and the hashes with which the compiler recognises
+# unchanged code depend on the folder of the sources. Without both, the same sources give the same bytes in every folder.
 RELEASE = -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -cross-module-optimization -Xswiftc -use-ld=lld \
 	-Xswiftc -Xllvm -Xswiftc -sil-disable-pass=optimize-hop-to-executor \
 	-Xswiftc -enforce-exclusivity=unchecked \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker --no-export-dynamic -Xlinker --icf=safe \
-	-Xlinker -z -Xlinker pack-relative-relocs
+	-Xlinker -z -Xlinker pack-relative-relocs \
+	-debug-info-format none -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen
 
 # The build links libdbus into the programs, and places the functions that they call side by side, because the kernel reads and maps
 # 64 KiB at the first call of each (Documentation/Decisions/release-link.md). LINK=shared does neither: it is one command line that
-# needs nothing but the compiler and the system's libraries.
-LINK ?= static
+# needs nothing but the compiler and the system's libraries. The packages are built so. The record of calls needs an x86-64 processor.
+LINK ?= $(if $(filter x86_64,$(shell uname -m)),static,shared)
 ORDER = .build/called-functions
 STATIC = --pkg-config-path .build/static -Xlinker -L.build/static
 ORDERED = -Xlinker Packaging/unnamed.ld -Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
 
-.PHONY: build help libraries order deb debtest demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos pushes reminders vmtest interop attack flood lint format install uninstall clean
+.PHONY: build help libraries order deb debtest packages dist reproducible tag demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos pushes reminders vmtest interop attack flood lint format install uninstall clean
 
 ifeq ($(LINK),shared)
 build:
@@ -96,6 +103,7 @@ help:
 	@echo 'make documents  runs the examples of README.md and of the guide'
 	@echo 'make lint       checks the style; make format corrects it'
 	@echo 'make deb        builds a Debian package in .build/deb; make debtest tries it'
+	@echo 'make packages   builds and checks the packages for all distributions'
 	@echo 'make bench      compares times with other programs; Benchmarks/README.md lists more'
 	@echo 'make clean      removes everything that was built'
 
@@ -179,7 +187,9 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 		install -m 644 /dev/stdin $(ROOT)/share/dbus-1/services/org.openurl.Router1.service
 	sed 's|@BINDIR@|$(BINDIR)|' Packaging/openurld.service.in | \
 		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurld.service
+	install -m 644 Packaging/90-openurl.preset $(ROOT)/lib/systemd/user-preset
 	install -m 644 $(INTERFACES) $(ROOT)/share/dbus-1/interfaces
+	install -m 644 Packaging/org.openurl.Router1.metainfo.xml $(ROOT)/share/metainfo
 	install -m 644 Packaging/openurl.1 $(ROOT)/share/man/man1
 	echo '.so man1/openurl.1' | install -m 644 /dev/stdin $(ROOT)/share/man/man1/openurl-command.1
 	install -m 644 Packaging/openurl-manifest.5 $(ROOT)/share/man/man5
@@ -190,22 +200,44 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 	$(foreach language,$(LANGUAGES),install -m 644 .build/locale/$(language).mo \
 		$(ROOT)/share/locale/$(language)/LC_MESSAGES/openurl.mo;)
 	$(PUBLISH)
+	@# The cache belongs to all packages.
+	[ -z "$(DESTDIR)" ] || rm -f $(ROOT)/share/applications/mimeinfo.cache
 	@[ -n "$(DESTDIR)" ] || printf '%s\n' 'To start the router with each login, run: systemctl --user enable --now openurld.service' \
 		'To write a handler, run: openurl new com.example.greeter --python'
 
 # A package for Debian, in .build/deb. The packages that it needs to build are those of `make build`; Debian has no Swift.
-deb: build
+deb:
 	@Packaging/require debhelper dpkg-dev lintian
+	$(MAKE) build LINK=shared
 	rm -rf .build/deb
 	install -d .build/deb/openurl
 	cp -r Packaging/debian .build/deb/openurl
 	printf 'openurl (%s) unstable; urgency=medium\n\n  * The changelog of openurl lists the changes.\n\n -- %s  %s\n' $(VERSION) \
-		"$$(sed -n 's/^Maintainer: //p' Packaging/debian/control)" "$$(date -R)" >.build/deb/openurl/debian/changelog
+		"$$(sed -n 's/^Maintainer: //p' Packaging/debian/control)" \
+		"$$(date --utc --rfc-email --date=@$(SOURCE_DATE_EPOCH))" >.build/deb/openurl/debian/changelog
 	cd .build/deb/openurl && PROJECT=$(CURDIR) dpkg-buildpackage --build=binary --no-sign
 	lintian --fail-on error,warning .build/deb/*.changes
 	ls -l .build/deb/*.deb
 
-# Installs, upgrades and purges the package in a clean Debian without Swift, and opens a URL there as a new user. Needs root.
+# The packages for Debian, for RPM and for Arch Linux, and checks of them, of their sources and of the files that they install.
+packages: deb
+	@Packaging/require appstream binutils desktop-file-utils libarchive-tools libc6-dev-arm64-cross makepkg nix-bin rpm \
+		rpmlint shellcheck systemd util-linux
+	Packaging/check-packages .build/packages
+
+# The sources for a distribution, with the Swift packages that they need, so that the build needs no network.
+dist:
+	Packaging/make-archive openurl-$(VERSION) $(SOURCE_DATE_EPOCH) .build/dist
+
+# Builds the package for Debian in two clones and compares the bytes. Takes two release builds.
+reproducible:
+	Packaging/compare-builds .build/reproducible
+
+# Tags the last commit as this version; the notes are the version's section of the changelog.
+tag:
+	notes=$$(Packaging/release-notes $(VERSION)) && git tag --annotate --cleanup=whitespace --message="$$notes" $(VERSION)
+
+# Installs, upgrades, downgrades and purges the package in a clean Debian without Swift, and opens a URL there as a new user. Needs root.
 debtest: deb
 	@Packaging/require debootstrap
 	Packaging/try-deb .build/deb/openurl_$(VERSION)_*.deb .build/clean-debian

@@ -54,6 +54,11 @@ import Testing
                 let text = try String(contentsOfFile: "\(stage)\(prefix.path)/share/\(name)", encoding: .utf8)
                 #expect(text.contains("Exec=\(prefix.path)/bin/openurl ") && !text.contains(stage), "\(text)")
             }
+            let applications = try FileManager.default.contentsOfDirectory(
+                atPath: "\(stage)\(prefix.path)/share/applications"
+            )
+            // The cache belongs to all packages.
+            #expect(!applications.contains("mimeinfo.cache"), "\(applications)")
             try FileManager.default.moveItem(atPath: stage + prefix.path, toPath: prefix.path)
             // The package manager does that when it installs the package.
             let cache = URL(filePath: "/usr/bin/update-desktop-database")

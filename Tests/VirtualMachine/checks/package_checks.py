@@ -3,6 +3,8 @@
 import os
 import pathlib
 import plistlib
+import subprocess
+import threading
 
 from machine import ROUTER, Checks, Session, expect, run, scope, status, wait_for
 
@@ -18,13 +20,14 @@ def run_all(name):
     installation(check, users)
     two_users(check, users)
     upgrade(check, *users)
+    downgrade(check, *users)
     purge(check, users, before)
     installation_after_purge(check, users[0], before)
 
 
 def apt(verb, *packages):
-    command = ["apt-get", "-q", "-y", "--no-install-recommends", verb, *map(str, packages)]
-    answer = run(*command, timeout=280, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
+    command = ["apt-get", "-q", "-y", "--no-install-recommends", "--allow-downgrades", verb, *map(str, packages)]
+    answer = run(*command, timeout=380, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
     expect(answer.returncode == 0, f"apt-get {verb}: {answer.stdout}{answer.stderr}")
     return answer.stdout + answer.stderr
 
@@ -125,38 +128,66 @@ def two_users(check, users):
         return [f"{session.user}: router {session.router()}, handler {session.owner(CLICKED)}" for session in users]
 
 
+def install_under_load(package, session, other, scheme):
+    """Installs another version while 1,000 URLs of a session wait for a handler, and returns the routers of before and after.
+
+    The handler starts only when the router that has the URLs is about to exit. Each URL arrives once, and its sender has the answer.
+    """
+    id = session.register(scheme, "gate", OULaunchTimeout=300, OUOpenTimeout=300)
+    gate = session.home / f"{id}.log.gate"
+    session.run("mkfifo", str(gate))
+    before = {each.user: each.router() for each in [session, other]}
+    sender = session.start("python3", "/opt/checks/open_at_once.py", f"{scheme}:", "1000")
+    expect((line := sender.stdout.readline()) == "sent\n", f"before the URLs were sent: {line}")
+    seen = {}
+    journal = subprocess.Popen(["journalctl", "--follow", "--lines=0", "--output=cat", f"_UID={session.entry.pw_uid}"], text=True,
+                               stdout=subprocess.PIPE)
+
+    def open_gate():
+        if any("exiting after the last answer" in line for line in journal.stdout):
+            seen["early"] = session.events(id)
+        gate.open("w").close()
+
+    opener = threading.Thread(target=open_gate, daemon=True)
+    opener.start()
+    try:
+        apt("install", package)
+    finally:
+        journal.terminate()
+    opener.join(timeout=60)
+    expect(seen.get("early") and not any(line.startswith("open ") for line in seen["early"]), f"when the router stopped: {seen}")
+    for each in [session, other]:
+        pid = each.router()
+        expect(pid != before[each.user], f"{each.user} has the router of before, {pid}")
+        program = os.readlink(f"/proc/{pid}/exe")
+        expect(program == "/usr/bin/openurld", f"{each.user}: {program}")
+    expect(sorted(routers()) == sorted(each.router() for each in [session, other]), routers())
+    answers = sender.communicate(timeout=60)[0].splitlines()
+    urls = [f"{scheme}:{number}" for number in range(1, 1001)]
+    wrong = [answer for answer in answers if not answer.endswith(" ok")]
+    expect(sorted(answers) == sorted(f"{url} ok" for url in urls), f"{len(answers)} answers, among them {wrong[:3]}")
+    arrived = [line.removeprefix("open ") for line in session.events(id) if line.startswith("open ")]
+    expect(arrived == urls, f"{len(arrived)} arrived, {len(set(arrived))} different ones")
+    session.run("openurl", "terminate", id)
+    version = run("dpkg-query", "-W", "-f", "${Version}", "openurl").stdout
+    return f"{version}, 1,000 URLs waited, arrived once and in order, and were answered; routers {before}, then {routers()}"
+
+
 def upgrade(check, session, other):
     # Each URL is opened after the answer to the one before, until the file `stop` is there.
     stream = 'while ! [ -e stop ]; do n=$((n + 1)); openurl "clicked:stream$n" || echo "stream$n: status $?"; done; echo "$n"'
     seen = {}
 
-    @check("upgrade: the new router runs when apt ends", seconds=400)
+    @check("upgrade under 1,000 URLs: each is accounted for, and the new router runs when apt ends", seconds=400)
     def _():
-        inflight = session.register("inflight", "startDelay=8000")
         queued = session.register("waiting", "startDelay=4000")
-        seen["routers"] = {each.user: each.router() for each in [session, other]}
         seen["handlers"] = {each.user: each.owner(CLICKED) for each in [session, other]}
         seen["stream"] = other.start("sh", "-c", stream)
         wait_for(lambda: opened(other, CLICKED, "clicked:stream3"), "the stream runs")
         for number in range(3):
             session.run("openurl", "--queue", f"waiting:{number}")
-        seen["caller"] = session.start("openurl", "inflight:1")
-        wait_for(lambda: session.events(inflight) and session.events(queued), "the handlers start")
-        apt("install", PACKAGES / "newer.deb")
-        for each in [session, other]:
-            pid = each.router()
-            expect(pid != seen["routers"][each.user], f"{each.user} has the router of before, {pid}")
-            program = os.readlink(f"/proc/{pid}/exe")
-            expect(program == "/usr/bin/openurld", f"{each.user}: {program}")
-        expect(sorted(routers()) == sorted(each.router() for each in [session, other]), routers())
-        return f"{run('dpkg-query', '-W', '-f', '${Version}', 'openurl').stdout}, routers {seen['routers']}, then {routers()}"
-
-    @check("upgrade: the URL in flight arrives once, and its sender has the answer")
-    def _():
-        output, _ = seen["caller"].communicate(timeout=60)
-        count = opened(session, "com.example.inflight", "inflight:1")
-        expect(seen["caller"].returncode == 0 and count == 1, f"status {seen['caller'].returncode}, {output}, opened {count} times")
-        return "status 0"
+        wait_for(lambda: session.events(queued), "the handler starts")
+        return install_under_load(PACKAGES / "newer.deb", session, other, "upgraded")
 
     @check("upgrade: the queued URLs arrive once, in their order")
     def _():
@@ -181,6 +212,18 @@ def upgrade(check, session, other):
             pid = seen["handlers"][each.user]
             expect(each.owner(CLICKED) == pid and result["way"] != "launched", f"{each.user}: {pid}, then {result}")
         return seen["handlers"]
+
+
+def downgrade(check, session, other):
+    @check("downgrade under 1,000 URLs: each is accounted for, and the earlier version's router runs when apt ends", seconds=400)
+    def _():
+        handlers = {each.user: each.owner(CLICKED) for each in [session, other]}
+        answer = install_under_load(PACKAGES / "openurl.deb", session, other, "downgraded")
+        for each in [session, other]:
+            result = each.open("clicked:after-downgrade")
+            pid = each.owner(CLICKED)
+            expect(pid == handlers[each.user] and result["way"] != "launched", f"{each.user}: {handlers}, then {pid}, {result}")
+        return answer
 
 
 def purge(check, users, before):
