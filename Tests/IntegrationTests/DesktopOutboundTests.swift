@@ -101,7 +101,8 @@ import Testing
         var options = OpenOptions()
         options.activationToken = "token"
         #expect(try await router.open("wrapped:2", options).way == .active)
-        #expect(try router.log(of: "org.example.Gapp") == ["wrapped:1", "wrapped:2 activation-token=token"])
+        let told = ["wrapped:1", "wrapped:2 activation-token=token desktop-startup-id=token"]
+        #expect(try router.log(of: "org.example.Gapp") == told)
         // An application comes to the foreground.
         try await eventually(await router.status(of: "com.example.native")) { $0.state != .known(.active) }
         // The manifest says which URLs, and whose.
@@ -168,12 +169,16 @@ import Testing
             try script("exec", "echo \"$1 \(tokens)\" >> \(directory.path)/exec.log", in: directory)
         }
         defer { router.stop() }
-        var options = OpenOptions()
-        options.activationToken = "token-1"
-        options.desktopStartupID = "startup-1"
-        let environment = ["XDG_ACTIVATION_TOKEN=token-2", "DESKTOP_STARTUP_ID=startup-2"]
-        let platformData: [String: Value] = ["activation-token": "token-3", "desktop-startup-id": "startup-3"]
+        // The router passes on no token twice.
         for scheme in ["gapp", "exec"] {
+            let token = "token-of-\(scheme)"
+            let startup = "startup-of-\(scheme)"
+            var options = OpenOptions()
+            (options.activationToken, options.desktopStartupID) = ("\(token)-1", "\(startup)-1")
+            let environment = ["XDG_ACTIVATION_TOKEN=\(token)-2", "DESKTOP_STARTUP_ID=\(startup)-2"]
+            let platformData: [String: Value] = [
+                "activation-token": .string("\(token)-3"), "desktop-startup-id": .string("\(startup)-3"),
+            ]
             _ = try await router.open("\(scheme):1", options)
             let command = RouterProcess.products.appending(path: "openurl").path
             let run = try await router.tool(["env"] + environment + [command, "\(scheme):2"])
@@ -187,10 +192,17 @@ import Testing
             // The next URL does not inherit the tokens of an earlier URL.
             _ = try await router.open("\(scheme):4")
         }
-        let told = (1...3).map { "gapp:\($0) activation-token=token-\($0) desktop-startup-id=startup-\($0)" }
+        // A token goes with one URL: with the first one that has a receiver.
+        let command = RouterProcess.products.appending(path: "openurl").path
+        let run = try await router.tool(["env", "XDG_ACTIVATION_TOKEN=token-5", command, "nobody:", "exec:5", "exec:6"])
+        #expect(run.status != 0)
+        let told = (1...3).map {
+            "gapp:\($0) activation-token=token-of-gapp-\($0) desktop-startup-id=startup-of-gapp-\($0)"
+        }
         #expect(try router.log(of: "org.example.Gapp") == told + ["gapp:4"])
-        let found = (1...3).map { "exec:\($0) token-\($0) startup-\($0)" }
-        #expect(try router.log(of: "exec") == found + ["exec:4 none none"])
+        let found = (1...3).map { "exec:\($0) token-of-exec-\($0) startup-of-exec-\($0)" }
+        let later = ["exec:4 none none", "exec:5 token-5 token-5", "exec:6 none none"]
+        #expect(try router.log(of: "exec") == found + later)
     }
 
     /// A toolkit finds the tokens in the environment of its process. The library removes them from there, because the programs

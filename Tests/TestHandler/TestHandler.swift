@@ -38,6 +38,7 @@ import URLHandler
 /// - `report=COUNT`: report the progress so many times on each URL.
 /// - `pipe=TEXT`: answer with the end of a pipe that holds the text.
 /// - `return`: return to the sender of each URL before the answer.
+/// - `url-tokens`: say in the log with which token each URL comes.
 /// - `tokens`: say in the log with which token the handler becomes active.
 /// - `stall=open`: wait without end and leave the main actor free.
 /// - `task=NAME`: begin a background task on the way to the background, and end the task on `endTask`.
@@ -141,6 +142,7 @@ final class TestDelegate: ApplicationDelegate {
         annotation: Value?
     ) async throws -> OpenResponse {
         record("open \(url)")
+        if behaviour["url-tokens"] != nil { record("with \(application.activationToken ?? "none")") }
         if let push = application.remoteNotification {
             record("for push \(String(decoding: push.message, as: UTF8.self))")
         }

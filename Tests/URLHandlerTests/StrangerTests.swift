@@ -54,6 +54,19 @@ import Testing
         await stranger.close()
     }
 
+    /// The desktop opens several URLs with one token, which is for one window.
+    @Test func firstURLOfTheDesktopHasTheToken() async throws {
+        let handler = try await HandlerProcess("url-tokens")
+        defer { handler.stop() }
+        let stranger = try await stranger(to: handler)
+        let data: [String: Value] = ["activation-token": "token", "desktop-startup-id": "token"]
+        let object = RemoteObject(handler.owner, ObjectPath(for: HandlerProcess.id))
+        _ = try await stranger.call(FreedesktopApplication.open, on: object, Arguments(["app:1", "app:2"], data))
+        let told = try handler.log().filter { $0.hasPrefix("open ") || $0.hasPrefix("with ") }
+        #expect(told == ["open app:1", "with token", "open app:2", "with none"])
+        await stranger.close()
+    }
+
     @Test func contextOfAnotherProgramHasNoFacts() async throws {
         let handler = try await HandlerProcess()
         defer { handler.stop() }

@@ -125,13 +125,14 @@ import Testing
         await bus.wait(for: .opened("app:x", at: ":1.1"))
         bus.answer("app:x")
         _ = try await request.value
+        // If there is only one of them, it serves as both.
         var expected: [String: Value] = [:]
-        expected["activation-token"] = token.map(Value.string)
-        expected["desktop-startup-id"] = startup.map(Value.string)
+        expected["activation-token"] = (token ?? startup).map(Value.string)
+        expected["desktop-startup-id"] = (startup ?? token).map(Value.string)
         #expect(bus.platformData(of: "app:x") == expected)
         let back = FreedesktopApplication.options(expected)
-        #expect(back.activationToken == token)
-        #expect(back.desktopStartupID == startup)
+        #expect(back.activationToken == token ?? startup)
+        #expect(back.desktopStartupID == startup ?? token)
     }
 
     // MARK: Starting

@@ -228,12 +228,12 @@ import Testing
         var options = OpenOptions()
         options.activationToken = "token"
         _ = try await router.open("env:1", options, caller: nil)
-        options.desktopStartupID = "startup"
+        (options.activationToken, options.desktopStartupID) = ("another", "startup")
         _ = try await router.open("env:2", options, caller: nil)
         _ = try await router.open("env:3")
         #expect(
             try desktop.lines(of: "told") == [
-                "token none none kept", "token startup none kept", "none none none kept",
+                "token token none kept", "another startup none kept", "none none none kept",
             ]
         )
     }

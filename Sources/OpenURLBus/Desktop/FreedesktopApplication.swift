@@ -24,11 +24,11 @@ public enum FreedesktopApplication {
         inputs: ["uris", "platform_data"]
     )
 
-    /// Returns the options that correspond to the desktop's `platform_data`.
+    /// Returns the options that correspond to the desktop's `platform_data`, without tokens that no program can use.
     public static func options(_ platformData: [String: Value]) -> OpenOptions {
         var options = OpenOptions()
-        options.activationToken = platformData["activation-token"]?.string
-        options.desktopStartupID = platformData["desktop-startup-id"]?.string
+        options.activationToken = FocusToken.checked(platformData["activation-token"]?.string)
+        options.desktopStartupID = FocusToken.checked(platformData["desktop-startup-id"]?.string)
         return options
     }
 

@@ -33,9 +33,13 @@ public struct OpenOptions: Sendable, Hashable {
     public var notification: String? {
         didSet { if notification != nil { isQueued = true } }
     }
-    /// Activation token, which lets the handler take the focus (`XDG_ACTIVATION_TOKEN`). The handler gets it unchanged.
+    /// Activation token, which lets the handler take the focus (`XDG_ACTIVATION_TOKEN`).
+    ///
+    /// The handler gets it unchanged, with one URL: not if it is longer than 1024 bytes or has a control character, if a
+    /// handler or an application has got it before, or if the URL is delivered at a time or after a click on a
+    /// notification. If there is only one of this and ``desktopStartupID``, it is used for both.
     public var activationToken: String?
-    /// Name of the startup notification (`DESKTOP_STARTUP_ID`). The handler gets it unchanged.
+    /// ID of the startup notification (`DESKTOP_STARTUP_ID`), which the handler gets on the same terms.
     public var desktopStartupID: String?
     /// The desktop entry through which the desktop passes the URL, such as `com.acme.todolist.desktop`.
     ///

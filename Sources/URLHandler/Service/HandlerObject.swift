@@ -98,6 +98,8 @@ struct HandlerObject: Sendable {
                             } catch {
                                 failure = failure ?? error
                             }
+                            // The first URL has used them.
+                            (context.activationToken, context.desktopStartupID) = (nil, nil)
                         }
                         if let failure { throw failure }
                         return Empty()

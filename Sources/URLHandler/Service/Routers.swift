@@ -44,8 +44,8 @@ final class Routers: Sendable {
         if contains(caller) { return told }
         var context = OpenContext()
         context.annotation = told.annotation
-        context.activationToken = told.activationToken
-        context.desktopStartupID = told.desktopStartupID
+        context.activationToken = FocusToken.checked(told.activationToken)
+        context.desktopStartupID = FocusToken.checked(told.desktopStartupID)
         context.traceParent = told.traceParent
         context.source.uniqueName = caller?.rawValue
         return context

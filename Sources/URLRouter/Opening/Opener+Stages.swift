@@ -201,6 +201,10 @@ extension Opener {
         else { throw .withdrawn }
         var options = request.options
         options.handleToken = nil
+        // By then, the user is doing something else.
+        if options.deliveryTime != nil || options.notification != nil {
+            (options.activationToken, options.desktopStartupID) = (nil, nil)
+        }
         if sender.callerClass.isConfined { options.requestID = nil }
         options.permission = parts.permissions.mark(of: destination, from: sender.source)
         let handler = destination.claimant.id

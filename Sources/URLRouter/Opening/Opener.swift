@@ -158,6 +158,8 @@ final class Opener {
 
     /// Hands the URL over, and returns the answer.
     private func deliver(_ request: OpenRequest, to receiver: Receiver) async throws(OpenURLError) -> OpenResult {
+        // A URL that is stored spends its tokens when it is delivered.
+        if !request.isToBeStored { parts.sessions.host.focusTokens.spend(&request.options) }
         switch receiver {
         case .handler(let session):
             if case .caller(let name) = request.start {

@@ -76,8 +76,9 @@ final class HandlerLaunch {
         // A registration may change the handler during the start.
         let handler = session.handler
         // Toolkits take the tokens from the environment of their process, before the process gets its first message.
+        // A request that is not complete may still be refused, and then its token is for no one.
         let waiting = session.requests.waiting
-        let tokens = waiting.lazy.map(\.options.tokenVariables).first { !$0.isEmpty }
+        let tokens = waiting.lazy.filter(\.isComplete).map(\.options.tokenVariables).first { !$0.isEmpty }
         let caller = waiting.lazy.compactMap(\.caller).first
         let started = try await host.launcher.launch(
             handler,

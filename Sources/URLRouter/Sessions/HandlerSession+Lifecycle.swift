@@ -22,6 +22,7 @@ extension HandlerSession {
         try accept(request)
         defer { leave(request) }
         request.context.sourceApplication = await sender()?.rawValue
+        host.focusTokens.spend(&request.options)
         request.complete()
         return try await deliver(request)
     }

@@ -15,6 +15,7 @@ final class SessionHost {
     let log: Logger
     let tasks: RouterTasks
     let launches: LaunchAnnouncer
+    let focusTokens = FocusTokens()
     /// Reports to a handler's session, on the event loop, that the owner of its name has changed.
     let ownerChanged: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
     /// Called after a handler has come to the foreground, has left it, or has changed there between active and inactive.
