@@ -16,6 +16,7 @@ final class FocusTokens {
     /// If only one of the two is left, it serves as the other one too: under Wayland, GLib before 2.76 calls the token
     /// `DESKTOP_STARTUP_ID`, and GTK 4.8 looks for it there only, but Qt and KDE know `XDG_ACTIVATION_TOKEN` only.
     func spend(_ options: inout OpenOptions) {
+        guard options.activationToken != nil || options.desktopStartupID != nil else { return }
         let (token, startupID) = (unspent(options.activationToken), unspent(options.desktopStartupID))
         options.activationToken = token ?? startupID
         options.desktopStartupID = startupID ?? token
