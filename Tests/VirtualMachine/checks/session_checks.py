@@ -368,7 +368,7 @@ def logout(check, session):
         wrong = [text for text in entries if "bus has ended" in text or "was not delivered" in text]
         expect(not wrong, wrong)
         failures = [entry["MESSAGE"] for entry in session.journal(f"--since=@{start}")
-                    if "Failed with result" in entry["MESSAGE"] and "openurl" in entry.get("USER_UNIT", "")]
+                    if "Failed with result" in entry["MESSAGE"] and entry.get("USER_UNIT") == "openurld.service"]
         expect(not failures, failures)
         return entries[-1]
 
