@@ -8,7 +8,7 @@ public enum ProcessExit: Sendable, Hashable, CustomStringConvertible {
     case exited(status: CInt)
     /// A signal ended it.
     case signalled(CInt)
-    /// It ended, but only its parent learns how, and this process is not its parent.
+    /// It ended, but only its parent learns how, and the parent did not tell this process.
     case unknown
 
     /// The end in words, such as `exited with status 3` or `was ended by signal 9 (Killed)`.
@@ -33,13 +33,26 @@ public final class ProcessHandle {
     public let pid: CInt
     /// The way in which the process ended; nil while it is running.
     public private(set) var exit: ProcessExit?
+    /// The pidfd; -1 if the process had ended before.
     private let descriptor: CInt
-    /// Whether this process started the watched one, and therefore collects its exit status.
-    public let isChild: Bool
+    private let source: ExitSource
     /// The caller's closure; nil once it has been called or is no longer needed. Otherwise a handle and a closure that
     /// holds it would keep each other alive.
     private var onExit: ((ProcessExit) -> Void)?
     private var watch: DescriptorWatch?
+
+    /// How the handle learns in which way the process ended.
+    private enum ExitSource {
+        /// The process is a child, whose exit status this process collects.
+        case child
+        /// Another process has started it on behalf of this one, and reports its exit. The closure is called when the
+        /// kernel says that the process has ended.
+        case report(onEnd: () -> Void)
+        case none
+    }
+
+    /// Whether this process started the watched one, itself or through a service manager.
+    public var isOwn: Bool { if case .none = source { false } else { true } }
 
     /// Watches a process that this one did not start.
     ///
@@ -54,32 +67,56 @@ public final class ProcessHandle {
         on loop: EventLoop,
         onExit: @escaping (ProcessExit) -> Void
     ) throws(Errno) {
-        try self.init(pid: pid, isChild: false, on: loop, onExit: onExit)
+        let descriptor = pidfd_open(pid, 0)
+        guard descriptor >= 0 else { throw Errno(rawValue: errno) }
+        self.init(pid: pid, descriptor, .none, on: loop, onExit: onExit)
+    }
+
+    /// Watches a process that a service manager has started on behalf of this one. The manager is its parent, so only
+    /// the manager learns how the process ends: pass that on with ``report(_:)``.
+    ///
+    /// - Parameters:
+    ///   - pid: The number of the process.
+    ///   - descriptor: The process's pidfd, which now belongs to the handle; nil if the process has ended.
+    ///   - loop: The event loop on whose thread you make this call.
+    ///   - onEnd: Called, on the loop's thread, when the kernel says that the process has ended, unless its exit has
+    ///     been reported by then.
+    ///   - onExit: Called once, on the loop's thread, when the exit has been reported.
+    public convenience init(
+        service pid: CInt,
+        _ descriptor: CInt?,
+        on loop: EventLoop,
+        onEnd: @escaping @Sendable () -> Void,
+        onExit: @escaping (ProcessExit) -> Void
+    ) {
+        self.init(pid: pid, descriptor ?? -1, .report(onEnd: onEnd), on: loop, onExit: onExit)
+        if descriptor == nil { loop.execute(onEnd) }
     }
 
     private init(
         pid: CInt,
-        isChild: Bool,
+        _ descriptor: CInt,
+        _ source: ExitSource,
         on loop: EventLoop,
         onExit: @escaping (ProcessExit) -> Void
-    ) throws(Errno) {
-        descriptor = pidfd_open(pid, 0)
-        guard descriptor >= 0 else { throw Errno(rawValue: errno) }
+    ) {
         self.pid = pid
-        self.isChild = isChild
+        self.descriptor = descriptor
+        self.source = source
         self.onExit = onExit
+        guard descriptor >= 0 else { return }
         // This closure keeps the handle alive until the process has ended. Otherwise a child would stay a zombie,
         // because its exit status would not be collected.
         watch = loop.watch(descriptor, for: .readable) { _ in self.collect() }
     }
 
     deinit {
-        close(descriptor)
+        if descriptor >= 0 { close(descriptor) }
     }
 
     /// Sends a signal. Does nothing if the process has ended.
     public func send(signal: CInt) {
-        if exit == nil { _ = pidfd_send_signal(descriptor, signal, nil, 0) }
+        if exit == nil, descriptor >= 0 { _ = pidfd_send_signal(descriptor, signal, nil, 0) }
     }
 
     /// Ends the process at once. In C, this is `SIGKILL`.
@@ -87,9 +124,16 @@ public final class ProcessHandle {
         send(signal: SIGKILL)
     }
 
-    /// Stops watching a process that this one did not start. A child is watched until it has ended.
+    /// Stops watching a process that this one did not start. Its own processes are watched until they have ended.
     public func release() {
-        if !isChild { endWatch() }
+        if !isOwn { endWatch() }
+    }
+
+    /// Takes the exit of a process that a service manager has started; see ``init(service:_:on:onEnd:onExit:)``.
+    /// Later reports change nothing.
+    public func report(_ exit: ProcessExit) {
+        guard case .report = source, self.exit == nil else { return }
+        end(exit)
     }
 
     private func endWatch() {
@@ -100,7 +144,13 @@ public final class ProcessHandle {
 
     private func collect() {
         var exit = ProcessExit.unknown
-        if isChild {
+        switch source {
+        case .none: break
+        case .report(let onEnd):
+            watch?.cancel()
+            watch = nil
+            return onEnd()
+        case .child:
             var info = siginfo_t()
             if waitid(P_PIDFD, id_t(descriptor), &info, WEXITED | WNOHANG) == 0 {
                 // The descriptor was ready, but the child has not ended.
@@ -108,9 +158,13 @@ public final class ProcessHandle {
                 let status = info._sifields._sigchld.si_status
                 exit = info.si_code == CLD_EXITED ? .exited(status: status) : .signalled(status)
             }
-            // Otherwise `exit` stays unknown: the status has been collected already, because `SIGCHLD` is ignored or a
-            // library waits for any child.
+        // Otherwise `exit` stays unknown: the status has been collected already, because `SIGCHLD` is ignored or a
+        // library waits for any child.
         }
+        end(exit)
+    }
+
+    private func end(_ exit: ProcessExit) {
         self.exit = exit
         let onExit = onExit
         endWatch()
@@ -219,15 +273,16 @@ public final class ProcessHandle {
         on loop: EventLoop,
         onExit: @escaping (ProcessExit) -> Void
     ) throws(Errno) {
-        do throws(Errno) {
-            try self.init(pid: pid, isChild: true, on: loop, onExit: onExit)
-        } catch {
+        let descriptor = pidfd_open(pid, 0)
+        guard descriptor >= 0 else {
             // Without a pidfd, the child's end would go unnoticed. Its number still belongs to it, because its exit
             // status has not been collected, so killing by number is safe. The exception is `.noSuchProcess`: another
             // part of this process has then collected the child, and the number may already belong to another process.
+            let error = Errno(rawValue: errno)
             if error != .noSuchProcess { Self.end(child: pid) }
             throw error
         }
+        self.init(pid: pid, descriptor, .child, on: loop, onExit: onExit)
     }
 
     /// Ends a child that is not watched, and collects its exit status.

@@ -26,8 +26,8 @@ struct RouterParts {
     var lane: Lane?
     /// The session's environment; nil for the router's own.
     var session: SessionEnvironment?
-    /// The processes' systemd units; nil without systemd.
-    var scopes: ProcessScopes?
+    /// Starts programs as systemd's services; nil without a bus to reach systemd.
+    var services: ProcessServices?
     /// The router's unique name.
     var uniqueName: BusName?
     /// Finds the names and the images to show to people; nil if there are none.

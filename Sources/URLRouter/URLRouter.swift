@@ -213,7 +213,7 @@ public actor URLRouter {
         if let store { parts.resources = { await store.resources(of: $0) } }
         parts.lane = lane
         parts.session = SessionEnvironment(environment, from: connection, on: connection.loop, log: log)
-        parts.scopes = ProcessScopes(connection, log: log)
+        parts.services = ProcessServices(connection, log: log)
         parts.uniqueName = connection.uniqueName
         parts.systemBus = .system
         parts.sessionBus = connection
@@ -242,7 +242,7 @@ public actor URLRouter {
                 on: loop,
                 log: log
             ),
-            scopes: parts.scopes,
+            services: parts.services,
             records: ProcessRecords(environment: parts.environment, log: log),
             router: parts.uniqueName,
             examine: parts.examine
@@ -429,6 +429,7 @@ public actor URLRouter {
     /// It returns when the deliveries in progress have ended and every accepted URL is stored. Release the name right
     /// after this, because the next router reads the queue when it starts.
     public func stopDeliveries() async {
+        await launcher.services?.routerEnds()
         questions.stop()
         waitingCalls.stop()
         await callbacks.stop()

@@ -10,11 +10,11 @@ extension HandlerLauncher {
         environment: [String: String],
         loop: EventLoop,
         output: HandlerOutput,
-        scopes: ProcessScopes?,
+        services: ProcessServices?,
         records: ProcessRecords? = nil
     ) {
         let session = SessionEnvironment(environment, on: loop, log: output.log)
-        self.init(session: session, loop: loop, output: output, scopes: scopes, records: records)
+        self.init(session: session, loop: loop, output: output, services: services, records: records)
     }
 
     /// Starts a handler and returns how it ended.

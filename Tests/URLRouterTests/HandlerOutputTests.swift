@@ -26,7 +26,7 @@ import Testing
     private var file: String { "\(folder)/com.example.app.log" }
 
     private func launcher(_ output: HandlerOutput) -> HandlerLauncher {
-        HandlerLauncher(environment: [:], loop: loop, output: output, scopes: nil)
+        HandlerLauncher(environment: [:], loop: loop, output: output, services: nil)
     }
 
     private func handler(_ script: String) throws -> Handler {
@@ -559,7 +559,7 @@ import Testing
                 log: log.logger,
                 journal: "/nonexistent/stdout"
             )
-            let launcher = HandlerLauncher(environment: [:], loop: loop, output: output, scopes: nil)
+            let launcher = HandlerLauncher(environment: [:], loop: loop, output: output, services: nil)
             // The highest number belongs to the directory `/proc/self/fd` itself.
             let lister = try Handler.test("com.example.app", program: .path("/bin/ls")) {
                 $0.arguments = ["/proc/self/fd"]

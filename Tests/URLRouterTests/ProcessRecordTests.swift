@@ -170,7 +170,7 @@ import Testing
             environment: [:],
             loop: loop,
             output: output,
-            scopes: nil,
+            services: nil,
             records: try records()
         )
         let handler = try Handler.test("com.example.app", program: .path("/bin/sh")) {
@@ -201,7 +201,7 @@ import Testing
             environment: environment,
             loop: loop,
             output: HandlerOutput(in: nil, on: loop, log: log.logger),
-            scopes: nil
+            services: nil
         )
         let process = Process()
         let command = command(script)

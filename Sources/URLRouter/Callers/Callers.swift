@@ -49,8 +49,7 @@ final class Callers {
         // Most callers are known, and need no step that might wait.
         let known = if let name, let entry = self.known[name] { entry } else { await identify(name) }
         if held != nil { await waitForRelease() }
-        let children = sessions.host.launcher.children
-        if children.areStarting { await children.waitForStart(of: known.process?.pid) }
+        await sessions.host.launcher.waitForStart(of: known.process?.pid)
         let caller = caller(known, name)
         // From now on, the connection charges the same account for calls, so that one confined program cannot keep a
         // processor busy.

@@ -15,6 +15,9 @@ actor SessionEnvironment {
     /// The variables as currently known.
     private(set) var variables: [String: String]
 
+    /// Names of variables that no process inherits, although the manager may have them or set them for its services.
+    private(set) var withheld = personal.union(HandlerInterface.variables)
+
     private let own: [String: String]
     /// The router's own variables that the manager has also had at some point. The manager decides what becomes of
     /// them.
@@ -114,12 +117,16 @@ actor SessionEnvironment {
     /// Takes over the manager's variables. A variable that the manager no longer has is no longer one of the session's.
     private func use(_ entries: [String]) {
         var told: [String: String] = [:]
+        withheld = Self.personal.union(HandlerInterface.variables)
         for entry in entries {
             guard let equals = entry.firstIndex(of: "=") else { continue }
             let name = String(entry[..<equals])
             // These variables choose the code that a process loads. A session has no use for them, but an impostor that
             // owns the manager's name would.
-            if name.hasPrefix("LD_") { continue }
+            if name.hasPrefix("LD_") {
+                withheld.insert(name)
+                continue
+            }
             told[name] = String(entry[entry.index(after: equals)...])
         }
         shared.formUnion(own.keys.filter { told[$0] != nil })

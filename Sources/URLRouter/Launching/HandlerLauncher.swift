@@ -15,7 +15,7 @@ struct HandlerLauncher: Sendable {
     let loop: EventLoop
     let output: HandlerOutput
     /// Nil without a bus to reach systemd's manager.
-    let scopes: ProcessScopes?
+    let services: ProcessServices?
     /// Nil without a directory for the records.
     var records: ProcessRecords?
     /// The router's unique name; nil without a bus.
@@ -26,12 +26,18 @@ struct HandlerLauncher: Sendable {
     /// The session's variables, which every process gets.
     var environment: [String: String] { session.assumeIsolated { $0.variables } }
 
+    /// Names of variables that no process gets from systemd's manager either.
+    private var withheld: Set<String> { session.assumeIsolated { $0.withheld } }
+
+    /// Whether the session is known to have no manager of systemd.
+    private var hasNoManager: Bool { session.assumeIsolated { $0.isMissing } }
+
     /// Whether the session has a display.
     var hasDisplay: Bool { ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false } }
 
     /// Programs that are being started, each in its own thread, by the identifiers that share the threads.
     let starts = Lock(Shares<String>(limit: 64))
-    let children = StartedChildren()
+    let started = StartedProcesses()
 
     /// Starts a handler that waits for its first message.
     ///
@@ -112,7 +118,7 @@ struct HandlerLauncher: Sendable {
             return OpenURLError(failure.code, text)
         case .refused:
             return OpenURLError(failure.code, "\(id) cannot be started: \(program): \(failure); check \(place)")
-        case .noTerminal, .tooSlow, .tooMany:
+        case .noTerminal, .tooSlow, .tooMany, .refusedByManager:
             return OpenURLError(failure.code, "\(id) cannot be started: \(program): \(failure)")
         }
     }
@@ -189,88 +195,182 @@ struct HandlerLauncher: Sendable {
         }
     }
 
+    /// Starts a program that belongs to no handler, and that gets none of the session's variables by itself.
+    ///
+    /// - Parameter name: the program's name, for the unit in which it runs.
+    func launch(
+        _ name: String,
+        _ program: ProgramStart,
+        within limit: Duration,
+        onExit: @escaping (ProcessExit) -> Void
+    ) async throws(ProgramStart.Failure) -> ProcessHandle {
+        let ended = { (_: CInt, exit: ProcessExit) in onExit(exit) }
+        if let (process, _) = try await startService(program, name, within: limit, ended) { return process }
+        return try await startChild(program, name, within: limit, ended).0
+    }
+
+    /// Returns when the router knows the process that a caller descends from, if the router is starting that process.
+    func waitForStart(of caller: UInt32?) async {
+        guard started.areStarting else { return }
+        await started.waitForStart(of: caller, isInStartingService: isInStartingService)
+    }
+
+    /// Returns whether a process is in a service that is being started. Call this on the loop's thread.
+    func isInStartingService(_ pid: pid_t) -> Bool { services?.assumeIsolated { $0.isStarting(pid) } ?? false }
+
     /// Number of descriptors that started processes must leave free for messages and files.
     private static let reservedDescriptors = 128
 
-    /// Starts a program in a separate thread, because its file system may never respond.
+    /// Starts a program. Its file is examined in a separate thread, because its file system may never respond.
     private func start(
         _ id: String,
         file: String,
         isRead: Bool = false,
         within limit: Duration,
-        _ program: (_ output: CInt) -> ProgramStart,
+        _ makeProgram: (_ output: UnixFD) -> ProgramStart,
         onExit: @escaping (ProcessExit) -> Void
     ) async throws(ProgramStart.Failure) -> StartedProcess {
         guard starts.withLock({ $0.refusal(of: id, 1) }) == nil else {
             throw .tooMany(starts.withLock { $0[id] })
         }
-        children.startBegins()
+        started.startBegins()
         var watched: CInt?
-        defer { children.startEnds(watched) }
-        let started: ProgramStart.Started
+        defer { started.startEnds(watched) }
+        let ended = { [output] in output.processEnded(file, isOwn: true) }
         let place: ProcessOutput
+        let program: ProgramStart
         do throws(ProgramStart.Failure) {
             let (descriptor, opened) = try open(id, file, isRead: isRead)
             place = opened
-            starts.withLock { $0.add(1, to: id) }
-            started = try await start(program(descriptor), id, within: limit)
+            program = makeProgram(descriptor)
         } catch {
-            output.processEnded(file, isOwn: true)
+            ended()
             throw error
         }
-        let process: ProcessHandle
-        do throws(Errno) {
-            process = try ProcessHandle(child: started.pid, on: loop) { [output, children] exit in
-                children.ended(started.pid)
-                output.processEnded(file, isOwn: true)
+        do throws(ProgramStart.Failure) {
+            let onEnd = { [started] (pid: CInt, exit: ProcessExit) in
+                started.ended(pid)
+                ended()
                 onExit(exit)
             }
+            let service = try await startService(program, id, within: limit, onEnd)
+            let (process, examined) =
+                if let service { service } else { try await startChild(program, id, within: limit, onEnd) }
+            watched = process.pid
+            return StartedProcess(handle: process, output: place, version: examined.version, fault: examined.fault)
         } catch {
-            output.processEnded(file, isOwn: true)
+            ended()
+            throw error
+        }
+    }
+
+    /// Starts a program as a service of systemd's manager; nil if the session has no manager, in which case the program
+    /// was not started.
+    private func startService(
+        _ program: ProgramStart,
+        _ id: String,
+        within limit: Duration,
+        _ onExit: @escaping (CInt, ProcessExit) -> Void
+    ) async throws(ProgramStart.Failure) -> (ProcessHandle, ExaminedProgram)? {
+        guard let services, !hasNoManager else { return nil }
+        let end = ContinuousClock.now + limit
+        let examined = try await run(id, within: limit, { program.examine() }, late: { _ in })
+        let service: ProcessServices.Started
+        do throws(ProcessServices.Failure) {
+            service = try await services.start(
+                examined,
+                id: id,
+                output: program.output,
+                withheld: withheld,
+                within: ContinuousClock.now.duration(to: end)
+            )
+        } catch {
+            switch error {
+            case .noManager: return nil
+            case .late: throw .tooSlow(limit)
+            case .refused(let reason): throw .refusedByManager(reason)
+            case .notExecuted(let unit):
+                throw program.failure(of: examined)
+                    ?? .refusedByManager("its file cannot be executed; 'journalctl --user -u \(unit)' says why")
+            case .unwatched(let error): throw .refused(error)
+            }
+        }
+        return (watch(service, of: services, onExit), examined)
+    }
+
+    /// Watches the process of a service. Call this on the loop's thread.
+    private func watch(
+        _ service: ProcessServices.Started,
+        of services: ProcessServices,
+        _ onExit: @escaping (CInt, ProcessExit) -> Void
+    ) -> ProcessHandle {
+        let process = ProcessHandle(
+            service: service.pid,
+            service.descriptor?.take(),
+            on: loop,
+            onEnd: { services.assumeIsolated { $0.processEnded(service) } },
+            onExit: { onExit(service.pid, $0) }
+        )
+        // The report arrives on the loop, to which the handle belongs.
+        nonisolated(unsafe) let watched = process
+        services.assumeIsolated { $0.whenExited(service) { watched.report($0) } }
+        return process
+    }
+
+    /// Starts a program as a child of the router.
+    private func startChild(
+        _ program: ProgramStart,
+        _ id: String,
+        within limit: Duration,
+        _ onExit: @escaping (CInt, ProcessExit) -> Void
+    ) async throws(ProgramStart.Failure) -> (ProcessHandle, ExaminedProgram) {
+        let started = try await run(id, within: limit) {
+            program.start()
+        } late: { result in
+            // The launch has already failed.
+            if case .success(let started) = result { ProcessHandle.end(child: started.pid) }
+        }
+        do throws(Errno) {
+            let process = try ProcessHandle(child: started.pid, on: loop) { onExit(started.pid, $0) }
+            return (process, started.program)
+        } catch {
             throw .refused(error)
         }
-        watched = started.pid
-        if let scopes { loop.startTask { await scopes.add(started.pid, id: id) } }
-        return StartedProcess(handle: process, output: place, version: started.version, fault: started.fault)
     }
 
     private func open(
         _ id: String,
         _ file: String,
         isRead: Bool
-    ) throws(ProgramStart.Failure) -> (CInt, ProcessOutput) {
+    ) throws(ProgramStart.Failure) -> (UnixFD, ProcessOutput) {
         do throws(Errno) {
-            let (descriptor, place) = try output.open(for: id, file: file, isRead: isRead)
+            let (number, place) = try output.open(for: id, file: file, isRead: isRead)
+            let descriptor = UnixFD(owning: number)
             // A new descriptor has the lowest number that is free.
-            guard Int(descriptor) < DescriptorLimit.current - Self.reservedDescriptors else {
-                close(descriptor)
-                throw .tooManyOpenFiles
-            }
+            guard Int(number) < DescriptorLimit.current - Self.reservedDescriptors else { throw .tooManyOpenFiles }
             return (descriptor, place)
         } catch {
             throw .refused(error)
         }
     }
 
-    private func start(
-        _ program: ProgramStart,
+    /// Does a part of a start in a thread of its own, which counts as one of the identifier's.
+    private func run<Success: Sendable>(
         _ id: String,
-        within limit: Duration
-    ) async throws(ProgramStart.Failure) -> ProgramStart.Started {
-        let result: Result<ProgramStart.Started, ProgramStart.Failure>?
+        within limit: Duration,
+        _ work: @escaping @Sendable () -> Result<Success, ProgramStart.Failure>,
+        late: @escaping (Result<Success, ProgramStart.Failure>) -> Void
+    ) async throws(ProgramStart.Failure) -> Success {
+        starts.withLock { $0.add(1, to: id) }
+        let result: Result<Success, ProgramStart.Failure>?
         do throws(Errno) {
             result = try await HelperThread.run(for: limit, on: loop) { [starts] in
-                defer {
-                    close(program.output)
-                    starts.withLock { $0.remove(1, from: id) }
-                }
-                return program.start()
+                defer { starts.withLock { $0.remove(1, from: id) } }
+                return work()
             } late: { result in
-                // The launch has already failed.
-                if case .success(let started) = result { ProcessHandle.end(child: started.pid) }
+                late(result)
             }
         } catch {
-            close(program.output)
             starts.withLock { $0.remove(1, from: id) }
             throw .refused(error)
         }

@@ -1,4 +1,5 @@
 internal import CLinux
+internal import DBus
 internal import Glibc
 internal import OpenURLBus
 internal import Reactor
@@ -22,16 +23,12 @@ struct ProgramStart: Sendable {
     /// The manifest with the program; nil for an application's command.
     var manifest: String?
     /// The descriptor for its output.
-    let output: CInt
+    let output: UnixFD
 
-    /// A program that was started and is not watched yet.
+    /// A child that is not watched yet.
     struct Started: Sendable {
         let pid: CInt
-        /// The state of the program's file before the start.
-        let version: FileVersion?
-        /// A fault in the file that did not prevent the kernel from starting it, such as an interpreter that `env` does
-        /// not find.
-        let fault: ProgramFault?
+        let program: ExaminedProgram
     }
 
     /// Why a program was not started.
@@ -49,6 +46,8 @@ struct ProgramStart: Sendable {
         case tooSlow(Duration)
         /// Too many programs are being started. The value is their number.
         case tooMany(Int)
+        /// The manager of services refused it, or could not start it. The value is the reason.
+        case refusedByManager(String)
 
         var description: String {
             switch self {
@@ -58,6 +57,7 @@ struct ProgramStart: Sendable {
                 "needs a terminal (Terminal=true), but neither xdg-terminal-exec nor x-terminal-emulator is installed"
             case .untrusted(let reason): reason
             case .tooSlow(let limit): "the file system did not provide the file within \(limit.inWords)"
+            case .refusedByManager(let reason): "systemd did not start it: \(reason)"
             case .tooMany(let count): "\(count) of its starts are waiting for a file system that is not responding"
             }
         }
@@ -66,35 +66,52 @@ struct ProgramStart: Sendable {
         var code: OpenURLError.Code {
             switch self {
             case .refused(.tooManyOpenFiles), .tooMany: .limitsExceeded
-            case .refused, .unusable, .abandoned, .noTerminal, .untrusted, .tooSlow: .launchFailed
+            case .refused, .unusable, .abandoned, .noTerminal, .untrusted, .tooSlow, .refusedByManager: .launchFailed
             }
         }
     }
 
-    /// Starts the program. This may wait indefinitely for a file system.
+    /// Starts the program as a child of this process. This may wait indefinitely for a file system.
     func start() -> Result<Started, Failure> {
+        examine().flatMap { examined in
+            do throws(Errno) {
+                let pid = try ProcessHandle.start(
+                    examined.path,
+                    arguments: examined.arguments,
+                    environment: examined.environment.map { "\($0)=\($1)" },
+                    directory: examined.directory,
+                    output: output.rawValue
+                )
+                return .success(Started(pid: pid, program: examined))
+            } catch {
+                return .failure(error == .tooManyOpenFiles ? .refused(error) : failure(of: examined) ?? .refused(error))
+            }
+        }
+    }
+
+    /// Finds the program's file, and examines it. This may wait indefinitely for a file system.
+    func examine() -> Result<ExaminedProgram, Failure> {
         do throws(Failure) {
             let terminal = runsInTerminal ? try terminal : []
             let path = try path(of: terminal.first.map(Handler.Program.nameOnPath) ?? program)
             if !isTrusted { try checkTrust(path) }
-            let version = ProgramFile.version(of: program, environment)
-            let fault = ProgramFault(ofProgram: path, searchPath: environment["PATH"])
-            do throws(Errno) {
-                let pid = try ProcessHandle.start(
-                    path,
+            return .success(
+                ExaminedProgram(
+                    path: path,
                     arguments: terminal + arguments,
-                    environment: environment.map { "\($0)=\($1)" },
+                    environment: environment,
                     directory: directory ?? home,
-                    output: output
+                    version: ProgramFile.version(of: program, environment),
+                    fault: ProgramFault(ofProgram: path, searchPath: environment["PATH"])
                 )
-                return .success(Started(pid: pid, version: version, fault: fault))
-            } catch {
-                throw error == .tooManyOpenFiles ? .refused(error) : fault.map(failure) ?? .refused(error)
-            }
+            )
         } catch {
             return .failure(error)
         }
     }
+
+    /// Returns why the kernel did not execute a program, if its file tells.
+    func failure(of program: ExaminedProgram) -> Failure? { program.fault.map(failure) }
 
     private func path(of program: Handler.Program) throws(Failure) -> String {
         do throws(Errno) {
@@ -139,4 +156,20 @@ struct ProgramStart: Sendable {
             throw .noTerminal
         }
     }
+}
+
+/// A program whose file was found and examined, ready to be started.
+struct ExaminedProgram: Sendable {
+    /// The path of the file. A relative path starts at ``directory``.
+    let path: String
+    /// All of `argv`.
+    let arguments: [String]
+    let environment: [String: String]
+    /// The working directory.
+    let directory: String
+    /// The state of the program's file before the start.
+    let version: FileVersion?
+    /// A fault in the file that need not prevent the kernel from starting it, such as an interpreter that `env` does not
+    /// find.
+    let fault: ProgramFault?
 }

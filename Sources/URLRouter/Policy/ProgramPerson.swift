@@ -1,6 +1,8 @@
 internal import CLinux
+internal import DBus
 internal import Glibc
 internal import Reactor
+internal import SchemeRegistry
 internal import SystemPackage
 
 /// Asks the user with a program that shows a dialog: `zenity` or `kdialog`.
@@ -13,10 +15,9 @@ struct ProgramPerson: PersonAsking {
 
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
         for program in DialogProgram.all {
-            do throws(Errno) {
-                guard let path = try await path(ofName: program.name) else { continue }
+            do throws(ProgramStart.Failure) {
                 let arguments = [program.name] + program.arguments(dialog, time)
-                guard let (exit, output) = try await run(path, arguments, within: time) else { return .late }
+                guard let (exit, output) = try await run(program, arguments, within: time) else { return .late }
                 if let reply = program.reply(exit, output) { return reply }
             } catch {
                 // It is not installed, or cannot be started.
@@ -26,34 +27,31 @@ struct ProgramPerson: PersonAsking {
         return nil
     }
 
-    /// How long the file systems on `PATH` may take to locate a program.
-    private static let lookupTime = Duration.seconds(1)
-
-    private func path(ofName name: String) async throws(Errno) -> String? {
-        let found = try await HelperThread.run(for: Self.lookupTime, on: launcher.loop) { [environment] in
-            do throws(Errno) {
-                return Result<String, Errno>.success(try ProgramFile.path(ofName: name, environment))
-            } catch {
-                return .failure(error)
-            }
-        } late: { _ in
-        }
-        return try found?.get()
-    }
+    /// How long the file systems on `PATH` may take to provide a program.
+    private static let startTime = Duration.seconds(5)
 
     /// Runs a program. Returns how it ended and its lines of output, or nil if the time ran out.
     private func run(
-        _ path: String,
+        _ program: DialogProgram,
         _ arguments: [String],
         within time: Duration
-    ) async throws(Errno) -> (ProcessExit, [String])? {
+    ) async throws(ProgramStart.Failure) -> (ProcessExit, [String])? {
         var ends: [CInt] = [-1, -1]
-        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Errno(rawValue: errno) }
+        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw .refused(Errno(rawValue: errno)) }
         defer { close(ends[0]) }
         // If the program has descendants, one of them may keep the pipe open.
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
         let ending = Ending()
-        let process = try start(path, arguments, output: ends[1]) { ending.end($0) }
+        let start = ProgramStart(
+            program: .nameOnPath(program.name),
+            arguments: arguments,
+            environment: environment,
+            directory: "/",
+            output: UnixFD(owning: ends[1])
+        )
+        let process = try await launcher.launch(program.name, start, within: min(time, Self.startTime)) {
+            ending.end($0)
+        }
         let timer = launcher.loop.schedule(at: .now + time) {
             process.kill()
             ending.end(nil)
@@ -70,25 +68,6 @@ struct ProgramPerson: PersonAsking {
         }
         launcher.loop.cancelTimer(timer)
         return exit.map { ($0, Self.lines(of: ends[0])) }
-    }
-
-    /// Starts a program, and closes this process's end of its output.
-    private func start(
-        _ path: String,
-        _ arguments: [String],
-        output: CInt,
-        _ onExit: @escaping (ProcessExit) -> Void
-    ) throws(Errno) -> ProcessHandle {
-        defer { close(output) }
-        return try ProcessHandle.spawn(
-            path,
-            arguments: arguments,
-            environment: environment.map { "\($0)=\($1)" },
-            directory: "/",
-            output: output,
-            on: launcher.loop,
-            onExit: onExit
-        )
     }
 
     private static func lines(of descriptor: CInt) -> [String] {

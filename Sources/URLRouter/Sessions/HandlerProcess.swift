@@ -126,7 +126,7 @@ final class HandlerProcess {
     var isHeld: Bool { running.map { ProcessState.isHeld(pid: $0.pid) } ?? false }
 
     /// Whether this router started the process.
-    var isChild: Bool { handle?.isChild == true }
+    var isOwn: Bool { handle?.isOwn == true }
 
     /// Whether a router, this one or an earlier one, started either the process for the handler or a program that then
     /// started the process.

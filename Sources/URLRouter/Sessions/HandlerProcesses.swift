@@ -151,7 +151,7 @@ final class HandlerProcesses {
         do throws(CallError) {
             let pid = try await host.bus.credentials(of: owner).pid
             await startGate.wait()
-            if let running = current.running, running.isChild, UInt32(exactly: running.pid) == pid {
+            if let running = current.running, running.isOwn, UInt32(exactly: running.pid) == pid {
                 let claim: OwnerClaim? = current.canHave(owner) ? .wasStarted : nil
                 return OwnerCandidate(owner: owner, pid: pid, handler: pid, claim: claim)
             }

@@ -133,7 +133,7 @@ extension HandlerSession {
         guard self.owner == owner else {
             return .failure(.remote(RemoteError(HandlerInterface.ending, "\(id) is exiting")))
         }
-        if !process.hasAnswered, !timers.launch.isRunning, process.isChild { launch.startTimer() }
+        if !process.hasAnswered, !timers.launch.isRunning, process.isOwn { launch.startTimer() }
         if request.causedLaunch || request.causedWake { request.addPhase("ready") }
         let left = ContinuousClock.now.duration(to: request.deadline)
         guard left > .zero else { return .failure(.cancelled) }

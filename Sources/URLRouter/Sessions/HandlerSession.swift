@@ -171,7 +171,7 @@ final class HandlerSession {
     /// Gives the process the weight of its state, if it has another one. A suspended process keeps the weight of the
     /// background, where it continues.
     private func weighProcess() {
-        guard let running = process.running, let scopes = host.launcher.scopes else { return }
+        guard let running = process.running, let services = host.launcher.services else { return }
         let weight: ProcessWeight
         switch state {
         case .active: weight = .foreground
@@ -180,7 +180,7 @@ final class HandlerSession {
         }
         guard weight != process.weight else { return }
         process.weight = weight
-        host.tasks.start { await scopes.weigh(running.pid, weight) }
+        host.tasks.start { await services.weigh(running.pid, weight) }
     }
 
     /// Waits until the machine reaches a matching state; returns false if that takes longer than `time`.

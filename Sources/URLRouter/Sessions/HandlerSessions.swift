@@ -118,7 +118,7 @@ final class HandlerSessions {
         var left = 0
         var waiter: CheckedContinuation<Void, Never>?
         for session in sessions.values {
-            guard case .running(let owner, .inactive) = session.machine.state, !session.process.isChild else {
+            guard case .running(let owner, .inactive) = session.machine.state, !session.process.isOwn else {
                 continue
             }
             left += 1

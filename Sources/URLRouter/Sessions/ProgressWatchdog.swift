@@ -176,7 +176,7 @@ final class ProgressWatchdog {
 
     /// Returns whether the launch has used up its time, which began with the start of the process.
     private func isLaunchOver(in phase: String) -> Bool {
-        HandlerInterface.launchPhases.contains(phase) && process.isChild && !process.hasAnswered
+        HandlerInterface.launchPhases.contains(phase) && process.isOwn && !process.hasAnswered
             && process.launchDeadline.map { $0 <= .now } ?? false
     }
 

@@ -219,6 +219,8 @@ def cgroup(pid):
     return pathlib.Path(f"/proc/{pid}/cgroup").read_text().strip().split("::", 1)[1]
 
 
-def scope(pid):
-    """The scope of a process, as soon as systemd has moved the process there."""
-    return wait_for(lambda: (name := cgroup(pid).rsplit("/", 1)[1]).endswith(".scope") and name, f"{cgroup(pid)} is a scope")
+def service(pid):
+    """The service of a process that the router has started."""
+    name = cgroup(pid).rsplit("/", 1)[1]
+    expect(name.startswith("app-openurl-") and name.endswith(".service"), cgroup(pid))
+    return name

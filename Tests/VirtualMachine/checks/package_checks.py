@@ -6,7 +6,7 @@ import plistlib
 import subprocess
 import threading
 
-from machine import ROUTER, Checks, Session, expect, run, scope, status, wait_for
+from machine import ROUTER, Checks, Session, expect, run, service, status, wait_for
 
 PACKAGES = pathlib.Path("/opt/packages")
 # The handler of another package.
@@ -83,7 +83,7 @@ def installation(check, users):
         expect(session.owner(ROUTER) == 0, "the router runs already")
         answer = session.run(*command, url, **variables)
         wait_for(lambda: opened(session, CLICKED, url), f"{url}: status {answer.returncode}, {answer.stdout}{answer.stderr}")
-        return f"router {session.router()}, handler in {scope(session.owner(CLICKED))}"
+        return f"router {session.router()}, handler in {service(session.owner(CLICKED))}"
 
     @check("first click after the installation, without a new login: xdg-open")
     def _():
@@ -104,7 +104,7 @@ def installation(check, users):
             "gdbus", "call", "--session", "--timeout=60", f"--dest={CLICKED}", "--object-path=/com/example/clicked",
             "--method=org.freedesktop.Application.Open", "['clicked:bus']", "{}")
         wait_for(lambda: opened(session, CLICKED, "clicked:bus"), f"{answer.stdout}{answer.stderr}")
-        return f"router {session.router()}, handler in {scope(session.owner(CLICKED))}"
+        return f"router {session.router()}, handler in {service(session.owner(CLICKED))}"
 
 
 def routers():

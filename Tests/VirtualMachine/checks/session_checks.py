@@ -7,7 +7,7 @@ import signal
 import time
 
 import time_checks
-from machine import BUS_DAEMON, ROUTER, Checks, Session, cgroup, environment, expect, run, scope, status, wait_for
+from machine import BUS_DAEMON, ROUTER, Checks, Session, cgroup, environment, expect, run, service, status, wait_for
 
 # Variables for a single process (systemd.exec(5), sd_notify(3)).
 PERSONAL = {"INVOCATION_ID", "JOURNAL_STREAM", "LISTEN_FDS", "MAINPID", "MANAGERPID", "NOTIFY_SOCKET", "SYSTEMD_EXEC_PID"}
@@ -18,7 +18,7 @@ def run_all(name, user):
     first_click(check, user)
     session = Session.of_new_user(user)
     activation(check, session)
-    scopes(check, session)
+    services(check, session)
     journal(check, session)
     end_with_an_open_in_flight(check, session)
     restart(check, session)
@@ -63,7 +63,7 @@ def activation(check, session):
             "gdbus", "call", "--session", "--timeout=60", f"--dest={id}", "--object-path=/com/example/called",
             "--method=org.freedesktop.Application.Open", "['called:1']", "{}")
         wait_for(lambda: "open called:1" in session.events(id), f"{answer.stdout}{answer.stderr}", seconds=10)
-        return scope(session.owner(id))
+        return service(session.owner(id))
 
     @check("activation: a bus without systemd starts the router")
     def _():
@@ -76,24 +76,24 @@ def activation(check, session):
         return f"process {pid}"
 
 
-def scopes(check, session):
-    @check("scope of a handler")
+def services(check, session):
+    @check("service of a handler")
     def _():
         id = session.register("scoped")
         pid = session.open("scoped:1")["reply"]["pid"]
-        name = scope(pid)
+        name = service(pid)
         expect(name.startswith(f"app-openurl-{id}-"), name)
         expect(f"/app.slice/{name}" in cgroup(pid), cgroup(pid))
         return name
 
-    @check("scope ends with its handler")
+    @check("service ends with its handler")
     def _():
-        name = scope(session.handler("com.example.scoped")["pid"])
+        name = service(session.handler("com.example.scoped")["pid"])
         session.run("openurl", "terminate", "com.example.scoped")
         wait_for(lambda: session.property(name, "LoadState") == "not-found", f"{name} has gone")
         return f"{name} has gone"
 
-    @check("scope of an application's command")
+    @check("service of an application's command")
     def _():
         entry = """[Desktop Entry]
 Type=Application
@@ -105,18 +105,50 @@ MimeType=x-scheme-handler/viewed;
         wait_for(lambda: session.run("openurl", "can-open", "viewed:1").returncode == 0, "the router knows the application")
         session.open("viewed:1")
         pid = int(session.run("pgrep", "-f", "^sleep 71").stdout)
-        name = scope(pid)
+        name = service(pid)
         os.kill(pid, signal.SIGTERM)
         expect(name.startswith("app-openurl-viewer-"), name)
         return name
 
+    @check("service: arguments, variables and the working directory arrive unchanged")
+    def _():
+        words = ["$HOME", "${USER}", "%h", r"\x41", "a b", ";", "@-+!", ""]
+        script = 'for each; do echo "<$each>"; done; echo "$MARK $PWD [$INVOCATION_ID]"; readlink /proc/self/fd/0; exit 3'
+        id = session.register("exact", program="/bin/sh", OUArguments=["-c", script, "sh", *words],
+                              OUEnvironment={"MARK": "$HOME %h"})
+        session.run("openurl", "exact:1")
+        lines = [entry["MESSAGE"] for entry in session.journal(f"--identifier={id}")]
+        expect(lines == [*(f"<{word}>" for word in words), f"$HOME %h {session.home} []", "/dev/null"], lines)
+        return lines
+
+    @check("service: a file that the kernel does not execute")
+    def _():
+        program = session.home / "text"
+        session.write(program, "no program\n")
+        program.chmod(0o755)
+        session.register("text", program=str(program))
+        answer = session.run("openurl", "text:1")
+        expect(answer.returncode == 4 and "203" not in answer.stderr, f"status {answer.returncode}, {answer.stderr.strip()}")
+        return f"status 4, {answer.stderr.strip()}"
+
+    @check("service: a descendant outlives the handler's command")
+    def _():
+        session.register("parent", program="/bin/sh", OUArguments=["-c", "sleep 72 & exit 0"])
+        session.run("openurl", "parent:1")
+        pid = int(session.run("pgrep", "-f", "^sleep 72").stdout)
+        name = service(pid)
+        expect(session.property(name, "ActiveState") == "active", session.property(name, "ActiveState"))
+        os.kill(pid, signal.SIGTERM)
+        wait_for(lambda: session.property(name, "LoadState") == "not-found", f"{name} has gone")
+        return name
+
     @check("limits of a drop-in count after daemon-reload")
     def _():
-        limits = session.home / ".config/systemd/user/app-openurl-.scope.d/limits.conf"
-        session.write(limits, "[Scope]\nMemoryMax=100M\nMemorySwapMax=0\n")
+        limits = session.home / ".config/systemd/user/app-openurl-.service.d/limits.conf"
+        session.write(limits, "[Service]\nMemoryMax=100M\nMemorySwapMax=0\n")
         session.run("systemctl", "--user", "daemon-reload")
         session.register("limited")
-        name = scope(session.open("limited:1")["reply"]["pid"])
+        name = service(session.open("limited:1")["reply"]["pid"])
         limit = session.property(name, "MemoryMax")
         expect(limit == str(100 << 20), f"MemoryMax of {name}: {limit}")
         return f"MemoryMax of {name}: {limit}"
@@ -124,13 +156,12 @@ MimeType=x-scheme-handler/viewed;
     @check("limits: a handler beyond its memory ends, and the router does not")
     def _():
         before = session.router()
-        # What a process takes before systemd has moved it into the scope does not count.
-        script = "sleep 3; exec python3 -c 'bytearray(b\"x\") * (300 << 20)'"
+        script = "exec python3 -c 'bytearray(b\"x\") * (300 << 20)'"
         session.register("greedy", program="/bin/sh", OUArguments=["-c", script])
         answer = session.run("openurl", "--timeout=60s", "greedy:1")
         expect(answer.returncode == 4, f"status {answer.returncode}, {answer.stderr.strip()}")
         expect(session.router() == before, "the router was replaced")
-        limits = session.home / ".config/systemd/user/app-openurl-.scope.d/limits.conf"
+        limits = session.home / ".config/systemd/user/app-openurl-.service.d/limits.conf"
         limits.unlink()
         session.run("systemctl", "--user", "daemon-reload")
         return f"status 4, {answer.stderr.strip()}"
@@ -298,10 +329,24 @@ def confinement(check, session):
         expect(handler == usual, f"{handler}, the manager has {usual}")
         return dict(zip(keys, handler))
 
-    @check("confinement: what systemd says of the unit")
+    @check("confinement: the router has the rules of its unit, and the view of the session")
     def _():
+        pid = session.router()
+        manager = int(run("systemctl", "show", "--value", "--property=MainPID", session.manager).stdout)
+        rules = {key: status(pid, key) for key in ["NoNewPrivs", "Seccomp"]}
+        expect(rules == {"NoNewPrivs": "1", "Seccomp": "2"}, rules)
+        # In another namespace, the router could not tell which programs call it.
+        views = [[os.readlink(f"/proc/{process}/ns/{each}") for each in ["mnt", "user"]] for process in [pid, manager]]
+        expect(views[0] == views[1], views)
         answer = session.run("systemd-analyze", "--user", "security", "--no-pager", "openurld.service")
-        return answer.stdout.splitlines()[-1].strip()
+        return f"{rules}, {answer.stdout.splitlines()[-1].strip()}"
+
+    @check("confinement: the router's rules refuse it nothing that it needs")
+    def _():
+        refused = [entry["MESSAGE"] for entry in session.journal("--identifier=openurld")
+                   if "not permitted" in entry["MESSAGE"]]
+        expect(not refused, refused)
+        return "no operation was refused"
 
 
 def logout(check, session):
@@ -323,7 +368,7 @@ def logout(check, session):
         wrong = [text for text in entries if "bus has ended" in text or "was not delivered" in text]
         expect(not wrong, wrong)
         failures = [entry["MESSAGE"] for entry in session.journal(f"--since=@{start}")
-                    if "Failed with result" in entry["MESSAGE"] and "openurl" in entry.get("USER_UNIT", "")]
+                    if "Failed with result" in entry["MESSAGE"] and entry.get("USER_UNIT") == "openurld.service"]
         expect(not failures, failures)
         return entries[-1]
 
@@ -332,7 +377,7 @@ def logout(check, session):
         def last():
             return {id: session.events(f"com.example.{id}")[-1] for id in ["stated", "dozing"]}
 
-        # The scopes of the handlers end after the session.
+        # The services of the handlers end after the session.
         wait_for(lambda: set(last().values()) <= {"willTerminate"}, f"both handlers end in order: {last()}")
         return last()
 

@@ -2,11 +2,11 @@ internal import CLinux
 internal import Glibc
 internal import Reactor
 
-/// Processes that the router has started and watches.
+/// Processes that the router has started and watches: its children, and services of systemd's manager.
 ///
-/// By the time that a start's thread reports the new process, the process has already begun to run. If it calls the
-/// router before it is reported, the call waits until the router knows the process.
-final class StartedChildren: Sendable {
+/// By the time that a start's thread or the manager reports the new process, the process has already begun to run. If it
+/// calls the router before it is reported, the call waits until the router knows the process.
+final class StartedProcesses: Sendable {
     private struct State {
         /// Number of starts whose process is not watched yet.
         var starts = 0
@@ -44,22 +44,25 @@ final class StartedChildren: Sendable {
 
     /// Returns when the router knows the process that a caller descends from, if the router is starting that process.
     /// Other callers do not wait.
-    func waitForStart(of caller: UInt32?) async {
+    ///
+    /// - Parameter isInStartingService: returns whether a process is in a service that the router is starting.
+    func waitForStart(of caller: UInt32?, isInStartingService: (pid_t) -> Bool) async {
         guard let caller else { return }
-        while isBeingStarted(caller) {
+        while isBeingStarted(caller, isInStartingService) {
             await withCheckedContinuation { continuation in
                 // By now, that start may be over, and another one may be in progress.
-                guard isBeingStarted(caller) else { return continuation.resume() }
+                guard isBeingStarted(caller, isInStartingService) else { return continuation.resume() }
                 state.withLock { $0.waiters.append(continuation) }
             }
         }
     }
 
-    /// Returns whether a process's session was begun by a child of the router that is not watched yet.
-    private func isBeingStarted(_ pid: UInt32) -> Bool {
+    /// Returns whether a process's session was begun by a process that the router is starting and does not watch yet.
+    private func isBeingStarted(_ pid: UInt32, _ isInStartingService: (pid_t) -> Bool) -> Bool {
         guard areStarting, let pid = pid_t(exactly: pid) else { return false }
         let leader = getsid(pid)
         guard leader > 0, !state.withLock({ $0.watched.contains(leader) }) else { return false }
+        if isInStartingService(leader) { return true }
         // Even after a child has exited, this call finds it, until the router has collected the exit status.
         var info = siginfo_t()
         return waitid(P_PID, id_t(leader), &info, WEXITED | WNOHANG | WNOWAIT) == 0

@@ -1,0 +1,452 @@
+import Desktop
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Reactor
+import SchemeRegistry
+import TestSupport
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// The services in which the router's processes run, with a manager that the test plays on a private bus. It starts the
+/// processes, and reports their ends, as systemd's manager does.
+@Suite(.timeLimit(.minutes(10))) struct ProcessServiceTests {
+    @Test func serviceNameFollowsTheRulesOfUnitNames() {
+        func name(_ id: String) -> String { TransientUnit.name(id, 0xab) }
+        #expect(name("com.acme.todolist") == "app-openurl-com.acme.todolist-ab.service")
+        // The characters that separate the parts of the name are escaped inside the parts.
+        #expect(name("com.acme.to-do-list") == #"app-openurl-com.acme.to\x2ddo\x2dlist-ab.service"#)
+        #expect(name("a:b_C9") == "app-openurl-a:b_C9-ab.service")
+        #expect(name(".hidden.") == #"app-openurl-\x2ehidden.-ab.service"#)
+        #expect(name("kde/é \\@\u{1}") == #"app-openurl-kde-\xc3\xa9\x20\x5c\x40\x01-ab.service"#)
+        let path = TransientUnit.path(of: #"app-a\x2db_C9.service"#)
+        #expect(path == "/org/freedesktop/systemd1/unit/app_2da_5cx2db_5fC9_2eservice")
+    }
+
+    @Test func tooLongNameIsTruncatedBetweenCharacters() {
+        let plain = TransientUnit.name(String(repeating: "a", count: 1024), .max)
+        #expect(plain.utf8.count == 255)
+        #expect(plain.hasSuffix("a-ffffffffffffffff.service"))
+        let escaped = TransientUnit.name("a" + String(repeating: "-", count: 1024), .max)
+        #expect(escaped.utf8.count <= 255 && escaped.utf8.count > 251)
+        #expect(escaped.hasSuffix(#"\x2d-ffffffffffffffff.service"#))
+    }
+
+    @Test func handlerAndApplicationRunAsServices() async throws {
+        let session = try await Session { directory in
+            let applications = directory.appending(path: "XDG_DATA_HOME/applications")
+            try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
+            let entry = """
+                [Desktop Entry]
+                Type=Application
+                Name=My App
+                Exec=true %u
+                MimeType=x-scheme-handler/app;
+                """
+            let file = applications.appending(path: "org.example.My-App.desktop")
+            try entry.write(to: file, atomically: true, encoding: .utf8)
+        }
+        defer { session.bus.stop() }
+        let manager = try await PlayedManager(on: session)
+        let handler = try Handler.test("com.example.hand-ler", program: .path("/bin/true"), scheme: "hand")
+        let desktop = DesktopDirectories(environment: session.bus.environment)
+        let router = URLRouter(
+            registry: Registry(handlers: [handler], applications: DesktopApplications(loading: desktop)),
+            connection: session.connection,
+            environment: session.bus.environment,
+            log: session.log.logger
+        )
+        let error = await failure { () throws(OpenURLError) in try await router.open("hand:1") }
+        let fact = "com.example.hand-ler exited with status 0 before it was ready"
+        let advice = "if it is a command that only gets the URL as an argument, name it in OUCommand"
+        #expect(error?.message == "\(fact); \(advice)")
+        #expect(try await router.open("app:1").handler == "org.example.My-App.desktop")
+
+        var units = manager.units.makeAsyncIterator()
+        var names: [String] = []
+        for (id, command) in [("com.example.hand-ler", ["/bin/true"]), ("org.example.My-App", ["true", "app:1"])] {
+            let unit = try #require(await units.next())
+            names.append(unit.name)
+            let escaped = id.replacingOccurrences(of: "-", with: #"\x2d"#)
+            #expect(unit.name.hasPrefix("app-openurl-\(escaped)-") && unit.name.hasSuffix(".service"))
+            #expect(unit.mode == "fail")
+            var properties = Dictionary(uniqueKeysWithValues: unit.properties.map { ($0.name, $0.value) })
+            for name in ["Environment", "UnsetEnvironment", "WorkingDirectory"] {
+                #expect(properties.removeValue(forKey: name) != nil)
+            }
+            for name in ["StandardOutputFileDescriptor", "StandardErrorFileDescriptor"] {
+                guard case .unixFD? = properties.removeValue(forKey: name) else { throw Unexpected("\(name)") }
+            }
+            let path = try #require(command[0] == "true" ? which("true", session) : command[0])
+            let start: Value = .structure([.string(path), .strings(command), .strings(["no-env-expand"])])
+            #expect(properties.removeValue(forKey: "ExecStartEx") == .array([start], of: "(sasas)"))
+            #expect(
+                properties == [
+                    "Description": .string("\(id), started by openurl"),
+                    "Slice": "app.slice",
+                    "Type": "exec",
+                    "ExitType": "cgroup",
+                    "OOMPolicy": "continue",
+                    "AddRef": true,
+                    "CollectMode": "inactive-or-failed",
+                    "After": .strings(["dbus.service", "dbus.socket"]),
+                    "Before": .strings(["openurld.service"]),
+                ]
+            )
+        }
+        #expect(Set(names).count == 2)
+        // The router lets go of each service whose end it knows.
+        var released = manager.released.makeAsyncIterator()
+        for name in names { #expect(await released.next() == name) }
+    }
+
+    @Test func processGetsItsArgumentsVariablesAndOutput() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        let manager = try await PlayedManager(on: session)
+        let file = "\(session.bus.directory.path)/output"
+        let handler = try Handler.test("com.example.app", program: .path("/bin/sh")) {
+            let script = #"{ printf '<%s>' "$@"; echo "$MARK${INVOCATION_ID-none}"; } >\#(file); exit 3"#
+            $0.arguments = ["-c", script, "sh", "$A", "%h"]
+            $0.environment = ["MARK": "$B", "not a variable": "1"]
+        }
+        #expect(try await session.launcher(manager).run(handler) == .exited(status: 3))
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "<$A><%h>$Bnone\n")
+    }
+
+    @Test func signalThatEndsTheProcessIsReported() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        let manager = try await PlayedManager(on: session)
+        let handler = try Handler.test("com.example.app", program: .path("/bin/sh")) {
+            $0.arguments = ["-c", "kill -9 $$"]
+        }
+        #expect(try await session.launcher(manager).run(handler) == .signalled(SIGKILL))
+    }
+
+    @Test func refusalOfTheManagerFailsTheLaunch() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        let refusal = RemoteError("org.freedesktop.systemd1.UnitExists", "it is there")
+        let manager = try await PlayedManager(on: session, .refuses(refusal))
+        let error = try await session.launchFailure(manager)
+        #expect(error?.code == .launchFailed)
+        #expect(error?.message.contains("systemd did not start it: \(refusal)") == true)
+    }
+
+    @Test func fileThatIsNotExecutedFailsTheLaunch() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        let manager = try await PlayedManager(on: session, .fails(status: 203))
+        let error = try await session.launchFailure(manager)
+        #expect(error?.code == .launchFailed)
+        let reason = "its file cannot be executed; 'journalctl --user -u app-openurl-com.example.app-"
+        #expect(error?.message.contains(reason) == true)
+    }
+
+    @Test func serviceThatIsNotStartedInTimeIsStopped() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        let manager = try await PlayedManager(on: session, .isSilent)
+        let error = try await session.launchFailure(manager, within: .milliseconds(50))
+        #expect(error?.code == .launchFailed)
+        var units = manager.units.makeAsyncIterator()
+        var stopped = manager.stopped.makeAsyncIterator()
+        #expect(await stopped.next() == units.next()?.name)
+    }
+
+    @Test func exitThatIsNotReportedIsUnknown() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        let manager = try await PlayedManager(on: session, .reportsNoExit)
+        let handler = try Handler.test("com.example.app", program: .path("/bin/true"))
+        #expect(try await session.launcher(manager).run(handler) == .unknown)
+        #expect(session.log.lines.contains { $0.contains("systemd did not report how process") })
+    }
+
+    @Test func callOfAProcessThatIsBeingStartedWaits() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        let manager = try await PlayedManager(on: session, .isSilent)
+        let launcher = session.launcher(manager)
+        let handler = try Handler.test("com.example.app", program: .path("/bin/true"))
+        let start = Task(executorPreference: session.connection.loop) {
+            do throws(OpenURLError) {
+                _ = try await launcher.launch(handler, for: nil, within: .milliseconds(50)) { _ in }
+                return false
+            } catch {
+                return true
+            }
+        }
+        var units = manager.units.makeAsyncIterator()
+        let loop = session.connection.loop
+        func isStarting() async -> Bool { await loop.run { launcher.isInStartingService(getpid()) } }
+        manager.processes.withLock { $0[getpid()] = "app-openurl-other.service" }
+        let unit = try #require(await units.next())
+        #expect(await !isStarting())
+        manager.processes.withLock { $0[getpid()] = unit.name }
+        #expect(await isStarting())
+        #expect(await start.value)
+        #expect(await !isStarting())
+    }
+
+    @Test func onlyProcessesInTheRoutersServicesGetAWeight() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        var changes = try await PlayedManager(on: session).changes.makeAsyncIterator()
+        let units: [pid_t: String] = [1: "app-openurl-com.example.app-1.service", 2: "app-gnome-xterm-1.service"]
+        let services = ProcessServices(session.connection, log: session.log.logger) { units[$0] }
+        for process in [3, 2] as [pid_t] { await services.weigh(process, .background) }
+        for weight in [ProcessWeight.background, .foreground] {
+            await services.weigh(1, weight)
+            let change = try #require(await changes.next())
+            #expect(change.name == "app-openurl-com.example.app-1.service")
+            #expect(change.properties.map(\.name) == ["CPUWeight", "IOWeight"])
+            #expect(change.properties.map(\.value) == [.uint64(weight.rawValue), .uint64(weight.rawValue)])
+        }
+        #expect(session.log.lines == [])
+    }
+
+    @Test func weightFollowsTheStateOfTheHandler() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        var changes = try await PlayedManager(on: session).changes.makeAsyncIterator()
+        let unit = "app-openurl-com.example.app-1.service"
+        let process = try RunningProcess()
+        defer { process.end() }
+        let bus = try FakeHandlers(["com.example.app": ":1.1"])
+        bus.setProcess(of: ":1.1", to: process.pid)
+        var parts = RouterParts(
+            registry: Registry(handlers: [try .test("com.example.app", program: process.program)]),
+            bus: bus,
+            loop: bus.loop,
+            environment: [:],
+            limits: .patient,
+            log: session.log.logger
+        )
+        parts.services = ProcessServices(session.connection, log: session.log.logger) { _ in unit }
+        parts.examine = ownProgramOrAnother
+        let router = URLRouter(parts)
+        for url in ["app:1", "app:2"] {
+            async let opened = router.open(url)
+            await bus.wait(for: .opened(url, at: ":1.1"))
+            bus.answer(url, .success(.yes))
+            _ = try await opened
+            #expect(try #require(await changes.next()).properties.first?.value == .uint64(100))
+            try await router.background(BundleIdentifier("com.example.app"))
+            #expect(try #require(await changes.next()).properties.first?.value == .uint64(20))
+        }
+    }
+
+    @Test func missingManagerIsNotStarted() async throws {
+        let session = try await Session { directory in
+            let services = directory.appending(path: "XDG_DATA_HOME/dbus-1/services")
+            try FileManager.default.createDirectory(at: services, withIntermediateDirectories: true)
+            let service = """
+                [D-BUS Service]
+                Name=org.freedesktop.systemd1
+                Exec=/bin/touch \(directory.path)/started
+                """
+            let file = services.appending(path: "org.freedesktop.systemd1.service")
+            try service.write(to: file, atomically: true, encoding: .utf8)
+        }
+        defer { session.bus.stop() }
+        let services = ProcessServices(session.connection, log: session.log.logger)
+        let handler = try Handler.test("com.example.app", program: .path("/bin/sh")) {
+            $0.arguments = ["-c", "exit 3"]
+        }
+        // If the bus had started the service, the failed start would have come before the end of the call for it.
+        #expect(try await session.launcher(services).run(handler) == .exited(status: 3))
+        #expect(!FileManager.default.fileExists(atPath: "\(session.bus.directory.path)/started"))
+        #expect(session.log.lines == [])
+    }
+}
+
+/// A private bus with the router's connection and its log.
+private struct Session {
+    let bus: PrivateBus
+    let connection: Connection
+    let log = RecordedLog()
+
+    init(prepare: (URL) throws -> Void = { _ in }) async throws {
+        bus = try await PrivateBus(prepare: prepare)
+        connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
+    }
+
+    func launcher(_ services: ProcessServices) -> HandlerLauncher {
+        let output = HandlerOutput(in: nil, on: connection.loop, log: log.logger)
+        return HandlerLauncher(environment: [:], loop: connection.loop, output: output, services: services)
+    }
+
+    func launcher(_ manager: PlayedManager) -> HandlerLauncher {
+        launcher(
+            ProcessServices(connection, log: log.logger, timeout: .milliseconds(20)) { pid in
+                manager.processes.withLock { $0[pid] }
+            }
+        )
+    }
+
+    /// Starts a program, and returns the reason why the launch failed.
+    func launchFailure(_ manager: PlayedManager, within limit: Duration = .seconds(60)) async throws -> OpenURLError? {
+        let launcher = launcher(manager)
+        let handler = try Handler.test("com.example.app", program: .path("/bin/true"))
+        return await Task(executorPreference: connection.loop) {
+            do throws(OpenURLError) {
+                _ = try await launcher.launch(handler, for: nil, within: limit) { _ in }
+                return nil
+            } catch {
+                return error
+            }
+        }.value
+    }
+}
+
+/// A manager of services on a private bus.
+private final class PlayedManager: Sendable {
+    /// What the manager does with a service.
+    enum Behaviour: Sendable {
+        case starts
+        case reportsNoExit
+        case refuses(RemoteError)
+        /// The service ends with an exit status before the program is executed.
+        case fails(status: Int32)
+        case isSilent
+    }
+
+    /// The services that it was asked for, and those that it was told to stop and to forget.
+    let units: AsyncStream<TransientUnit>
+    let stopped: AsyncStream<String>
+    let released: AsyncStream<String>
+    let changes: AsyncStream<UnitChange>
+    /// Units of the started processes.
+    let processes = Lock<[pid_t: String]>([:])
+    /// Processes that the manager still has, by their units.
+    private let main = Lock<[String: UInt32]>([:])
+    private let connection: Connection
+
+    init(on session: Session, _ behaviour: Behaviour = .starts) async throws {
+        let (units, asked) = AsyncStream<TransientUnit>.makeStream()
+        let (stopped, stops) = AsyncStream<String>.makeStream()
+        let (released, releases) = AsyncStream<String>.makeStream()
+        let (changes, change) = AsyncStream<UnitChange>.makeStream()
+        (self.units, self.stopped, self.released, self.changes) = (units, stopped, released, changes)
+        connection = try await Connection.open(.address(session.bus.address), on: session.connection.loop)
+        let members: [ExportedInterface.Member] = [
+            .method(SystemdManager.startTransientUnit) { [self] _, unit in
+                asked.yield(unit)
+                switch behaviour {
+                case .refuses(let error): throw error
+                case .isSilent: await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+                case .fails(let status):
+                    let end: [String: Value] = ["ExecMainCode": .int32(1), "ExecMainStatus": .int32(status)]
+                    try await report(unit, end.merging(["ExecMainPID": .uint32(1)]) { $1 }, "failed")
+                case .starts: try await start(unit, reportsExit: true)
+                case .reportsNoExit: try await start(unit, reportsExit: false)
+                }
+                return "/org/freedesktop/systemd1/job/1"
+            },
+            .method(SystemdManager.stopUnit) { _, arguments in
+                stops.yield(arguments.values.0)
+                return "/org/freedesktop/systemd1/job/2"
+            },
+            .method(SystemdManager.unrefUnit) { _, name in
+                releases.yield(name)
+                return Empty()
+            },
+            .method(SystemdManager.setUnitProperties) { _, properties in
+                change.yield(properties)
+                return Empty()
+            },
+        ]
+        await connection.export([ExportedInterface(SystemdManager.interface, members)], at: SystemdManager.object.path)
+        try #require(try await connection.requestName(SystemdManager.name) == .owned)
+    }
+
+    private func start(_ unit: TransientUnit, reportsExit: Bool) async throws {
+        let properties = Dictionary(uniqueKeysWithValues: unit.properties.map { ($0.name, $0.value) })
+        guard case .array(let commands, _)? = properties["ExecStartEx"], case .structure(let command)? = commands.first,
+            case .string(let path) = command[0], case .unixFD(let output)? = properties["StandardOutputFileDescriptor"],
+            case .string(let directory)? = properties["WorkingDirectory"]
+        else { throw RemoteError("org.freedesktop.DBus.Error.InvalidArgs", "a property is missing") }
+        // The manager has variables that no handler may get.
+        let withheld = properties["UnsetEnvironment"]?.texts ?? []
+        let own = ["INVOCATION_ID=1"].filter { entry in !withheld.contains { entry.hasPrefix("\($0)=") } }
+        let environment = own + (properties["Environment"]?.texts ?? [])
+        guard environment.allSatisfy({ !$0.hasPrefix("not a variable") }) else {
+            throw RemoteError("org.freedesktop.DBus.Error.InvalidArgs", "Invalid environment block.")
+        }
+        let pid = try ProcessHandle.start(
+            path,
+            arguments: command[1].texts,
+            environment: environment,
+            directory: directory,
+            output: output.rawValue
+        )
+        processes.withLock { $0[pid] = unit.name }
+        main.withLock { $0[unit.name] = UInt32(pid) }
+        let number = ExportedInterface.Member.property(SystemdManager.mainPID) { [main] in
+            main.withLock { $0[unit.name] ?? 0 }
+        }
+        let object = try #require(ObjectPath(unit.path))
+        await connection.export([ExportedInterface(SystemdManager.service, [number])], at: object)
+        try await report(unit, ["ExecMainPID": .uint32(UInt32(pid))], "activating")
+        try await report(unit, ["ExecMainPID": .uint32(UInt32(pid))], "active")
+        await watch(pid, of: unit, reportsExit)
+    }
+
+    private func watch(_ pid: pid_t, of unit: TransientUnit, _ reportsExit: Bool) async {
+        await withTaskExecutorPreference(connection.loop) { begin(pid, unit, reportsExit) }
+    }
+
+    private func begin(_ pid: pid_t, _ unit: TransientUnit, _ reportsExit: Bool) {
+        do {
+            _ = try ProcessHandle(child: pid, on: connection.loop) { [self] exit in
+                main.withLock { $0[unit.name] = nil }
+                guard reportsExit else { return }
+                let (code, status): (Int32, Int32) =
+                    switch exit {
+                    case .exited(let status): (1, status)
+                    case .signalled(let signal): (2, signal)
+                    case .unknown: (0, 0)
+                    }
+                Task {
+                    let end: [String: Value] = ["ExecMainCode": .int32(code), "ExecMainStatus": .int32(status)]
+                    try await report(unit, end, status == 0 ? "inactive" : "failed")
+                }
+            }
+        } catch {
+            Issue.record(error)
+        }
+    }
+
+    /// Emits the changes of a service, and then the state of its unit.
+    private func report(_ unit: TransientUnit, _ properties: [String: Value], _ state: String) async throws {
+        let path = try #require(ObjectPath(unit.path))
+        let changed = PropertiesInterface.changed
+        try await connection.emit(changed, from: path, Arguments(SystemdManager.service.rawValue, properties, []))
+        let unitInterface = "org.freedesktop.systemd1.Unit"
+        try await connection.emit(changed, from: path, Arguments(unitInterface, ["ActiveState": .string(state)], []))
+    }
+}
+
+private struct Unexpected: Error {
+    let what: String
+    init(_ what: String) { self.what = what }
+}
+
+/// Returns the path of a program on the `PATH` of the session.
+private func which(_ name: String, _ session: Session) -> String? {
+    (session.bus.environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(name)" }
+        .first { FileManager.default.isExecutableFile(atPath: $0) }
+}
+
+extension Value {
+    fileprivate static func strings(_ strings: [String]) -> Value { .array(strings.map(Value.string), of: "s") }
+
+    fileprivate var texts: [String] {
+        guard case .array(let elements, _) = self else { return [] }
+        return elements.compactMap { if case .string(let text) = $0 { text } else { nil } }
+    }
+}
