@@ -162,7 +162,7 @@ import Testing
         defer { session.bus.stop() }
         let manager = try await PlayedManager(on: session, .reportsNoExit)
         let handler = try Handler.test("com.example.app", program: .path("/bin/true"))
-        #expect(try await session.launcher(manager).run(handler) == .unknown)
+        #expect(try await session.launcher(manager, timeout: .milliseconds(20)).run(handler) == .unknown)
         #expect(session.log.lines.contains { $0.contains("systemd did not report how process") })
     }
 
@@ -174,7 +174,7 @@ import Testing
         let handler = try Handler.test("com.example.app", program: .path("/bin/true"))
         let start = Task(executorPreference: session.connection.loop) {
             do throws(OpenURLError) {
-                _ = try await launcher.launch(handler, for: nil, within: .milliseconds(50)) { _ in }
+                _ = try await launcher.launch(handler, for: nil, within: .seconds(60)) { _ in }
                 return false
             } catch {
                 return true
@@ -183,11 +183,12 @@ import Testing
         var units = manager.units.makeAsyncIterator()
         let loop = session.connection.loop
         func isStarting() async -> Bool { await loop.run { launcher.isInStartingService(getpid()) } }
-        manager.processes.withLock { $0[getpid()] = "app-openurl-other.service" }
         let unit = try #require(await units.next())
+        manager.processes.withLock { $0[getpid()] = "app-openurl-other.service" }
         #expect(await !isStarting())
         manager.processes.withLock { $0[getpid()] = unit.name }
         #expect(await isStarting())
+        start.cancel()
         #expect(await start.value)
         #expect(await !isStarting())
     }
@@ -280,9 +281,10 @@ private struct Session {
         return HandlerLauncher(environment: [:], loop: connection.loop, output: output, services: services)
     }
 
-    func launcher(_ manager: PlayedManager) -> HandlerLauncher {
+    /// - Parameter timeout: the time limit for the report of an exit.
+    func launcher(_ manager: PlayedManager, timeout: Duration = .seconds(60)) -> HandlerLauncher {
         launcher(
-            ProcessServices(connection, log: log.logger, timeout: .milliseconds(20)) { pid in
+            ProcessServices(connection, log: log.logger, timeout: timeout) { pid in
                 manager.processes.withLock { $0[pid] }
             }
         )
@@ -303,131 +305,10 @@ private struct Session {
     }
 }
 
-/// A manager of services on a private bus.
-private final class PlayedManager: Sendable {
-    /// What the manager does with a service.
-    enum Behaviour: Sendable {
-        case starts
-        case reportsNoExit
-        case refuses(RemoteError)
-        /// The service ends with an exit status before the program is executed.
-        case fails(status: Int32)
-        case isSilent
-    }
-
-    /// The services that it was asked for, and those that it was told to stop and to forget.
-    let units: AsyncStream<TransientUnit>
-    let stopped: AsyncStream<String>
-    let released: AsyncStream<String>
-    let changes: AsyncStream<UnitChange>
-    /// Units of the started processes.
-    let processes = Lock<[pid_t: String]>([:])
-    /// Processes that the manager still has, by their units.
-    private let main = Lock<[String: UInt32]>([:])
-    private let connection: Connection
-
-    init(on session: Session, _ behaviour: Behaviour = .starts) async throws {
-        let (units, asked) = AsyncStream<TransientUnit>.makeStream()
-        let (stopped, stops) = AsyncStream<String>.makeStream()
-        let (released, releases) = AsyncStream<String>.makeStream()
-        let (changes, change) = AsyncStream<UnitChange>.makeStream()
-        (self.units, self.stopped, self.released, self.changes) = (units, stopped, released, changes)
-        connection = try await Connection.open(.address(session.bus.address), on: session.connection.loop)
-        let members: [ExportedInterface.Member] = [
-            .method(SystemdManager.startTransientUnit) { [self] _, unit in
-                asked.yield(unit)
-                switch behaviour {
-                case .refuses(let error): throw error
-                case .isSilent: await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
-                case .fails(let status):
-                    let end: [String: Value] = ["ExecMainCode": .int32(1), "ExecMainStatus": .int32(status)]
-                    try await report(unit, end.merging(["ExecMainPID": .uint32(1)]) { $1 }, "failed")
-                case .starts: try await start(unit, reportsExit: true)
-                case .reportsNoExit: try await start(unit, reportsExit: false)
-                }
-                return "/org/freedesktop/systemd1/job/1"
-            },
-            .method(SystemdManager.stopUnit) { _, arguments in
-                stops.yield(arguments.values.0)
-                return "/org/freedesktop/systemd1/job/2"
-            },
-            .method(SystemdManager.unrefUnit) { _, name in
-                releases.yield(name)
-                return Empty()
-            },
-            .method(SystemdManager.setUnitProperties) { _, properties in
-                change.yield(properties)
-                return Empty()
-            },
-        ]
-        await connection.export([ExportedInterface(SystemdManager.interface, members)], at: SystemdManager.object.path)
-        try #require(try await connection.requestName(SystemdManager.name) == .owned)
-    }
-
-    private func start(_ unit: TransientUnit, reportsExit: Bool) async throws {
-        let properties = Dictionary(uniqueKeysWithValues: unit.properties.map { ($0.name, $0.value) })
-        guard case .array(let commands, _)? = properties["ExecStartEx"], case .structure(let command)? = commands.first,
-            case .string(let path) = command[0], case .unixFD(let output)? = properties["StandardOutputFileDescriptor"],
-            case .string(let directory)? = properties["WorkingDirectory"]
-        else { throw RemoteError("org.freedesktop.DBus.Error.InvalidArgs", "a property is missing") }
-        // The manager has variables that no handler may get.
-        let withheld = properties["UnsetEnvironment"]?.texts ?? []
-        let own = ["INVOCATION_ID=1"].filter { entry in !withheld.contains { entry.hasPrefix("\($0)=") } }
-        let environment = own + (properties["Environment"]?.texts ?? [])
-        guard environment.allSatisfy({ !$0.hasPrefix("not a variable") }) else {
-            throw RemoteError("org.freedesktop.DBus.Error.InvalidArgs", "Invalid environment block.")
-        }
-        let pid = try ProcessHandle.start(
-            path,
-            arguments: command[1].texts,
-            environment: environment,
-            directory: directory,
-            output: output.rawValue
-        )
-        processes.withLock { $0[pid] = unit.name }
-        main.withLock { $0[unit.name] = UInt32(pid) }
-        let number = ExportedInterface.Member.property(SystemdManager.mainPID) { [main] in
-            main.withLock { $0[unit.name] ?? 0 }
-        }
-        let object = try #require(ObjectPath(unit.path))
-        await connection.export([ExportedInterface(SystemdManager.service, [number])], at: object)
-        try await report(unit, ["ExecMainPID": .uint32(UInt32(pid))], "activating")
-        try await report(unit, ["ExecMainPID": .uint32(UInt32(pid))], "active")
-        await watch(pid, of: unit, reportsExit)
-    }
-
-    private func watch(_ pid: pid_t, of unit: TransientUnit, _ reportsExit: Bool) async {
-        await withTaskExecutorPreference(connection.loop) { begin(pid, unit, reportsExit) }
-    }
-
-    private func begin(_ pid: pid_t, _ unit: TransientUnit, _ reportsExit: Bool) {
-        do {
-            _ = try ProcessHandle(child: pid, on: connection.loop) { [self] exit in
-                main.withLock { $0[unit.name] = nil }
-                guard reportsExit else { return }
-                let (code, status): (Int32, Int32) =
-                    switch exit {
-                    case .exited(let status): (1, status)
-                    case .signalled(let signal): (2, signal)
-                    case .unknown: (0, 0)
-                    }
-                Task {
-                    let end: [String: Value] = ["ExecMainCode": .int32(code), "ExecMainStatus": .int32(status)]
-                    try await report(unit, end, status == 0 ? "inactive" : "failed")
-                }
-            }
-        } catch {
-            Issue.record(error)
-        }
-    }
-
-    /// Emits the changes of a service, and then the state of its unit.
-    private func report(_ unit: TransientUnit, _ properties: [String: Value], _ state: String) async throws {
-        let path = try #require(ObjectPath(unit.path))
-        let changed = PropertiesInterface.changed
-        try await connection.emit(changed, from: path, Arguments(SystemdManager.service.rawValue, properties, []))
-        let unitInterface = "org.freedesktop.systemd1.Unit"
-        try await connection.emit(changed, from: path, Arguments(unitInterface, ["ActiveState": .string(state)], []))
+extension PlayedManager {
+    fileprivate convenience init(on session: Session, _ behaviour: Behaviour = .starts) async throws {
+        self.init(try await Connection.open(.address(session.bus.address), on: session.connection.loop), behaviour)
+        try await takeName()
     }
 }
 
@@ -444,9 +325,4 @@ private func which(_ name: String, _ session: Session) -> String? {
 
 extension Value {
     fileprivate static func strings(_ strings: [String]) -> Value { .array(strings.map(Value.string), of: "s") }
-
-    fileprivate var texts: [String] {
-        guard case .array(let elements, _) = self else { return [] }
-        return elements.compactMap { if case .string(let text) = $0 { text } else { nil } }
-    }
 }

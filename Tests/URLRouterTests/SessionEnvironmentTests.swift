@@ -214,13 +214,15 @@ import Testing
 private actor Manager {
     private let connection: Connection
     private let entries = Lock<[String]>([])
+    private let services: PlayedManager
 
     init(_ bus: PrivateBus, on loop: EventLoop) async throws {
         connection = try await Connection.open(.address(bus.address), on: loop)
+        services = PlayedManager(connection)
         let environment = ExportedInterface.Member.property(SystemdManager.environment) { [entries] in
             entries.withLock { $0 }
         }
-        let interface = ExportedInterface(SystemdManager.environment.interface, [environment])
+        let interface = ExportedInterface(SystemdManager.environment.interface, [environment] + services.members)
         await connection.export([interface], at: SystemdManager.object.path)
         let name = SystemdManager.name
         try #require(try await connection.requestName(name) == .owned)

@@ -257,8 +257,11 @@ struct HandlerLauncher: Sendable {
             let (process, examined) =
                 if let service { service } else { try await startChild(program, id, within: limit, onEnd) }
             watched = process.pid
+            if let descriptor = program.output.take() { close(descriptor) }
             return StartedProcess(handle: process, output: place, version: examined.version, fault: examined.fault)
         } catch {
+            // After the time limit, the start may still use the descriptor.
+            if case .tooSlow = error {} else if let descriptor = program.output.take() { close(descriptor) }
             ended()
             throw error
         }

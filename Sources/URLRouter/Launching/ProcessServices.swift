@@ -208,9 +208,12 @@ actor ProcessServices {
             let object = RemoteObject(SystemdManager.name, path, startsService: false)
             service.note(try await connection.getAll(SystemdManager.service, on: object, timeout: timeout))
         } catch {
-            log.warning("systemd did not report how process \(started.pid) ended: \(error)")
+            log.debug("systemd did not answer: \(error)")
         }
-        if service.exit == nil { service.exit = .unknown }
+        if service.exit == nil {
+            log.warning("systemd did not report how process \(started.pid) ended")
+            service.exit = .unknown
+        }
         finish(started.path, service)
     }
 
