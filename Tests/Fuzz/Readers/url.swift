@@ -1,4 +1,4 @@
-// A libFuzzer target that is compiled together with the module's sources. `make fuzz` runs the target.
+@testable import RFC1808
 
 /// Parses, prints, decodes, resolves, rebuilds and edits a URL. The process stops at a property that does not hold.
 ///
