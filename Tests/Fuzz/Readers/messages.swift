@@ -2,35 +2,46 @@
 
 /// Reads a message and its values, and then the same bytes as they arrive at a socket in pieces.
 ///
-/// The first byte of the input gives the size of the pieces.
+/// The first byte of the input gives the size of the pieces, and the number of descriptors that come with each.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOne(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 0 else { return 0 }
     let bytes = Array(UnsafeBufferPointer(start: start + 1, count: count - 1))
-    let messages = arrived(bytes, inPiecesOf: 1 + 16 * Int(start[0]))
+    let (size, descriptors) = (1 + 16 * Int(start[0] >> 2), Int(start[0] & 3))
+    let before = nextDescriptor
+    let first = checkArrival(of: bytes, inPiecesOf: size, withDescriptors: descriptors)
+    precondition(nextDescriptor == before)
     guard let message = try? Message(bytes) else { return 0 }
-    precondition(messages.first?.count == message.count)
-    precondition(messages.first?.isValid == message.isValid)
+    if descriptors == 0 {
+        precondition(first.map { $0.size == message.count && $0.isValid == message.isValid } == true)
+    }
     if message.isValid { checkValues(of: message) }
     return 0
 }
 
-/// Returns the messages that a connection takes from bytes that arrive.
-private func arrived(_ bytes: [UInt8], inPiecesOf size: Int) -> [Message] {
+/// Checks the messages that a connection takes from bytes that arrive, and returns what the first of them is like.
+private func checkArrival(
+    of bytes: [UInt8],
+    inPiecesOf size: Int,
+    withDescriptors descriptors: Int
+) -> (size: Int, isValid: Bool)? {
     let sockets = SocketPair()
     var input = InputBuffer(limit: 64 << 10, descriptors: 4)
-    var messages: [Message] = []
+    var first: (size: Int, isValid: Bool)?
     do throws(MalformedMessage) {
         for piece in pieces(of: bytes, size: size) {
-            sockets.send(piece)
+            sockets.send(piece, descriptors: descriptors)
             while case .read = try input.read(from: sockets.near) {
-                while let message = try input.nextMessage() { messages.append(message) }
+                while let message = try input.nextMessage() {
+                    if first == nil { first = (message.count, message.isValid) }
+                    if message.isValid { checkValues(of: message) }
+                }
             }
         }
     } catch {
         // The connection ends here.
     }
-    return messages
+    return first
 }
 
 /// Checks that the values are the same after they have been written and read again, and that skipping agrees with reading.
@@ -63,8 +74,8 @@ private func checkWriting(_ value: Value) {
     guard let copy = try? Message(written), copy.isValid, let again = values(of: copy, limit: .max) else {
         preconditionFailure("\(value) was written but cannot be read")
     }
-    // A value that is not a number differs from itself.
-    precondition(again == [.variant(value)] || "\(value)".contains("nan"))
+    // A value that is not a number differs from itself, and a descriptor is passed on as another one.
+    precondition(again == [.variant(value)] || "\(value)".contains("nan") || "\(value)".contains("an open file"))
 }
 
 private func values(of message: Message, limit: Int) -> [Value]? {
