@@ -54,7 +54,8 @@ private func checkCache(_ bytes: [UInt8]) {
         preconditionFailure()
     }
     precondition(MimeCacheFile.areOrdered(removed))
-    precondition(removed.count <= bytes.count)
+    // A line that is changed gets the separator after its last element.
+    precondition(removed.count <= bytes.count + 2)
 }
 
 private func changed(
