@@ -272,16 +272,17 @@ sanitize:
 	LSAN_OPTIONS='suppressions="$(CURDIR)/Tests/leaks.supp":print_suppressions=0' \
 		$(SANITIZE_ADDRESS) --filter 'DBusTests|ReactorTests'
 
-# Random URLs: parsed, printed, decoded, resolved, rebuilt. Findings are left in .build/fuzz.
-FUZZ = .build/fuzz
+# Random bytes for each reader of bytes from others, under AddressSanitizer: `make fuzz READERS='messages policy' FUZZ_SECONDS=3600`.
+# Tests/Fuzz/README.md describes the readers. The compiler's instrumentation for a fuzzer is only for libraries, so the programs are
+# linked separately.
 FUZZ_SECONDS ?= 60
+READERS ?= $(basename $(notdir $(wildcard Tests/Fuzz/Readers/*.swift)))
+FUZZ_MODULES = Loopback URLHandler URLRouter
 fuzz:
-	mkdir -p $(FUZZ)/corpus
-	swiftc -O -sanitize=fuzzer,address -use-ld=lld -parse-as-library -swift-version 6 \
-		-enable-upcoming-feature InternalImportsByDefault -package-name openurl -module-name FuzzURL \
-		$$(find Sources/RFC1808 -name '*.swift') Tests/Fuzz/FuzzURL.swift -o $(FUZZ)/fuzz-url
-	$(FUZZ)/fuzz-url -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -dict=Tests/Fuzz/url.dict \
-		-print_final_stats=1 -artifact_prefix=$(FUZZ)/ $(FUZZ)/corpus Tests/Fuzz/Seeds
+	@Packaging/require $(BUILD_PACKAGES)
+	for module in $(FUZZ_MODULES); do swift build -c release --scratch-path .build-fuzz --target $$module \
+		-Xswiftc -sanitize=fuzzer,address -Xswiftc -parse-as-library -Xswiftc -enable-testing || exit; done
+	Tests/Fuzz/run .build-fuzz/release .build/fuzz $(FUZZ_SECONDS) $(READERS)
 
 BENCHMARKS = Benchmarks/.build/release
 # The C programs beside which openurl is measured, in the directory that SwiftPM has made. SwiftPM would link them with libraries that

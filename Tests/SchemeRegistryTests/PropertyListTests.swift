@@ -165,6 +165,25 @@ struct BinaryPropertyListTests {
         #expect(throws: PropertyListError.corrupt(reason)) { try PropertyListValue(bytes: binary(objects)) }
     }
 
+    /// The decoder would take one of the two values at random. The keys are one object, the same text in ASCII and in
+    /// UTF-16, and two forms of a letter that Swift compares as equal.
+    @Test(
+        arguments: [
+            [[0xD2, 1, 1, 2, 3], [0x51, 0x61], [0x08], [0x09]],
+            [[0xD2, 1, 2, 3, 4], [0x51, 0x61], [0x61, 0x00, 0x61], [0x08], [0x09]],
+            [[0xA1, 1], [0xD2, 2, 3, 4, 5], [0x61, 0x00, 0xE9], [0x62, 0x00, 0x65, 0x03, 0x01], [0x08], [0x09]],
+        ] as [[[UInt8]]]
+    )
+    func dictionaryWithAKeyTwiceIsRefused(_ objects: [[UInt8]]) throws {
+        let error = #expect(throws: PropertyListError.self) { try PropertyListValue(bytes: binary(objects)) }
+        #expect(try #require(error).description.contains("a dictionary has a key twice"))
+    }
+
+    @Test func dictionariesWithTheSameKeyAreRead() throws {
+        let objects: [[UInt8]] = [[0xA2, 1, 2], [0xD1, 3, 4], [0xD1, 3, 5], [0x51, 0x61], [0x08], [0x09]]
+        #expect(try PropertyListValue(bytes: binary(objects)) == [["a": false], ["a": true]])
+    }
+
     @Test(
         arguments: [
             (offsetSize: 0, referenceSize: 1, count: 1, table: 10, "its trailer gives integers of impossible size"),

@@ -1,4 +1,5 @@
 internal import ByteCoding
+internal import UserFiles
 
 /// Checks that a binary property list cannot harm the decoder.
 ///
@@ -34,25 +35,28 @@ struct BinaryPropertyListGuard {
         else { throw .corrupt("its table of offsets is not within the file") }
     }
 
-    /// Walks the tree of objects. Throws an error if the tree exceeds a limit or is damaged.
+    /// Walks the tree of objects. Throws an error if the tree exceeds a limit or is damaged, or if a dictionary has a key
+    /// twice: the decoder would take one of the two values at random, so a check and a later reading could differ.
     func check() throws(PropertyListError) {
         var pending = [topObject]
+        var dictionaries: Set<Range<Int>> = []
         var containers = 0
         var values = 1
         var payload = 0
         var marks = 0
         while let object = pending.popLast() {
             switch try content(of: object) {
-            case .bytes(let count):
-                payload += count
+            case .bytes(let range):
+                payload += range.count
                 guard payload <= PropertyListLimits.payload else { throw .tooLarge }
             case .text(let range):
                 payload += range.count
                 guard payload <= PropertyListLimits.payload else { throw .tooLarge }
-                marks += self.marks(in: range)
+                marks += text(in: range).unicodeScalars.count(where: \.isMark)
                 guard marks <= PropertyListLimits.marks else { throw .tooManyMarks }
-            case .references(let range):
+            case .references(let range, let keys):
                 containers += 1
+                dictionaries.insert(keys)
                 guard containers <= PropertyListLimits.containers else { throw .tooManyContainers }
                 values += range.count / referenceSize
                 guard values <= PropertyListLimits.values else { throw .tooLarge }
@@ -61,15 +65,32 @@ struct BinaryPropertyListGuard {
                 }
             }
         }
+        // Within the limit on marks, keys take little time to compare.
+        for keys in dictionaries { try checkKeys(keys) }
+    }
+
+    private func checkKeys(_ references: Range<Int>) throws(PropertyListError) {
+        var seen: Set<String> = []
+        for offset in stride(from: references.lowerBound, to: references.upperBound, by: referenceSize) {
+            let object = try Self.integer(in: bytes, at: offset, size: referenceSize)
+            let key: String
+            switch try content(of: object) {
+            case .text(let range): key = text(in: range)
+            // The decoder refuses a key that is not a string.
+            case .bytes(let range): key = String(decoding: bytes[range], as: UTF8.self)
+            case .references: throw .corrupt("a key is not a string")
+            }
+            guard seen.insert(key).inserted else { throw .corrupt("a dictionary has a key twice: '\(printable(key))'") }
+        }
     }
 
     private enum Content {
-        /// The object's own size in bytes.
-        case bytes(Int)
+        /// Any other object, in this range of the file.
+        case bytes(Range<Int>)
         /// A UTF-16 string, in this range of the file.
         case text(Range<Int>)
-        /// References to other objects, in this range of the file.
-        case references(Range<Int>)
+        /// References to other objects, in this range of the file. Those in the second range are a dictionary's keys.
+        case references(Range<Int>, keys: Range<Int>)
     }
 
     private func content(of object: Int) throws(PropertyListError) -> Content {
@@ -82,6 +103,7 @@ struct BinaryPropertyListGuard {
         var next = start + 1
         let length: Int
         var isReferences = false
+        var keyLength = 0
         var isText = false
         switch (bytes[start] >> 4, low) {
         case (0x0, 0x0), (0x0, 0x8), (0x0, 0x9): length = 0
@@ -97,21 +119,23 @@ struct BinaryPropertyListGuard {
             length = try count(low, at: &next) * referenceSize
             isReferences = true
         case (0xD, _):
-            length = try count(low, at: &next) * referenceSize * 2
+            keyLength = try count(low, at: &next) * referenceSize
+            length = keyLength * 2
             isReferences = true
         default: throw .corrupt("it has an object of unknown type")
         }
         guard length <= offsetTable - next else { throw .corrupt("an object extends past the end of the objects") }
         let range = next..<next + length
-        return isReferences ? .references(range) : isText ? .text(range) : .bytes(length)
+        if isReferences { return .references(range, keys: next..<next + keyLength) }
+        return isText ? .text(range) : .bytes(range)
     }
 
-    /// Counts the combining marks in a string.
-    private func marks(in range: Range<Int>) -> Int {
+    /// Decodes a UTF-16 string.
+    private func text(in range: Range<Int>) -> String {
         let units = stride(from: range.lowerBound, to: range.upperBound, by: 2).map { index in
             UInt16(bytes[index]) << 8 | UInt16(bytes[index + 1])
         }
-        return String(decoding: units, as: UTF16.self).unicodeScalars.count(where: \.isMark)
+        return String(decoding: units, as: UTF16.self)
     }
 
     /// Reads a number of elements: the low half of the marker or, if that is 15, the integer object that follows.
