@@ -15,6 +15,8 @@ final class PlayedManager: Sendable {
         case refuses(RemoteError)
         /// The service ends with an exit status before the program is executed.
         case fails(status: Int32)
+        /// The same, but the manager says that the service is active, and how it ended only when it is asked.
+        case failsLate(status: Int32)
         case isSilent
     }
 
@@ -48,6 +50,7 @@ final class PlayedManager: Sendable {
                 case .fails(let status):
                     let end: [String: Value] = ["ExecMainCode": .int32(1), "ExecMainStatus": .int32(status)]
                     try await report(unit, end.merging(["ExecMainPID": .uint32(1)]) { $1 }, "failed")
+                case .failsLate(let status): try await failLate(unit, status)
                 case .starts: try await start(unit, reportsExit: true)
                 case .reportsNoExit: try await start(unit, reportsExit: false)
                 }
@@ -104,6 +107,17 @@ final class PlayedManager: Sendable {
         try await report(unit, ["ExecMainPID": .uint32(UInt32(pid))], "activating")
         try await report(unit, ["ExecMainPID": .uint32(UInt32(pid))], "active")
         await watch(pid, of: unit, reportsExit)
+    }
+
+    private func failLate(_ unit: TransientUnit, _ status: Int32) async throws {
+        let properties: [ExportedInterface.Member] = [
+            .property(Property<Int32>(SystemdManager.service, "ExecMainCode")) { 1 },
+            .property(Property<Int32>(SystemdManager.service, "ExecMainStatus")) { status },
+        ]
+        let object = try #require(ObjectPath(unit.path))
+        await connection.export([ExportedInterface(SystemdManager.service, properties)], at: object)
+        // No process has this number.
+        try await report(unit, ["ExecMainPID": .uint32(UInt32(Int32.max))], "active")
     }
 
     private func watch(_ pid: pid_t, of unit: TransientUnit, _ reportsExit: Bool) async {

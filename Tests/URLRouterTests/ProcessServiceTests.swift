@@ -146,6 +146,16 @@ import Testing
         #expect(error?.message.contains(reason) == true)
     }
 
+    /// systemd 252 reports the start of a service with `ExitType=cgroup` before it knows that the file was not executed.
+    @Test func failureThatIsReportedAfterTheStartIsAFailedStart() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        let manager = try await PlayedManager(on: session, .failsLate(status: 203))
+        let error = try await session.launchFailure(manager)
+        #expect(error?.code == .launchFailed)
+        #expect(error?.message.contains("its file cannot be executed") == true)
+    }
+
     @Test func serviceThatIsNotStartedInTimeIsStopped() async throws {
         let session = try await Session()
         defer { session.bus.stop() }

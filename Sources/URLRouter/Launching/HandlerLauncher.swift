@@ -290,7 +290,7 @@ struct HandlerLauncher: Sendable {
         } catch {
             switch error {
             case .noManager: return nil
-            case .late: throw .tooSlow(limit)
+            case .late: throw .refusedByManager("it had not answered after \(limit.inWords)")
             case .refused(let reason): throw .refusedByManager(reason)
             case .notExecuted(let unit):
                 throw program.failure(of: examined)

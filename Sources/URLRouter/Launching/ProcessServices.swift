@@ -114,7 +114,9 @@ actor ProcessServices {
             await service.waitUntilSettled()
             connection.loop.cancelTimer(timer)
             let pid = try pid(of: service)
-            return Started(pid: pid, descriptor: try await open(pid, unit.path), path: unit.path)
+            let descriptor = try await open(pid, unit.path)
+            if descriptor == nil { try await checkEnd(of: service, unit.path, until: end) }
+            return Started(pid: pid, descriptor: descriptor, path: unit.path)
         } catch {
             services[unit.path] = nil
             switch error {
@@ -144,11 +146,30 @@ actor ProcessServices {
     private func pid(of service: Service) throws(Failure) -> CInt {
         guard let state = service.state, state != "activating" else { throw .late }
         guard let pid = service.pid else { throw .refused("the service is \(state)") }
-        // These are systemd's own exit statuses for what it does before it executes a file (systemd.exec(5)). A
-        // program with such a status would have to exit before the manager has reported the start.
-        guard case .exited(let status)? = service.exitAtStart, (200...245).contains(status) else { return pid }
+        try check(service.exitAtStart, of: service)
+        return pid
+    }
+
+    /// Throws an error if a process that has ended this early never executed its file.
+    private func check(_ exit: ProcessExit?, of service: Service) throws(Failure) {
+        // These are systemd's own exit statuses for what it does before it executes a file (systemd.exec(5)).
+        guard case .exited(let status)? = exit, (200...245).contains(status) else { return }
         if status == 203 { throw .notExecuted(unit: service.name) }
         throw .refused("the service exited with status \(status); 'journalctl --user -u \(service.name)' says why")
+    }
+
+    /// Checks how a process ended that was gone as soon as the manager had reported its start. systemd 252 reports the
+    /// start of a service with `ExitType=cgroup` even if its file could not be executed.
+    private func checkEnd(
+        of service: Service,
+        _ path: String,
+        until end: ContinuousClock.Instant
+    ) async throws(Failure) {
+        if service.exit == nil { await ask(about: service, path) }
+        let timer = connection.loop.schedule(at: min(end, .now + timeout)) { service.stopWaiting() }
+        await service.waitUntilEnded()
+        connection.loop.cancelTimer(timer)
+        try check(service.exit, of: service)
     }
 
     /// Opens the pidfd of a service's process; nil if the process has ended.
@@ -203,18 +224,23 @@ actor ProcessServices {
 
     /// Asks the manager how a process ended, because it has not said so.
     private func finishWithoutReport(_ started: Started) async {
-        guard let service = services[started.path], let path = ObjectPath(started.path) else { return }
+        guard let service = services[started.path] else { return }
+        await ask(about: service, started.path)
+        if service.exit == nil {
+            log.warning("systemd did not report how process \(started.pid) ended")
+            service.exit = .unknown
+        }
+        finish(started.path, service)
+    }
+
+    private func ask(about service: Service, _ path: String) async {
+        guard let path = ObjectPath(path) else { return }
         do throws(CallError) {
             let object = RemoteObject(SystemdManager.name, path, startsService: false)
             service.note(try await connection.getAll(SystemdManager.service, on: object, timeout: timeout))
         } catch {
             log.debug("systemd did not answer: \(error)")
         }
-        if service.exit == nil {
-            log.warning("systemd did not report how process \(started.pid) ended")
-            service.exit = .unknown
-        }
-        finish(started.path, service)
     }
 
     private func finish(_ path: String, _ service: Service) {
@@ -282,7 +308,7 @@ private final class Service {
     /// The process; nil until the manager has started it.
     private(set) var pid: CInt?
     /// How the process ended; nil while it runs.
-    var exit: ProcessExit?
+    var exit: ProcessExit? { didSet { stopWaiting() } }
     /// The unit's state, such as `active` (org.freedesktop.systemd1(5), `ActiveState`); nil until the manager has said it.
     private(set) var state: String?
     /// How the process had ended by the time that its start succeeded or failed; nil if it was running.
@@ -291,6 +317,7 @@ private final class Service {
     var report: (@Sendable (ProcessExit) -> Void)?
     private var isSettled = false
     private var waiter: CheckedContinuation<Void, Never>?
+    private var endWaiter: CheckedContinuation<Void, Never>?
 
     init(_ name: String) { self.name = name }
 
@@ -314,6 +341,18 @@ private final class Service {
         isSettled = true
         waiter?.resume()
         waiter = nil
+    }
+
+    /// Returns when it is known how the process ended, or the wait was ended.
+    func waitUntilEnded() async {
+        guard exit == nil else { return }
+        await withCheckedContinuation { endWaiter = $0 }
+    }
+
+    /// Ends the wait for the end of the process.
+    func stopWaiting() {
+        endWaiter?.resume()
+        endWaiter = nil
     }
 
     /// Returns when the start has succeeded or failed, or the wait was ended.
