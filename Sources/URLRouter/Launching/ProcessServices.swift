@@ -115,7 +115,7 @@ actor ProcessServices {
             connection.loop.cancelTimer(timer)
             let pid = try pid(of: service)
             let descriptor = try await open(pid, unit.path)
-            if descriptor == nil || isManagers(pid) { try await checkEnd(of: service, unit.path, until: end) }
+            if descriptor == nil { try await checkEnd(of: service, unit.path, until: end) }
             return Started(pid: pid, descriptor: descriptor, path: unit.path)
         } catch {
             services[unit.path] = nil
@@ -158,14 +158,8 @@ actor ProcessServices {
         throw .refused("the service exited with status \(status); 'journalctl --user -u \(service.name)' says why")
     }
 
-    /// Whether a process still executes one of systemd's own files, as it does before it executes the service's.
-    private func isManagers(_ pid: CInt) -> Bool {
-        guard let path = UInt32(exactly: pid).flatMap({ ProcessProgram.path(pid: $0) }) else { return false }
-        return ["systemd", "systemd-executor"].contains(path.split(separator: "/").last)
-    }
-
-    /// Checks how a process ended that did not execute its file, or was gone, when the manager had reported its start.
-    /// systemd 252 reports the start of a service with `ExitType=cgroup` even if its file could not be executed.
+    /// Checks how a process ended that was gone as soon as the manager had reported its start. systemd 252 reports the
+    /// start of a service with `ExitType=cgroup` even if its file could not be executed.
     private func checkEnd(
         of service: Service,
         _ path: String,
