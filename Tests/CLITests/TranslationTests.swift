@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What people read is translated, and what programs read is not.
+/// Texts for people are translated, and output for programs is not.
 ///
 /// In the language `xx`, no letter of a translation is ASCII, so each word with ASCII letters is either data or a text that
 /// cannot be translated.

@@ -8,7 +8,7 @@ import Testing
 
 /// A manager of services that starts them as its own children, and reports their ends as systemd does.
 final class PlayedManager: Sendable {
-    /// What the manager does with a service.
+    /// The manager's way with a service.
     enum Behaviour: Sendable {
         case starts
         case reportsNoExit

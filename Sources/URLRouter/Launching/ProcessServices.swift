@@ -302,7 +302,7 @@ actor ProcessServices {
     }
 }
 
-/// What the manager has said about a service. It belongs to the loop.
+/// A service, as the manager has reported it. It belongs to the loop.
 private final class Service {
     let name: String
     /// The process; nil until the manager has started it.

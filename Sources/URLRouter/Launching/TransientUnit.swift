@@ -1,6 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 internal import RFC1808
+internal import UserFiles
 
 extension SystemdManager {
     /// The objects of the units are below this one.
@@ -84,17 +85,8 @@ struct TransientUnit: MessageBody {
 
     /// Returns whether systemd takes a string as the name of an environment variable.
     private static func isVariable(_ name: String) -> Bool {
-        guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
-            return false
-        }
-        return name.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
-                true
-            default: false
-            }
-        }
+        guard let first = name.utf8.first, !isDigit(first) else { return false }
+        return name.utf8.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "_") }
     }
 
     /// The path of the unit's object on the bus.
@@ -103,12 +95,7 @@ struct TransientUnit: MessageBody {
     /// Returns the path of a unit's object on the bus. Each byte of the name other than a letter or a digit is escaped.
     static func path(of name: String) -> String {
         name.utf8.reduce(into: "\(SystemdManager.units)/") { path, byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                path.unicodeScalars.append(UnicodeScalar(byte))
-            default: path += "_" + byte.hexDigits
-            }
+            path += isLetter(byte) || isDigit(byte) ? String(UnicodeScalar(byte)) : "_" + byte.hexDigits
         }
     }
 
@@ -130,9 +117,8 @@ struct TransientUnit: MessageBody {
     /// Names").
     private static func escape(_ byte: UInt8, isFirst: Bool) -> String {
         switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: ":"), UInt8(ascii: "_"):
-            String(UnicodeScalar(byte))
+        case UInt8(ascii: ":"), UInt8(ascii: "_"): String(UnicodeScalar(byte))
+        case _ where isLetter(byte) || isDigit(byte): String(UnicodeScalar(byte))
         case UInt8(ascii: "."): isFirst ? "\\x2e" : "."
         case UInt8(ascii: "/"): "-"
         default: "\\x" + byte.hexDigits
