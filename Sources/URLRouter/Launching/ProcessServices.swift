@@ -26,8 +26,6 @@ actor ProcessServices {
     /// objects on the bus. There is at most one for each start in progress and for each process that the router watches.
     private var services: [String: Service] = [:]
     private var isRouterEnding = false
-    /// Subscribes to changes of units, once for all services.
-    private var subscription: Task<Result<Void, CallError>, Never>?
 
     /// - Parameters:
     ///   - timeout: the time limit for those answers of the manager that no launch waits for, and for the report of an
@@ -94,14 +92,10 @@ actor ProcessServices {
             stopsBeforeRouter: isRouterEnding
         )
         let end = ContinuousClock.now + limit
-        do throws(CallError) {
-            try await subscribe()
-        } catch {
-            throw .refused("\(error)")
-        }
         let service = Service(unit.name)
         services[unit.path] = service
         do throws(Failure) {
+            try await follow(service, unit.path)
             try await request(unit, until: end)
         } catch {
             services[unit.path] = nil
@@ -254,25 +248,16 @@ actor ProcessServices {
 
     // MARK: The manager
 
-    private func subscribe() async throws(CallError) {
-        let task = subscription ?? connection.loop.startTask { await self.beginSubscription() }
-        subscription = task
-        try await task.value.get()
-    }
-
-    private func beginSubscription() async -> Result<Void, CallError> {
+    /// Takes the reports about a service as long as it is in the table. Those about other units would only wake the router.
+    private func follow(_ service: Service, _ path: String) async throws(Failure) {
         do throws(CallError) {
-            let rule = MatchRule(sender: SystemdManager.name, pathNamespace: SystemdManager.units)
-            let changed = PropertiesInterface.changed
-            let changes = try await connection.signals(changed, matching: rule, capacity: 1024)
-            connection.loop.startTask { [weak self] in
-                // The sequence ends with the connection.
+            let rule = MatchRule(sender: SystemdManager.name, path: ObjectPath(path))
+            let changes = try await connection.signals(PropertiesInterface.changed, matching: rule)
+            service.reports = connection.loop.startTask { [weak self] in
                 for await change in changes { await self?.note(change.body.values.1, change.path) }
             }
-            return .success(())
         } catch {
-            subscription = nil
-            return .failure(error)
+            throw .refused("\(error)")
         }
     }
 
@@ -315,11 +300,15 @@ private final class Service {
     private(set) var exitAtStart: ProcessExit?
     /// Takes the exit.
     var report: (@Sendable (ProcessExit) -> Void)?
+    /// Takes the manager's reports until it is cancelled.
+    var reports: Task<Void, Never>?
     private var isSettled = false
     private var waiter: CheckedContinuation<Void, Never>?
     private var endWaiter: CheckedContinuation<Void, Never>?
 
     init(_ name: String) { self.name = name }
+
+    deinit { reports?.cancel() }
 
     /// Takes over the values of some properties. The manager reports those of a service before those of its unit.
     func note(_ properties: [String: Value]) {
