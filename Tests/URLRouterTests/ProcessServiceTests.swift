@@ -176,6 +176,26 @@ import Testing
         #expect(session.log.lines.contains { $0.contains("systemd did not report how process") })
     }
 
+    /// The session has many other units, and reports about them would wake an idle router.
+    @Test func onlyTheStartedServiceIsFollowed() async throws {
+        let session = try await Session()
+        defer { session.bus.stop() }
+        let launcher = session.launcher(try await PlayedManager(on: session))
+        let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) { $0.arguments = ["60"] }
+        try await Task(executorPreference: session.connection.loop) {
+            let process = try await launcher.launch(handler, for: nil, within: .seconds(60)) { _ in }
+            defer { process.handle.kill() }
+            let list = Method<Empty, [String: [String]]>("org.freedesktop.DBus.Debug.Stats", "GetAllMatchRules")
+            let bus = RemoteObject("org.freedesktop.DBus", "/org/freedesktop/DBus")
+            let rules = try await session.connection.call(list, on: bus, Empty()).values.joined()
+            let followed = rules.filter { $0.contains(SystemdManager.units.rawValue) }
+            #expect(followed.count == 1)
+            #expect(
+                followed.first?.contains("path='\(SystemdManager.units)/app_2dopenurl_2dcom_2eexample_2eapp_2d") == true
+            )
+        }.value
+    }
+
     @Test func callOfAProcessThatIsBeingStartedWaits() async throws {
         let session = try await Session()
         defer { session.bus.stop() }
