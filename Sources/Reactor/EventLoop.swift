@@ -210,7 +210,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             case .jobs:
                 for job in round {
                     switch job {
-                    case .task(let job): run(job)
+                    case .task(let job): perform(job)
                     case .closure(let body): body()
                     }
                 }
@@ -224,7 +224,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Runs a job of a task. If it says that the executor is not the one that the task prefers, the task passes through
     /// the queue each time it returns to an actor.
-    private func run(_ job: UnownedJob) {
+    private func perform(_ job: UnownedJob) {
         if Self.takesGlobalJobs.load(ordering: .relaxed) {
             job.runSynchronously(on: asUnownedSerialExecutor())
         } else {
