@@ -76,7 +76,7 @@ ORDER = .build/called-functions
 STATIC = --pkg-config-path .build/static -Xlinker -L.build/static
 ORDERED = -Xlinker Packaging/unnamed.ld -Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
 
-.PHONY: build help libraries order deb debtest packages dist reproducible tag demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos pushes reminders vmtest interop attack flood lint format install uninstall clean
+.PHONY: build help libraries order deb debtest packages dist reproducible tag demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry bench-links soak chaos pushes reminders vmtest interop attack flood lint format install uninstall clean
 
 ifeq ($(LINK),shared)
 build:
@@ -290,6 +290,11 @@ BENCHMARKS = Benchmarks/.build/release
 BUILD_FLOOR = @for floor in dbus-floor open-floor; do \
 	gcc -O2 -o $(BENCHMARKS)/$$floor Benchmarks/Floors/$$floor/*.c $$(pkg-config --cflags --libs dbus-1); done
 BUILD_BENCHMARK = swift build -c release --static-swift-stdlib --package-path Benchmarks --product
+
+# Times decisions about links among 10,000 rules.
+bench-links:
+	swift build -c release --product bench-links
+	@$(BUILT)/bench-links
 
 # Times GenericURL beside Foundation's URL, a memchr pass, and those of ada and uriparser that pkg-config finds, in one run.
 PEERS = $(BENCHMARKS)/peers

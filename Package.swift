@@ -70,18 +70,28 @@ let package = Package(
             dependencies: ["ByteCoding", "OpenURLBus", "RFC1808", "SchemeRegistry", "UserFiles"]
         ),
         .target(
+            name: "Links",
+            dependencies: ["ByteCoding", "Desktop", "OpenURLBus", "Policy", "RFC1808", "SchemeRegistry", "UserFiles"]
+        ),
+        .target(
             name: "URLRouter",
             dependencies: [
-                "ByteCoding", "CLinux", "DBus", "Desktop", "OpenURLBus", "Policy", "Processes", "Reactor", "Release",
+                "ByteCoding", "CLinux", "DBus", "Desktop", "Links", "OpenURLBus", "Policy", "Processes", "Reactor",
+                "Release",
                 "RFC1808", "SchemeRegistry", "SQLite", "Translations", "UserFiles", logging, system,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
         ),
         .target(
+            name: "LinkSettings",
+            dependencies: ["Desktop", "Links", "SchemeRegistry", "Translations", "UserFiles"]
+        ),
+        .target(
             name: "Doctor",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "Processes", "RFC1808", "Release", "RouterProgram", "SchemeRegistry",
+                "DBus", "Desktop", "LinkSettings", "Links", "OpenURLBus", "Processes", "RFC1808", "Release",
+                "RouterProgram", "SchemeRegistry",
                 "Spelling", "Translations", "UserFiles",
             ]
         ),
@@ -120,8 +130,8 @@ let package = Package(
         .target(
             name: "RouterDaemon",
             dependencies: [
-                "DBus", "Desktop", "Doctor", "OpenURLBus", "Processes", "Reactor", "Release", "SchemeRegistry",
-                "URLRouter", "UserFiles",
+                "DBus", "Desktop", "Doctor", "LinkSettings", "OpenURLBus", "Processes", "Reactor", "Release",
+                "SchemeRegistry", "URLRouter", "UserFiles",
                 logging, system,
             ]
         ),
@@ -161,6 +171,13 @@ let package = Package(
             dependencies: ["OpenURL", "OpenURLBus", "RFC1808"],
             path: "examples/login",
             exclude: ["README.md", "server", "sign-in"]
+        ),
+
+        // It measures a target that is not a product, so the package of benchmarks cannot have it.
+        .executableTarget(
+            name: "bench-links",
+            dependencies: ["Links", "OpenURLBus", "Policy", "RFC1808"],
+            path: "Benchmarks/Sources/bench-links"
         ),
 
         // Tests.
@@ -245,6 +262,11 @@ let package = Package(
         .testTarget(
             name: "PolicyTests",
             dependencies: ["OpenURLBus", "Policy", "RFC1808", "SchemeRegistry", "TestSupport", "UserFiles"]
+        ),
+        .testTarget(
+            name: "LinksTests",
+            dependencies: ["Desktop", "Links", "OpenURLBus", "Policy", "RFC1808", "TestSupport", "UserFiles"],
+            resources: [.copy("Cases")]
         ),
         .testTarget(name: "UserFilesTests", dependencies: ["TestSupport", "UserFiles"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),

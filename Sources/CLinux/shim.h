@@ -21,6 +21,12 @@ extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
+
+// <sys/mman.h> declares memfd_create only for _GNU_SOURCE.
+extern int memfd_create(const char *name, unsigned int flags);
+static inline int make_memory_file(const char *name) {
+    return memfd_create(name, 1);  // MFD_CLOEXEC
+}
 enum { SPAWN_SETSID = 0x80 };  // POSIX_SPAWN_SETSID
 
 // <sys/resource.h> declares prlimit only for _GNU_SOURCE.

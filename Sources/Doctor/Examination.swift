@@ -48,6 +48,7 @@ final class Examination {
         checkHandlers()
         checkEntries()
         checkOpeners()
+        checkLinks()
         checkAssociationFiles()
         if let bus, router != nil { checkRouterState(bus) }
         if probes { probe() }

@@ -70,7 +70,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Returns whether the rule applies to a caller.
-    func matches(_ caller: PolicyCaller) -> Bool {
+    package func matches(_ caller: PolicyCaller) -> Bool {
         switch self {
         case .every: true
         case .callers(let callerClass): caller.callerClass == callerClass

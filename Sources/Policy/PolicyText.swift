@@ -13,7 +13,11 @@ package struct PolicyText: Sendable, Hashable {
     /// Maximum number of rules in a file.
     package static let maximumRules = 1000
 
-    private var lines: [String]
+    private var written: RuleLines
+    private var lines: [String] {
+        get { written.lines }
+        set { written.lines = newValue }
+    }
 
     private enum Content {
         case nothing
@@ -23,18 +27,11 @@ package struct PolicyText: Sendable, Hashable {
 
     /// Splits a string into lines, ignoring a byte order mark at the beginning.
     package init(_ text: String = "") {
-        let scalars = text.unicodeScalars
-        lines = scalars.dropFirst(scalars.first == "\u{FEFF}" ? 1 : 0)
-            .split(separator: "\n", omittingEmptySubsequences: false)
-            .flatMap { line in
-                (line.last == "\r" ? line.dropLast() : line).split(separator: "\r", omittingEmptySubsequences: false)
-            }
-            .map { String($0) }
-        if lines.last == "" { lines.removeLast() }
+        written = RuleLines(text)
     }
 
     /// The text, with a line break at the end of each line.
-    package var text: String { lines.map { "\($0)\n" }.joined() }
+    package var text: String { written.text }
 
     /// Reads the rules.
     ///

@@ -171,7 +171,7 @@ public final class ProcessHandle {
         onExit?(exit)
     }
 
-    /// Starts a program and watches it; see ``start(_:arguments:environment:directory:output:)`` and
+    /// Starts a program and watches it; see ``start(_:arguments:environment:directory:output:input:)`` and
     /// ``init(child:on:onExit:)``. Call this on the loop's thread.
     public static func spawn(
         _ path: String,
@@ -214,7 +214,8 @@ public final class ProcessHandle {
         arguments: [String],
         environment: [String],
         directory: String,
-        output: CInt? = nil
+        output: CInt? = nil,
+        input: CInt? = nil
     ) throws(Errno) -> CInt {
         let strings = [path, directory] + arguments + environment
         guard !strings.contains(where: { $0.utf8.contains(0) }) else { throw .invalidArgument }
@@ -228,7 +229,11 @@ public final class ProcessHandle {
             posix_spawn_file_actions_adddup2(&actions, output, 1)
             posix_spawn_file_actions_adddup2(&actions, output, 2)
         }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        if let input {
+            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
         posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         posix_spawn_file_actions_addchdir_np(&actions, directory)
 
@@ -258,7 +263,7 @@ public final class ProcessHandle {
         return pid
     }
 
-    /// Watches a child that ``start(_:arguments:environment:directory:output:)`` has started.
+    /// Watches a child that ``start(_:arguments:environment:directory:output:input:)`` has started.
     ///
     /// - Parameters:
     ///   - pid: The number of the child.

@@ -1,5 +1,6 @@
 internal import Doctor
 internal import Glibc
+internal import LinkSettings
 internal import OpenURLBus
 internal import Release
 
@@ -33,8 +34,18 @@ struct CommandLineAnswer: Hashable {
                 descriptor: outcome.isUsageError ? STDERR_FILENO : STDOUT_FILENO,
                 status: outcome.isUsageError ? EX_USAGE : outcome.hasFailed ? EXIT_FAILURE : EXIT_SUCCESS
             )
+        } else if arguments[0] == "--links", let settings = LinkSettings(arguments.dropFirst()) {
+            let outcome = settings.run(
+                environment: ProcessEnvironment.variables(environ),
+                handlers: installation?.handlers
+            )
+            self.init(
+                text: outcome.text,
+                descriptor: outcome.isFailure ? STDERR_FILENO : STDOUT_FILENO,
+                status: outcome.isFailure ? EXIT_FAILURE : EXIT_SUCCESS
+            )
         } else {
-            let usage = "--publish directory [--root directory] [--remove] | --doctor [options]"
+            let usage = "--publish directory [--root directory] [--remove] | --doctor [options] | --links [options]"
             self.init(text: "usage: openurld [--version | \(usage)]\n", descriptor: STDERR_FILENO, status: EX_USAGE)
         }
     }

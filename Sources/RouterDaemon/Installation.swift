@@ -37,6 +37,9 @@ struct Installation: Sendable {
         return access(command, X_OK) == 0 ? command : nil
     }
 
+    /// The path of the program that lets the person choose how to open a link. It may be missing.
+    var chooser: String { "\(directory(above: 1))/openurl-chooser" }
+
     /// Returns the directory that is `levels` above the program.
     private func directory(above levels: Int) -> String {
         program.split(separator: "/").dropLast(levels).map { "/\($0)" }.joined()

@@ -54,6 +54,8 @@ struct LiveAssembly: Assembly {
             pushes: PushStore(environment: environment, on: loaded.files, log: log),
             tasks: TaskStore(environment: environment, on: loaded.files, log: log),
             policy: PolicyStore(environment: environment, on: loaded.files, log: log),
+            links: LinkStore(environment: environment, on: loaded.files, log: log),
+            chooser: installation?.chooser,
             requests: RequestLog(environment: environment, on: loaded.files, log: log),
             store: loaded.store,
             log: log

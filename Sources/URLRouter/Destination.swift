@@ -24,6 +24,8 @@ struct Destination: Sendable {
     private var replacement: Replacement?
     /// A handler with a program, or an application.
     let claimant: Claimant
+    /// The way in which a rule for links opens the URL; nil if no rule has chosen the claimant.
+    private(set) var manner: LinkManner?
 
     /// Type of the file that the URL refers to; nil for any other URL.
     let file: FileKind?
@@ -79,6 +81,15 @@ struct Destination: Sendable {
         } catch {
             throw OpenURLError(.noHandler, "\(error)")
         }
+    }
+
+    /// Creates the destination that a rule for links has chosen.
+    init(_ url: GenericURL, for claimant: Claimant, _ manner: LinkManner?) {
+        self.url = url
+        self.claimant = claimant
+        self.manner = manner
+        file = nil
+        isInInbox = false
     }
 
     /// Creates the destination of a copy that has yet to be made for a handler. The file's type is not known yet.

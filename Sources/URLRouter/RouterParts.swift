@@ -20,6 +20,10 @@ struct RouterParts {
     var tasks: TaskStore?
     /// Storage for the rules; nil for no rules.
     var policy: PolicyStore?
+    /// Storage for the rules for links; nil for no rules.
+    var links: LinkStore?
+    /// The path of the program that lets the person choose how to open a link; nil if there is none.
+    var chooser: String?
     /// The log of requests; nil if the router keeps none.
     var requests: RequestLog?
     /// The router's own socket beside the bus; nil without a bus.

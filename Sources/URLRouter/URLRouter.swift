@@ -85,6 +85,15 @@ public actor URLRouter {
         tasks: RouterTasks(of: self),
         log: log
     )
+    private(set) lazy var links = LinkRouting(
+        parts.links,
+        handlers,
+        launcher,
+        permissions,
+        LinkChooser(launcher, program: parts.chooser, limits, RouterTasks(of: self)),
+        limits,
+        log: log
+    )
     private(set) lazy var questions = Questions(parts.person(launcher), permissions, limits, RouterTasks(of: self))
     /// The notifications on the screen.
     private lazy var screen = ShownReminders(parts.reminders(launcher, RouterTasks(of: self)))
@@ -105,6 +114,7 @@ public actor URLRouter {
             callers: callers,
             files: files,
             inboxes: inboxes,
+            links: links,
             permissions: permissions,
             questions: questions,
             monitor: monitor,
@@ -165,6 +175,7 @@ public actor URLRouter {
         callbacks,
         files,
         permissions,
+        links,
         lifecycle,
         parts.resources
     )
@@ -178,6 +189,8 @@ public actor URLRouter {
     ///   - pushes: the storage for the registrations for pushes; nil if the router stores nothing.
     ///   - tasks: the storage for the handlers' tasks; nil if the router stores nothing.
     ///   - policy: the storage for the rules; nil for no rules.
+    ///   - links: the storage for the rules for links; nil for no rules.
+    ///   - chooser: the path of the program that lets the person choose how to open a link; nil if there is none.
     ///   - requests: the log of requests; nil if the router keeps none.
     ///   - store: the registry's files, for the handlers' names and images; nil for a router that shows none.
     ///   - environment: the router's own environment. Handlers inherit it, without the variables that were meant only
@@ -192,6 +205,8 @@ public actor URLRouter {
         pushes: PushStore? = nil,
         tasks: TaskStore? = nil,
         policy: PolicyStore? = nil,
+        links: LinkStore? = nil,
+        chooser: String? = nil,
         requests: RequestLog? = nil,
         store: RegistryStore? = nil,
         log: Logger
@@ -209,6 +224,8 @@ public actor URLRouter {
         parts.pushes = pushes
         parts.tasks = tasks
         parts.policy = policy
+        parts.links = links
+        parts.chooser = chooser
         parts.requests = requests
         if let store { parts.resources = { await store.resources(of: $0) } }
         parts.lane = lane
@@ -368,11 +385,14 @@ public actor URLRouter {
         handlers.announce(schemes)
     }
 
-    /// Paths to watch: if one of them changes, the policy's rules change.
-    var policyPaths: Set<String> { permissions.paths }
+    /// Paths to watch: if one of them changes, the rules change.
+    var rulePaths: Set<String> { permissions.paths.union(links.paths) }
 
-    /// Reads the policy's rules again.
-    func readRules() async { await permissions.readRules() }
+    /// Reads the rules again: the policy's, and those for links.
+    func readRules() async {
+        await permissions.readRules()
+        await links.readRules()
+    }
 
     /// Checks that a caller may use a method.
     ///
@@ -382,7 +402,10 @@ public actor URLRouter {
     }
 
     /// Reads the rules and the remembered answers. Call this before you request the name.
-    public func loadPolicy() async { await permissions.load() }
+    public func loadPolicy() async {
+        await permissions.load()
+        await links.readRules()
+    }
 
     /// Reads the registrations for pushes. Call this before you request the name.
     public func loadPushes() async {
@@ -431,6 +454,7 @@ public actor URLRouter {
     public func stopDeliveries() async {
         await launcher.services?.routerEnds()
         questions.stop()
+        links.stop()
         waitingCalls.stop()
         await callbacks.stop()
         await scheduledTasks.stop()

@@ -390,12 +390,18 @@ struct WinnerTests {
         #expect(try registry(fixed).application(for: scheme).id.rawValue == "a.desktop")
         try choose("b.desktop")
         #expect(try registry(fixed).application(for: scheme).id.rawValue == "b.desktop")
-        // This application would lead back to the router.
+    }
+
+    /// The user has chosen openurl itself, or a handler's entry.
+    @Test func applicationOfASystemSchemeNeverLeadsBackToTheRouter() throws {
+        let fixed = try handler("z.fixed", program: nil, isFixed: true)
         try writeEntry("own", "X-OpenURL-Handler=z.other")
         try choose("own.desktop")
         let own = NoApplication.own(scheme, try desktopFile("own.desktop"))
         #expect(throws: own) { try registry(fixed).application(for: scheme) }
         #expect(own.description.contains("(own.desktop) leads back to openurl"))
+        try writeEntry("a")
+        #expect(try registry(fixed).application(for: scheme).id.rawValue == "a.desktop")
         #expect(NoApplication.none(scheme).description.contains("'openurl default web NAME.desktop'"))
     }
 

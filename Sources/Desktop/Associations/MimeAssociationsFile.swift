@@ -50,6 +50,74 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         try replaceFile(path, with: editor.bytes, followingLinks: true)
     }
 
+    /// Makes applications the defaults for types, the best first, and changes nothing else. The first of each list also
+    /// becomes associated with the type.
+    ///
+    /// - Returns: the file's contents before and after; nil if there was no file.
+    package func setDefaults(
+        _ lists: [String: [DesktopFileID]]
+    ) throws(FileWriteError) -> (before: [UInt8]?, after: [UInt8]) {
+        let before = try contents(ofChangedFile: path, limit: MimeAssociations.limit)
+        var editor = KeyFileEditor(before ?? [])
+        for (type, ids) in lists.sorted(by: { $0.key < $1.key }) {
+            guard let first = ids.first else { continue }
+            // Applications that were chosen before follow, in case the first one is not installed.
+            let others = try list(type, AssociationLists.defaultGroup, editor).filter { name in
+                !ids.contains { $0.rawValue == name }
+            }
+            let all = ids.map(\.rawValue) + others
+            editor.setValue(KeyFileText.strings(all), of: type, in: AssociationLists.defaultGroup)
+            let added = try list(type, AssociationLists.addedGroup, editor)
+            if !added.contains(first.rawValue) {
+                editor.setValue(
+                    KeyFileText.strings(added + [first.rawValue]),
+                    of: type,
+                    in: AssociationLists.addedGroup
+                )
+            }
+            try remove([first.rawValue], from: AssociationLists.removedGroup, of: type, &editor)
+        }
+        try replaceFile(path, with: editor.bytes, followingLinks: true)
+        return (before, editor.bytes)
+    }
+
+    /// Undoes ``setDefaults(_:)``.
+    ///
+    /// - Parameters:
+    ///   - before: the contents to restore; nil for no file.
+    ///   - after: the contents that ``setDefaults(_:)`` wrote. If the file has others by now, only the application is
+    ///     taken out, and the defaults of the types are as they were, unless other applications were chosen since.
+    /// - Returns: whether the file is as it was.
+    package func restoreDefaults(
+        _ before: [UInt8]?,
+        insteadOf after: [UInt8]?,
+        without id: DesktopFileID,
+        for types: [String]
+    ) throws(FileWriteError) -> Bool {
+        let now = try contents(ofChangedFile: path, limit: MimeAssociations.limit)
+        if now == after {
+            if let before { try replaceFile(path, with: before, followingLinks: true) } else { try removeFile(path) }
+            return true
+        }
+        guard let now else { return false }
+        var editor = KeyFileEditor(now)
+        let old = KeyFileEditor(before ?? [])
+        for type in types {
+            if try list(type, AssociationLists.defaultGroup, editor).first == id.rawValue {
+                let lists = try list(type, AssociationLists.defaultGroup, old)
+                editor.setValue(
+                    lists.isEmpty ? nil : KeyFileText.strings(lists),
+                    of: type,
+                    in: AssociationLists.defaultGroup
+                )
+            }
+            try remove([id.rawValue], from: AssociationLists.defaultGroup, of: type, &editor)
+            try remove([id.rawValue], from: AssociationLists.addedGroup, of: type, &editor)
+        }
+        try replaceFile(path, with: editor.bytes, followingLinks: true)
+        return false
+    }
+
     /// Removes an application from the user's defaults and added associations for types, and changes nothing else.
     ///
     /// - Returns: whether the file listed it.

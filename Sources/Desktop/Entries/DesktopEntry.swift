@@ -15,6 +15,8 @@ public struct DesktopEntry: Sendable, Hashable {
     public let name: String
     /// The command that starts the application, from the key `Exec`; `nil` only if ``isDBusActivatable``.
     public let command: ExecCommand?
+    /// The command that opens a private window, from the action `new-private-window`; `nil` if there is none.
+    package let privateWindowCommand: ExecCommand?
     /// The program without which the application counts as not installed, from the key `TryExec`.
     public let tryProgram: String?
     /// The bus name through which the application is activated; `nil` unless the key `DBusActivatable` is true.

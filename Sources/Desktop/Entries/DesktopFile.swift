@@ -56,6 +56,7 @@ public struct DesktopFile: Sendable, Hashable {
                 precedence: location.precedence,
                 name: handler,
                 command: nil,
+                privateWindowCommand: nil,
                 tryProgram: nil,
                 busName: nil,
                 runsInTerminal: false,
@@ -102,6 +103,8 @@ private struct DesktopFileReader {
     private struct Unusable: Error {}
 
     fileprivate static let groupName = "Desktop Entry"
+    /// The group of the action by which browsers offer a private window.
+    private static let privateWindowGroup = "Desktop Action new-private-window"
 
     /// Maximum number of MIME types in an entry. Even media players' largest entries have only about 300.
     private static let maximumTypes = 4096
@@ -110,7 +113,7 @@ private struct DesktopFileReader {
         self.bytes = bytes
         self.location = location
         self.languages = languages
-        file = KeyFile(bytes, groups: [Self.groupName])
+        file = KeyFile(bytes, groups: [Self.groupName, Self.privateWindowGroup])
         problems = Problems(file: location.file)
     }
 
@@ -159,6 +162,7 @@ private struct DesktopFileReader {
             precedence: location.precedence,
             name: name,
             command: command,
+            privateWindowCommand: privateWindowCommand(),
             tryProgram: try string("TryExec").flatMap { $0.isEmpty ? nil : $0 },
             busName: busName,
             runsInTerminal: try boolean("Terminal"),
@@ -200,6 +204,16 @@ private struct DesktopFileReader {
                 return nil
             }
             throw unusable("Exec", "\(error)")
+        }
+    }
+
+    /// Returns the command of the action that opens a private window. An action that cannot be used counts as none.
+    private func privateWindowCommand() -> ExecCommand? {
+        do {
+            let text = try file.values(of: "Exec", in: Self.privateWindowGroup).last?.string()
+            return try text.map { text throws(ExecCommand.ParseError) in try ExecCommand(parsing: text) }
+        } catch {
+            return nil
         }
     }
 

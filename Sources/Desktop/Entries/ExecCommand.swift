@@ -33,6 +33,15 @@ public struct ExecCommand: Sendable, Hashable {
         case icon
     }
 
+    /// The program and the fixed text of its arguments.
+    package var words: [String] {
+        [program]
+            + arguments.compactMap { argument in
+                guard case .pieces(let pieces) = argument else { return nil }
+                return pieces.compactMap { if case .text(let text) = $0 { text } else { nil } }.joined()
+            }
+    }
+
     /// Whether one process takes all URLs, because the command has `%U` or `%F`.
     public var takesSeveralURLs: Bool { arguments.contains(.urls) || arguments.contains(.files) }
 
@@ -65,6 +74,28 @@ public struct ExecCommand: Sendable, Hashable {
             return [expanded(urls[...], name, icon, file)]
         }
         return urls.indices.map { expanded(urls[$0...$0], name, icon, file) }
+    }
+
+    /// Returns a command with more options of the program, in front of the URL.
+    ///
+    /// They also go in front of `--`, after which there are no options, and of the marks with which Flatpak surrounds
+    /// the files that it passes on, such as `@@u`.
+    package func adding(_ options: [String]) -> ExecCommand {
+        let url = arguments.firstIndex { argument in
+            switch argument {
+            case .urls, .files: true
+            case .pieces(let pieces): pieces.contains(.url) || pieces.contains(.file)
+            case .icon: false
+            }
+        }
+        var place = url ?? arguments.endIndex
+        while place > 0, case .pieces(let pieces) = arguments[place - 1], case .text(let text)? = pieces.first,
+            text == "--" || text.hasPrefix("@@")
+        {
+            place -= 1
+        }
+        let added = options.map { Argument.pieces([.text($0)]) }
+        return ExecCommand(program: program, arguments: Array(arguments[..<place] + added + arguments[place...]))
     }
 
     private func expanded(

@@ -1,11 +1,11 @@
 internal import ByteCoding
 
 /// Selected groups of a key file. Their values are still in their written form.
-struct KeyFile {
+package struct KeyFile {
     /// A problem with a line or a key.
-    struct Problem: Error, Hashable {
-        var key: String?
-        var reason: String
+    package struct Problem: Error, Hashable {
+        package var key: String?
+        package var reason: String
     }
 
     /// A line that gives a key a value.
@@ -15,17 +15,17 @@ struct KeyFile {
     }
 
     /// The name of the first group.
-    private(set) var firstGroup: String?
+    package private(set) var firstGroup: String?
     /// The lines that are not valid in a key file and are left out.
-    private(set) var malformed: [Problem] = []
+    package private(set) var malformed: [Problem] = []
     /// The groups that appear twice, which the specification forbids. As in GLib, they count as one.
-    private(set) var repeated: [Problem] = []
+    package private(set) var repeated: [Problem] = []
 
     private let bytes: [UInt8]
     private var groups: [String: [Entry]] = [:]
 
     /// Reads the groups with these names, in linear time.
-    init(_ bytes: [UInt8], groups wanted: Set<String>) {
+    package init(_ bytes: [UInt8], groups wanted: Set<String>) {
         self.bytes = bytes
         bytes.withUnsafeBufferPointer { read($0, wanted) }
     }
@@ -59,37 +59,41 @@ struct KeyFile {
     }
 
     /// Returns whether the group exists.
-    func hasGroup(_ name: String) -> Bool { groups[name] != nil }
+    package func hasGroup(_ name: String) -> Bool { groups[name] != nil }
 
     /// Returns a key's values in a group, in order. As in GLib, the last one counts.
-    func values(of key: String, in group: String) -> [KeyFileValue] {
+    package func values(of key: String, in group: String) -> [KeyFileValue] {
         (groups[group] ?? []).filter { bytes[$0.key].elementsEqual(key.utf8) }
             .map { KeyFileValue(bytes: bytes[$0.value]) }
     }
 
     /// Returns all keys in a group with their values, in order.
-    func entries(of group: String) -> [(key: ArraySlice<UInt8>, value: KeyFileValue)] {
+    package func entries(of group: String) -> [(key: ArraySlice<UInt8>, value: KeyFileValue)] {
         (groups[group] ?? []).map { (bytes[$0.key], KeyFileValue(bytes: bytes[$0.value])) }
     }
 }
 
 /// A value in its written form, which can be converted to the types in the Desktop Entry Specification, "Possible value
 /// types".
-struct KeyFileValue {
+package struct KeyFileValue {
     let bytes: ArraySlice<UInt8>
 
     /// Thrown if a value does not have the requested type; gives the reason.
-    struct Invalid: Error, Hashable {
-        var reason: String
+    package struct Invalid: Error, Hashable {
+        package var reason: String
+
+        package init(reason: String) {
+            self.reason = reason
+        }
     }
 
     /// Returns the value as a `string` or `localestring`.
-    func string() throws(Invalid) -> String {
+    package func string() throws(Invalid) -> String {
         try unescaped(bytes)
     }
 
     /// Returns the elements of a list of strings, without empty elements.
-    func strings() throws(Invalid) -> [String] {
+    package func strings() throws(Invalid) -> [String] {
         var elements: [String] = []
         var start = bytes.startIndex
         var index = start
@@ -107,7 +111,7 @@ struct KeyFileValue {
 
     /// Returns the value as a `boolean`: `true` or `false`, or `1` or `0` as in older entries. Blanks may follow, as in
     /// GLib.
-    func boolean() throws(Invalid) -> Bool {
+    package func boolean() throws(Invalid) -> Bool {
         let end = bytes.lastIndex { $0 != 0x20 && $0 != 0x09 }.map { $0 + 1 } ?? bytes.startIndex
         switch try text(bytes[..<end]) {
         case "true", "1": return true

@@ -1,10 +1,10 @@
 internal import UserFiles
 
 /// Values in the form that key files use (Desktop Entry Specification, "Possible value types").
-enum KeyFileText {
+package enum KeyFileText {
     /// Returns a `string` or `localestring` in its written form. Control characters that have no escape sequence are
     /// left out.
-    static func string(_ text: String) -> String {
+    package static func string(_ text: String) -> String {
         escaped(text, separator: false)
     }
 

@@ -62,6 +62,10 @@ public struct Explanation: Sendable, Hashable {
     public var decision: Reported<PolicyDecision>?
     /// The rule and its file, or any other reason for ``decision``, in words.
     public var decisionReason: String?
+    /// The rule for links that decides, as `FILE:LINE: RULE`; nil if none does.
+    public var linkRule: String?
+    /// The URL that would be opened, if rules for links have changed it; nil otherwise.
+    public var changedURL: String?
     /// The handlers and applications that claim the URL. The first one would get it.
     public var candidates: [Candidate]
     /// Why the URL would not be opened for this caller: the name of an ``OpenURLError`` and its message.
@@ -157,6 +161,18 @@ extension Explanation: Record, ErrorReporting {
             { $0.decisionReason },
             { $0.decisionReason = $1 },
             "The rule and its file, or another reason for the decision, in words."
+        ),
+        Field(
+            "link-rule",
+            { $0.linkRule },
+            { $0.linkRule = $1 },
+            "The rule for links that decides, as `FILE:LINE: RULE`."
+        ),
+        Field(
+            "changed-url",
+            { $0.changedURL },
+            { $0.changedURL = $1 },
+            "The URL that would be opened, if rules for links have changed it."
         ),
         .error,
         .message,

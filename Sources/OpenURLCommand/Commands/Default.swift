@@ -12,16 +12,25 @@ struct Default: Command {
             """
             Without an ID, prints the current handler. Your choice is stored in mimeapps.list, which the \
             desktop and other programs read too.
+            With --all-links, openurl becomes the default for http and https, and its rules for links choose the browser. \
+            The browser that was the default before opens the links about which there is no rule. --undo takes this back.
             """
         ),
         examples: [
             "openurl default mailto",
             "openurl default image/png org.gimp.GIMP.desktop",
+            "openurl default --all-links",
         ]
     )
 
     @Flag(help: .init(translated("Remove your choice.")))
     var reset = false
+
+    @Flag(help: .init(translated("Let openurl get all http and https links.")))
+    var allLinks = false
+
+    @Flag(help: .init(translated("With --all-links, restore what was there before.")))
+    var undo = false
 
     @OptionGroup var outputOptions: OutputOptions
 
@@ -30,10 +39,10 @@ struct Default: Command {
         completion: .schemes,
         transform: CommandLineArgument.requiredText
     )
-    var scheme: String
+    var scheme: String?
 
     /// Whether the argument is a MIME type.
-    private var isType: Bool { scheme.utf8.contains(UInt8(ascii: "/")) }
+    private var isType: Bool { scheme?.utf8.contains(UInt8(ascii: "/")) == true }
 
     @Argument(
         help: .init(translated("The bundle identifier of a handler, or the name of a desktop file.")),
@@ -44,9 +53,16 @@ struct Default: Command {
 
     func validate() throws {
         if reset, id != nil { throw ValidationError(translated("use --reset without an ID")) }
+        if allLinks, reset || scheme != nil { throw ValidationError(translated("use --all-links without a scheme")) }
+        if undo, !allLinks { throw ValidationError(translated("use --undo with --all-links")) }
+        if !allLinks, scheme == nil { throw ValidationError(translated("name a scheme or a type")) }
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        guard let scheme else {
+            let arguments = ["--links", undo ? "--give-back" : "--take"] + (outputOptions.json ? ["--json"] : [])
+            throw InstalledProgram.router.become(arguments)
+        }
         let router = RouterClient(on: invocation)
         if reset || id != nil {
             let input = Arguments(scheme, id ?? "")

@@ -92,6 +92,8 @@ extension Explanation {
             if let text = parts[name] { rows.append((name, text.isEmpty ? "\"\"" : text)) }
         }
         if let contentType { rows.append(("type", contentType)) }
+        if let linkRule { rows.append(("rule", linkRule)) }
+        if let changedURL { rows.append(("opens", changedURL)) }
         rows.append(("goes to", handler ?? Table.absent))
         if let meaning = typeName ?? urlName { rows.append(("meaning", meaning)) }
         if let transport { rows.append(("transport", transport.rawValue)) }
@@ -122,6 +124,8 @@ extension Explanation {
     fileprivate static func label(_ name: String) -> String {
         switch name {
         case "type": translated("type")
+        case "rule": translated("rule")
+        case "opens": translated("opens")
         case "goes to": translated("goes to")
         case "meaning": translated("meaning")
         case "transport": translated("transport")

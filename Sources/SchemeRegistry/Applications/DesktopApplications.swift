@@ -115,9 +115,12 @@ public struct DesktopApplications: Sendable {
         associations.defaults(for: scheme.mimeType).contains { $0.rawValue == id }
     }
 
-    /// Returns the entry that the desktop itself would use for a scheme. The registry may have written it.
-    func desktopChoice(for scheme: Scheme) -> DesktopEntry? {
-        associations.defaultApplication(for: scheme.mimeType, in: entries)
+    /// Returns the entry that the desktop would use for a scheme if there were no entries that lead back to the router.
+    func desktopChoice(for scheme: Scheme) -> DesktopEntry? { claiming(scheme).first }
+
+    /// Returns the entry that leads back to the router and that the desktop uses for a scheme; nil if it uses another one.
+    package func ownChoice(for scheme: Scheme) -> DesktopEntry? {
+        associations.defaultApplication(for: scheme.mimeType, in: entries).flatMap { $0.isOwn ? $0 : nil }
     }
 }
 

@@ -94,11 +94,15 @@ extension Registry {
 
     /// Returns the application behind a handler without a program, which is the desktop's own choice for the scheme.
     ///
-    /// - Throws: ``NoApplication`` if there is no application, or if it would lead back to the router.
+    /// If this choice leads back to the router, as it does when the user has chosen openurl for all links, the next one
+    /// counts: the browser that was the default before, because it comes second in the user's list, or else the first one
+    /// that claims the scheme.
+    ///
+    /// - Throws: ``NoApplication`` if there is no application, or only one that leads back to the router.
     public func application(for scheme: Scheme) throws(NoApplication) -> DesktopEntry {
-        guard let entry = applications.desktopChoice(for: scheme) else { throw .none(scheme) }
-        guard !entry.isOwn else { throw .own(scheme, entry.id) }
-        return entry
+        if let entry = applications.desktopChoice(for: scheme) { return entry }
+        if let own = applications.ownChoice(for: scheme) { throw .own(scheme, own.id) }
+        throw .none(scheme)
     }
 
     /// Returns the claims on a URL, the winner's first.
@@ -172,7 +176,7 @@ public enum NoApplication: Error, Hashable, CustomStringConvertible {
             "\(scheme): belongs to the system, and the desktop has no application for it; install one, or choose an "
                 + "installed one with 'openurl default \(scheme) NAME.desktop'"
         case .own(let scheme, let id):
-            "\(scheme): belongs to the system, and its default application (\(id)) leads back to openurl; choose another "
+            "\(scheme): belongs to the system, and its only application (\(id)) leads back to openurl; choose another "
                 + "one with 'openurl default \(scheme) NAME.desktop'"
         }
     }

@@ -140,7 +140,7 @@ extension ApplicationOpener {
         _ request: ApplicationRequest,
         onExit: @escaping (ProcessExit) -> Void
     ) async throws(OpenURLError) -> StartedProcess {
-        let expanded = application.command?.arguments(
+        let expanded = (request.command ?? application.command)?.arguments(
             opening: [request.url.description],
             name: application.name,
             icon: application.icon,

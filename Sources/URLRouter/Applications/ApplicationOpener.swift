@@ -43,7 +43,7 @@ final class ApplicationOpener {
     /// Opens a URL, and returns when the application has it.
     func open(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
         if let id = request.claimant.handler?.desktopEntry { try check(request, id) }
-        if let application = request.application, application.isDBusActivatable {
+        if let application = request.application, application.isDBusActivatable, request.command == nil {
             return try await openOverTheBus(request, application)
         }
         return try await openWithCommand(request)

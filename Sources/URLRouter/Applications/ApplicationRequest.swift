@@ -13,11 +13,14 @@ struct ApplicationRequest {
     /// The application's desktop entry: either the claimant itself, or the entry that a handler's manifest names. Nil
     /// for any other handler, and for an entry that does not exist.
     let application: DesktopEntry?
+    /// The command that opens the URL instead of the application's usual one; nil for the usual one.
+    let command: ExecCommand?
 
     init(_ request: OpenRequest, _ destination: Destination, _ application: DesktopEntry?) {
         self.request = request
         url = destination.delivered
         claimant = destination.claimant
+        command = destination.manner?.command
         self.application = application
     }
 

@@ -1,5 +1,6 @@
 internal import DBus
 internal import Desktop
+internal import Links
 internal import OpenURLBus
 internal import Policy
 internal import RFC1808
@@ -14,6 +15,7 @@ final class Explainer {
     private let callbacks: Callbacks
     private let files: FileKinds
     private let permissions: Permissions
+    private let links: LinkRouting
     private let lifecycle: HandlerLifecycle
     private let resources: ResourceFinder?
 
@@ -26,6 +28,7 @@ final class Explainer {
         _ callbacks: Callbacks,
         _ files: FileKinds,
         _ permissions: Permissions,
+        _ links: LinkRouting,
         _ lifecycle: HandlerLifecycle,
         _ resources: ResourceFinder?
     ) {
@@ -34,6 +37,7 @@ final class Explainer {
         self.callbacks = callbacks
         self.files = files
         self.permissions = permissions
+        self.links = links
         self.lifecycle = lifecycle
         self.resources = resources
     }
@@ -116,7 +120,11 @@ final class Explainer {
                 }
                 return explained
             }
-            let destination = try Destination(url, in: handlers.registry, for: options, file: file)
+            let foreseen = try links.foreseen(url, options, from: caller.source)
+            let linked = explanation.add(foreseen, caller.source)
+            if explanation.linkRule != nil, linked == nil { return explanation }
+            let destination =
+                if let linked { linked } else { try Destination(url, in: handlers.registry, for: options, file: file) }
             let claimant = destination.claimant
             guard claimant.isShown(to: caller) else { throw OpenURLError.noReachableHandler }
             explanation.handler = claimant.id
@@ -192,8 +200,13 @@ final class Explainer {
         -> Destination
     {
         let url = try GenericURL(ofCaller: text, desktopEntry: options.desktopEntry)
-        guard Scheme(of: url) == .file else { return try Destination(url, in: handlers.registry, for: options) }
+        let concernsLinks = options.handler == nil && links.concern(url)
+        guard Scheme(of: url) == .file || concernsLinks else {
+            return try Destination(url, in: handlers.registry, for: options)
+        }
         let sender = await callers.caller(caller)
+        if let linked = try links.foreseen(url, options, from: sender.source)?.destination { return linked }
+        guard Scheme(of: url) == .file else { return try Destination(url, in: handlers.registry, for: options) }
         let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass)
         return try Destination(url, in: handlers.registry, for: options, file: file)
     }
@@ -257,6 +270,34 @@ extension Explanation {
             urlName = handler.manifest.urlTypes.first { $0.schemes.contains(scheme) }?.name
                 .flatMap { resources.urlNames[$0] }
         }
+    }
+}
+
+extension Explanation {
+    /// Adds what the rules for links say.
+    ///
+    /// - Returns: the destination that they choose; nil if they choose none, or if the person would be asked.
+    fileprivate mutating func add(
+        _ foreseen: (decision: LinkDecision, destination: Destination?)?,
+        _ source: OpenContext.Source
+    ) -> Destination? {
+        guard let (decision, destination) = foreseen else { return nil }
+        if decision.url.description != url { changedURL = decision.url.description }
+        guard let rule = decision.rule else { return destination }
+        if source.mayKnowPolicy { linkRule = "\(rule.place): \(rule.text)" }
+        let reason = "the rule for links in \(rule.place) comes first"
+        for index in candidates.indices where candidates[index].wins {
+            candidates[index].wins = false
+            candidates[index].reason = reason
+        }
+        guard let claimant = destination?.claimant else { return nil }
+        candidates.removeAll { $0.id == claimant.id }
+        let kind = HandlerKind(claimant.kind)
+        candidates.insert(
+            Candidate(id: claimant.id, kind: .known(kind), host: nil, wins: true, reason: reason),
+            at: 0
+        )
+        return destination
     }
 }
 

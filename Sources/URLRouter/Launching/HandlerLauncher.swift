@@ -284,6 +284,7 @@ struct HandlerLauncher: Sendable {
                 examined,
                 id: id,
                 output: program.output,
+                input: program.input,
                 withheld: withheld,
                 within: ContinuousClock.now.duration(to: end)
             )

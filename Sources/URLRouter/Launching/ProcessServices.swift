@@ -80,6 +80,7 @@ actor ProcessServices {
         _ program: ExaminedProgram,
         id: String,
         output: UnixFD,
+        input: UnixFD?,
         withheld: Set<String>,
         within limit: Duration
     ) async throws(Failure) -> Started {
@@ -88,6 +89,7 @@ actor ProcessServices {
             id: id,
             number: .random(in: .min ... .max),
             output: output,
+            input: input,
             withheld: withheld,
             stopsBeforeRouter: isRouterEnding
         )

@@ -24,6 +24,8 @@ struct ProgramStart: Sendable {
     var manifest: String?
     /// The descriptor for its output.
     let output: UnixFD
+    /// The descriptor for its standard input; nil for an empty one.
+    var input: UnixFD?
 
     /// A child that is not watched yet.
     struct Started: Sendable {
@@ -80,7 +82,8 @@ struct ProgramStart: Sendable {
                     arguments: examined.arguments,
                     environment: examined.environment.map { "\($0)=\($1)" },
                     directory: examined.directory,
-                    output: output.rawValue
+                    output: output.rawValue,
+                    input: input?.rawValue
                 )
                 return .success(Started(pid: pid, program: examined))
             } catch {

@@ -35,6 +35,7 @@ struct TransientUnit: MessageBody {
     /// - Parameters:
     ///   - number: makes the name unique among the services of the same application.
     ///   - output: the descriptor that becomes the standard output and error.
+    ///   - input: the descriptor that becomes the standard input; nil for an empty one.
     ///   - withheld: variables of the manager that the program must not get.
     ///   - stopsBeforeRouter: whether the service may stop before the router's unit has stopped.
     init(
@@ -42,6 +43,7 @@ struct TransientUnit: MessageBody {
         id: String,
         number: UInt64,
         output: UnixFD,
+        input: UnixFD? = nil,
         withheld: Set<String>,
         stopsBeforeRouter: Bool = false
     ) {
@@ -49,28 +51,29 @@ struct TransientUnit: MessageBody {
         mode = "fail"
         // The manager refuses a service with any other name of a variable, and no session has one.
         let environment = program.environment.filter { Self.isVariable($0.key) }
-        properties = [
-            ("Description", .string("\(id), started by openurl")),
-            ("Slice", "app.slice"),
-            ("Type", "exec"),
-            // A program's descendants may outlive it, as those of a shell do.
-            ("ExitType", "cgroup"),
-            ("OOMPolicy", "continue"),
-            ("ExecStartEx", Self.command(program)),
-            ("WorkingDirectory", .string(program.directory)),
-            ("Environment", .strings(environment.map { "\($0)=\($1)" }.sorted())),
-            ("UnsetEnvironment", .strings(withheld.subtracting(environment.keys).sorted())),
-            ("StandardOutputFileDescriptor", .unixFD(output)),
-            ("StandardErrorFileDescriptor", .unixFD(output)),
-            // The manager keeps the service until the router has learnt how the process ended. Forget a failed service
-            // as well, or its name would stay in use.
-            ("AddRef", .boolean(true)),
-            ("CollectMode", "inactive-or-failed"),
-            // When the session ends, units stop in reverse order: first the router, with its handlers' answers, then
-            // the handlers, and finally the bus.
-            ("After", .strings(["dbus.service", "dbus.socket"])),
-            ("Before", .strings(stopsBeforeRouter ? [] : ["openurld.service"])),
-        ]
+        properties =
+            [
+                ("Description", .string("\(id), started by openurl")),
+                ("Slice", "app.slice"),
+                ("Type", "exec"),
+                // A program's descendants may outlive it, as those of a shell do.
+                ("ExitType", "cgroup"),
+                ("OOMPolicy", "continue"),
+                ("ExecStartEx", Self.command(program)),
+                ("WorkingDirectory", .string(program.directory)),
+                ("Environment", .strings(environment.map { "\($0)=\($1)" }.sorted())),
+                ("UnsetEnvironment", .strings(withheld.subtracting(environment.keys).sorted())),
+                ("StandardOutputFileDescriptor", .unixFD(output)),
+                ("StandardErrorFileDescriptor", .unixFD(output)),
+                // The manager keeps the service until the router has learnt how the process ended. Forget a failed service
+                // as well, or its name would stay in use.
+                ("AddRef", .boolean(true)),
+                ("CollectMode", "inactive-or-failed"),
+                // When the session ends, units stop in reverse order: first the router, with its handlers' answers, then
+                // the handlers, and finally the bus.
+                ("After", .strings(["dbus.service", "dbus.socket"])),
+                ("Before", .strings(stopsBeforeRouter ? [] : ["openurld.service"])),
+            ] + (input.map { [("StandardInputFileDescriptor", .unixFD($0))] } ?? [])
     }
 
     /// The program with all of its `argv`, in which the manager must not replace `$NAME`.

@@ -1,5 +1,6 @@
 internal import DBus
 internal import Desktop
+internal import Links
 internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
@@ -56,6 +57,8 @@ final class OpenRequest {
     var sender: Caller?
     /// Identifier of the handler or application to which the user has allowed the URL to go.
     var allowed: String?
+    /// The program that the person has chosen for the URL; nil as long as nobody has chosen one.
+    var choice: LinkTarget?
     /// Number of fallbacks tried so far.
     private var fallbacks = 0
     /// Why the URL that the sender wants was not opened.
@@ -131,6 +134,7 @@ final class OpenRequest {
         case queue(of: HandlerSession)
         case arrivals(ArrivalOrder.Place)
         case question(Questions.Place)
+        case choice(LinkChooser.Place)
         case application
     }
 
@@ -234,7 +238,7 @@ final class OpenRequest {
         guard case .caller = start, fallbacks < options.fallback.count else { throw first }
         url = options.fallback[fallbacks]
         fallbacks += 1
-        allowed = nil
+        (allowed, choice) = (nil, nil)
     }
 
     /// Starts the request's clock when it gets a new place.

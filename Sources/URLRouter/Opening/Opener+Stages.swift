@@ -65,6 +65,11 @@ extension Opener {
                 isInInbox = parts.inboxes.holds(url, of: delivery.options.handler)
             }
         }
+        if request.options.handler == nil, parts.links.concern(url),
+            let linked = try await parts.links.destination(of: url, request, from: try await sender(of: request))
+        {
+            return linked
+        }
         return try Destination(
             url,
             in: parts.handlers.registry,
@@ -175,7 +180,14 @@ extension Opener {
         guard let destination = request.destination else { throw .withdrawn }
         request.place = .application
         let application = parts.handlers.registry.application(of: destination.claimant)
-        let result = try await parts.applications.open(ApplicationRequest(request, destination, application))
+        let result: OpenResult
+        do throws(OpenURLError) {
+            result = try await parts.applications.open(ApplicationRequest(request, destination, application))
+        } catch {
+            guard let usual = parts.links.instead(of: destination, after: error) else { throw error }
+            request.destination = usual
+            return try await deliverToApplication(request)
+        }
         // The application's window is now in front. A command may not have one.
         if !request.options.inBackground, application != nil { parts.sessions.host.clearForeground() }
         return result

@@ -28,6 +28,7 @@ final class Opener {
         let callers: Callers
         let files: FileKinds
         let inboxes: Inboxes
+        let links: LinkRouting
         let permissions: Permissions
         let questions: Questions
         let monitor: Monitor
@@ -86,7 +87,7 @@ final class Opener {
     }
 
     /// Finds the receiver of a URL. To keep the order of arrival, it does not switch tasks on the way, except for a
-    /// file's URL, and for a URL that a program is waiting for.
+    /// file's URL, for a URL that a program is waiting for, and for a link about which there may be a rule.
     private func resolve(_ request: OpenRequest) async throws(OpenURLError) -> Receiver {
         if request.isCancelled { throw .withdrawn }
         request.destination = nil
@@ -121,7 +122,7 @@ final class Opener {
         switch request.place {
         case .queue(let session): session.leave(request)
         case .arrivals(let place): parts.deliveries?.arrivals.leave(place)
-        case .question, .application, nil: break
+        case .question, .choice, .application, nil: break
         }
         request.place = nil
     }
@@ -209,6 +210,7 @@ final class Opener {
         switch request.place {
         case .queue(let session): session.cancel(request)
         case .question(let place): parts.questions.giveUp(place)
+        case .choice(let place): place.withdraw()
         case .application: request.stop?.abandon()
         case .arrivals, nil: break
         }

@@ -74,7 +74,7 @@ private func shown(_ text: String) -> String {
 
 extension OpenContext.Source {
     /// Describes the program that a URL comes from, for the user.
-    fileprivate var words: String {
+    var words: String {
         let name = application.map(shown)
         switch callerClass.known {
         case .handler: return translated("The handler \(name ?? "")")

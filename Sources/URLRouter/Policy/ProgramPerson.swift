@@ -1,9 +1,5 @@
-internal import CLinux
-internal import DBus
-internal import Glibc
 internal import Reactor
 internal import SchemeRegistry
-internal import SystemPackage
 
 /// Asks the user with a program that shows a dialog: `zenity` or `kdialog`.
 struct ProgramPerson: PersonAsking {
@@ -16,87 +12,24 @@ struct ProgramPerson: PersonAsking {
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
         for program in DialogProgram.all {
             do throws(ProgramStart.Failure) {
-                let arguments = [program.name] + program.arguments(dialog, time)
-                guard let (exit, output) = try await run(program, arguments, within: time) else { return .late }
-                if let reply = program.reply(exit, output) { return reply }
+                let result = try await DialogProcess(launcher).run(
+                    program.name,
+                    .nameOnPath(program.name),
+                    [program.name] + program.arguments(dialog, time),
+                    environment: environment,
+                    limit: Self.outputLimit,
+                    within: time
+                )
+                guard let result else { return .late }
+                let lines = result.output.split(separator: UInt8(ascii: "\n"))
+                let words = lines.map { String(decoding: $0, as: UTF8.self) }
+                if let reply = program.reply(result.exit, words) { return reply }
             } catch {
                 // It is not installed, or cannot be started.
                 continue
             }
         }
         return nil
-    }
-
-    /// How long the file systems on `PATH` may take to provide a program.
-    private static let startTime = Duration.seconds(5)
-
-    /// Runs a program. Returns how it ended and its lines of output, or nil if the time ran out.
-    private func run(
-        _ program: DialogProgram,
-        _ arguments: [String],
-        within time: Duration
-    ) async throws(ProgramStart.Failure) -> (ProcessExit, [String])? {
-        var ends: [CInt] = [-1, -1]
-        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw .refused(Errno(rawValue: errno)) }
-        defer { close(ends[0]) }
-        // If the program has descendants, one of them may keep the pipe open.
-        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-        let ending = Ending()
-        let start = ProgramStart(
-            program: .nameOnPath(program.name),
-            arguments: arguments,
-            environment: environment,
-            directory: "/",
-            output: UnixFD(owning: ends[1])
-        )
-        let process = try await launcher.launch(program.name, start, within: min(time, Self.startTime)) {
-            ending.end($0)
-        }
-        let timer = launcher.loop.schedule(at: .now + time) {
-            process.kill()
-            ending.end(nil)
-        }
-        // This closure runs on the loop, to which both objects belong.
-        nonisolated(unsafe) let stop = {
-            process.kill()
-            ending.end(nil)
-        }
-        let exit = await withTaskCancellationHandler {
-            await withCheckedContinuation { ending.wait($0) }
-        } onCancel: {
-            launcher.loop.execute { stop() }
-        }
-        launcher.loop.cancelTimer(timer)
-        return exit.map { ($0, Self.lines(of: ends[0])) }
-    }
-
-    private static func lines(of descriptor: CInt) -> [String] {
-        var bytes: [UInt8] = []
-        while bytes.count < outputLimit {
-            let chunk = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
-                count = max(0, read(descriptor, buffer.baseAddress, 4096))
-            }
-            if chunk.isEmpty { break }
-            bytes += chunk
-        }
-        return bytes.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
-    }
-}
-
-/// The end of a program, for which one task waits. This belongs to the loop.
-private final class Ending {
-    private var exit: ProcessExit??
-    private var continuation: CheckedContinuation<ProcessExit?, Never>?
-
-    func end(_ exit: ProcessExit?) {
-        guard self.exit == nil else { return }
-        self.exit = exit
-        continuation?.resume(returning: exit)
-        continuation = nil
-    }
-
-    func wait(_ continuation: CheckedContinuation<ProcessExit?, Never>) {
-        if let exit { continuation.resume(returning: exit) } else { self.continuation = continuation }
     }
 }
 

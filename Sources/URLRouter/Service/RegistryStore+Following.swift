@@ -3,10 +3,10 @@ internal import OpenURLBus
 public import SchemeRegistry
 
 extension RegistryStore {
-    /// From now on, keeps a router's registry and policy up to date with the files. Announces each scheme whose URLs
+    /// From now on, keeps a router's registry and rules up to date with the files. Announces each scheme whose URLs
     /// now go to a different handler than before.
     public func keepCurrent(_ router: URLRouter, announcingOn connection: Connection) async {
-        watch(await router.policyPaths) { await router.readRules() }
+        watch(await router.rulePaths) { await router.readRules() }
         follow { [isPublishing] in await router.use($0, isPublishing: isPublishing) }
     }
 }
