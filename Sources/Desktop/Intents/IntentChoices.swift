@@ -23,7 +23,7 @@ public struct IntentChoices: Sendable, Hashable {
     private let choices: [Target: [IntentChoice]]
 
     /// An intent as a whole, or one of its scopes.
-    fileprivate struct Target: Hashable {
+    struct Target: Hashable {
         let intent: Intent
         let scope: IntentScope?
     }
@@ -71,7 +71,7 @@ public struct IntentChoices: Sendable, Hashable {
 }
 
 /// The choices in one `intentapps.list`.
-private struct IntentList {
+struct IntentList {
     private(set) var choices: [IntentChoices.Target: [IntentChoice]] = [:]
     private var problems: Problems
 
