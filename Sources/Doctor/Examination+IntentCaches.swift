@@ -8,8 +8,8 @@ extension Examination {
     /// `update-desktop-database` write none.
     func checkIntentCaches() {
         for (precedence, directory) in files.desktop.applicationDirectories.enumerated() {
-            guard let problem = problem(in: directory, precedence) else { continue }
             let isUsers = precedence == 0 && files.desktop.dataHome != nil
+            guard let problem = problem(in: directory, precedence, isUsers) else { continue }
             let obstacle = isUsers ? files.obstacle(directory) : nil
             add(
                 .entries,
@@ -24,11 +24,13 @@ extension Examination {
         }
     }
 
-    private func problem(in directory: String, _ precedence: Int) -> String? {
+    private func problem(in directory: String, _ precedence: Int, _ isUsers: Bool) -> String? {
         do throws(FileWriteError) {
             guard let cache = try IntentCache(readingIn: directory) else { return nil }
             let current = IntentCache(of: files.all.filter { $0.location.precedence == precedence })
-            return cache == current ? nil : translated("differs from the entries beside it")
+            // Only this program can repair scopes: `update-desktop-database` writes those of an intent on one line.
+            let agrees = isUsers ? cache == current : cache.applications == current.applications
+            return agrees ? nil : translated("differs from the entries beside it")
         } catch {
             return error.reason
         }

@@ -186,4 +186,17 @@ import UserFiles
         #expect(try read(cache) == "[Intent Cache]\norg.example.X=a.desktop;\n")
         #expect(try stale().isEmpty)
     }
+
+    /// The tool puts all scopes of an intent on one line, and running it again would not help.
+    @Test func scopesInTheSystemsCacheAreNotCompared() throws {
+        let directory = ExaminedSession.systemApplications
+        try entry("a", "Implements=org.example.X;\n[org.example.X]\nSupports=s;t;", in: directory)
+        let head = "[Intent Cache]\norg.example.X="
+        let scopes = "\n\n[org.example.X]\nt=a.desktop;s=a.desktop;\n"
+        for (ids, isStale) in [("a.desktop;", false), ("b.desktop;", true)] {
+            try session.root.write(head + ids + scopes, to: "\(directory)/intent.cache")
+            let found = try session.findings().filter { $0.check == "stale-intent-cache" }
+            #expect(found.map(\.repair) == (isStale ? [nil] : []))
+        }
+    }
 }

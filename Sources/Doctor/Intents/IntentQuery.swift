@@ -18,7 +18,7 @@ public struct IntentQuery: Sendable, Hashable {
         public let text: String
         /// Whether the text is about an error.
         public let isError: Bool
-        /// Whether the query asks for one intent, or one scope, that no application implements.
+        /// Whether a query about one intent, or one scope, found no application that implements it.
         public let isEmpty: Bool
     }
 
@@ -57,7 +57,7 @@ public struct IntentQuery: Sendable, Hashable {
             }
             let isEmpty = report.applications.decision(for: subject.intent, scope: subject.scope).candidates.isEmpty
             let text = printsJSON ? report.json(about: subject) : report.text(about: subject)
-            return Outcome(text: text, isError: false, isEmpty: isEmpty)
+            return Outcome(text: text, isError: false, isEmpty: isEmpty && !removesChoice)
         } catch {
             return Outcome(text: "openurl: \(printableLine(error.reason))\n", isError: true, isEmpty: false)
         }

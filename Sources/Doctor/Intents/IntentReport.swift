@@ -152,7 +152,7 @@ private struct PrintedIntent: Encodable {
     init(_ subject: IntentReport.Subject, _ applications: IntentApplications) {
         let decision = applications.decision(for: subject.intent, scope: subject.scope)
         intent = subject.intent.rawValue
-        scope = subject.scope?.rawValue
+        scope = subject.scope.map { printableLine($0.rawValue) }
         self.applications = decision.candidates.map { candidate in
             Application(
                 id: printableLine(candidate.entry.id.rawValue),
