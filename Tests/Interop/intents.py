@@ -51,8 +51,11 @@ def database(session):
         path = f"{case['root']}/home/applications"
         os.makedirs(path, exist_ok=True)
         session.run("update-desktop-database", path)
-        with open(f"{path}/intent.cache") as file:
-            return file.read()
+        try:
+            with open(f"{path}/intent.cache") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
 
     lines = lambda case: "".join(line + "\n" for line in case["cache"])
     yield from agreement(session, "update-desktop-database", "cache", ask, lines)
