@@ -12,6 +12,7 @@ extension Examination {
 
     func checkEntries() {
         checkCaches()
+        checkIntentCaches()
         let own = Set(files.handlerSchemes)
         let others = files.all.flatMap { file -> [String] in
             guard case .application(let entry) = file.content, entry.handler == nil else { return [] }

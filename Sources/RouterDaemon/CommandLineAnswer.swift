@@ -44,11 +44,22 @@ struct CommandLineAnswer: Hashable {
                 descriptor: outcome.isFailure ? STDERR_FILENO : STDOUT_FILENO,
                 status: outcome.isFailure ? EXIT_FAILURE : EXIT_SUCCESS
             )
+        } else if arguments[0] == "--intents", let query = IntentQuery(arguments.dropFirst()) {
+            let outcome = query.run(environment: ProcessEnvironment.variables(environ))
+            self.init(
+                text: outcome.text,
+                descriptor: outcome.isError ? STDERR_FILENO : STDOUT_FILENO,
+                status: outcome.isError ? EXIT_FAILURE : outcome.isEmpty ? Self.noApplication : EXIT_SUCCESS
+            )
         } else {
-            let usage = "--publish directory [--root directory] [--remove] | --doctor [options] | --links [options]"
+            let usage =
+                "--publish directory [--root directory] [--remove] | --doctor [options] | --links [options] | --intents [options]"
             self.init(text: "usage: openurld [--version | \(usage)]\n", descriptor: STDERR_FILENO, status: EX_USAGE)
         }
     }
+
+    /// The status of `openurl` if nothing handles a scheme.
+    private static let noApplication: CInt = 3
 
     private init(text: String, descriptor: CInt, status: CInt) {
         self.text = text

@@ -69,7 +69,7 @@ import Testing
             """#
         let run = try await shell(line)
         #expect(run.status == 0)
-        #expect(run.lines.count { $0.hasPrefix("USAGE: ") } == 50, "\(run.output)")
+        #expect(run.lines.count { $0.hasPrefix("USAGE: ") } == 51, "\(run.output)")
         for line in run.lines { #expect(line.count <= 80, "\(line)") }
         // An option and its value stay in one line.
         #expect(!run.output.contains("[--\n"), "\(run.output)")

@@ -16,7 +16,7 @@ import Testing
         let wrong = [
             ["--help"], ["--version", "x"], [""], ["--publish"], ["--publish", "share"], ["--publish", "/a", "/b"],
             ["--publish", "/a", "--root"], ["--publish", "/a", "--root", "b"], ["--doctor", "x"],
-            ["--doctor", "--command"],
+            ["--doctor", "--command"], ["--intents", "x"], ["--intents", "--scope", "x"],
         ]
         for arguments in wrong {
             let answer = CommandLineAnswer(arguments)

@@ -45,7 +45,7 @@ struct AssociationLists {
         let entries = file.entries(of: name)
         var lists: [String: [DesktopFileID]] = [:]
         lists.reserveCapacity(entries.count)
-        for (key, value) in entries {
+        for (key, value, _) in entries {
             func problem(_ reason: String) {
                 problems.add(.warning, "[\(name)] \(printable(String(decoding: key, as: UTF8.self)))", reason)
             }

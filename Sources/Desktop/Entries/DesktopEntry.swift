@@ -37,6 +37,8 @@ public struct DesktopEntry: Sendable, Hashable {
     public let mimeTypes: [String]
     /// The MIME types as spelt in the entry, without repetitions and without invalid types.
     let spelledMimeTypes: [String]
+    /// The intents that the application implements, from the key `Implements`.
+    public let intents: [ImplementedIntent]
     /// This system's handler for which the entry was written, from the key `X-OpenURL-Handler`.
     public let handler: String?
     /// A hash of the file's contents, valid only in this process; `nil` for an entry without a handler.

@@ -65,6 +65,7 @@ public struct DesktopFile: Sendable, Hashable {
                 isHiddenFromMenus: true,
                 mimeTypes: [],
                 spelledMimeTypes: [],
+                intents: [],
                 handler: handler,
                 contentsHash: nil
             )
@@ -155,6 +156,7 @@ private struct DesktopFileReader {
             directory = nil
         }
         let types = try mimeTypes()
+        let intents = ImplementedIntent.declared(in: file, Self.groupName, bytes, &problems)
         let handler = try string(DesktopEntry.handlerKey)
         return DesktopEntry(
             id: location.id,
@@ -171,6 +173,7 @@ private struct DesktopFileReader {
             isHiddenFromMenus: try boolean("NoDisplay"),
             mimeTypes: unique(types.compactMap(validMimeType)),
             spelledMimeTypes: unique(types),
+            intents: intents,
             handler: handler,
             contentsHash: handler == nil ? nil : bytes.hashValue
         )

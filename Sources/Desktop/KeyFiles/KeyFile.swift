@@ -12,6 +12,7 @@ package struct KeyFile {
     private struct Entry {
         var key: Range<Int>
         var value: Range<Int>
+        var line: Int
     }
 
     /// The name of the first group.
@@ -26,11 +27,16 @@ package struct KeyFile {
 
     /// Reads the groups with these names, in linear time.
     package init(_ bytes: [UInt8], groups wanted: Set<String>) {
-        self.bytes = bytes
-        bytes.withUnsafeBufferPointer { read($0, wanted) }
+        self.init(bytes, where: wanted.contains)
     }
 
-    private mutating func read(_ bytes: UnsafeBufferPointer<UInt8>, _ wanted: Set<String>) {
+    /// Reads the groups whose names are wanted, in linear time.
+    init(_ bytes: [UInt8], where isWanted: (String) -> Bool) {
+        self.bytes = bytes
+        bytes.withUnsafeBufferPointer { read($0, isWanted) }
+    }
+
+    private mutating func read(_ bytes: UnsafeBufferPointer<UInt8>, _ isWanted: (String) -> Bool) {
         var name: String?
         var entries: [Entry] = []
         var number = 0
@@ -42,12 +48,12 @@ package struct KeyFile {
             case .entry where firstGroup == nil:
                 malformed.append(Problem(key: "line \(number)", reason: "is a key before the first group"))
             case .entry(let key, let value):
-                if name != nil { entries.append(Entry(key: key, value: value)) }
+                if name != nil { entries.append(Entry(key: key, value: value, line: number)) }
             case .group(let range):
                 if let name { groups[name] = entries }
                 let found = String(decoding: bytes[range], as: UTF8.self)
                 if firstGroup == nil { firstGroup = found }
-                name = wanted.contains(found) ? found : nil
+                name = isWanted(found) ? found : nil
                 if name != nil, groups[found] != nil {
                     repeated.append(Problem(key: "[\(found)]", reason: "appears twice"))
                 }
@@ -67,9 +73,12 @@ package struct KeyFile {
             .map { KeyFileValue(bytes: bytes[$0.value]) }
     }
 
-    /// Returns all keys in a group with their values, in order.
-    package func entries(of group: String) -> [(key: ArraySlice<UInt8>, value: KeyFileValue)] {
-        (groups[group] ?? []).map { (bytes[$0.key], KeyFileValue(bytes: bytes[$0.value])) }
+    /// The names of the groups that were read, in byte order.
+    var groupNames: [String] { groups.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) } }
+
+    /// Returns all keys in a group with their values and their lines, counted from 1, in order.
+    package func entries(of group: String) -> [(key: ArraySlice<UInt8>, value: KeyFileValue, line: Int)] {
+        (groups[group] ?? []).map { (bytes[$0.key], KeyFileValue(bytes: bytes[$0.value]), $0.line) }
     }
 }
 

@@ -37,9 +37,12 @@ package enum KeyFileText {
 /// An editor for a key file. Lines, comments and groups that are not affected by a change stay as they are.
 struct KeyFileEditor {
     private(set) var bytes: [UInt8]
+    /// Whether keys are equal if only their case differs, as is so for MIME types.
+    private let ignoresCase: Bool
 
-    init(_ bytes: [UInt8]) {
+    init(_ bytes: [UInt8], ignoringCase: Bool = true) {
         self.bytes = bytes
+        ignoresCase = ignoringCase
     }
 
     /// A key's lines, and the place for a new one.
@@ -52,8 +55,6 @@ struct KeyFileEditor {
     }
 
     /// Returns a key's value. If there are several, the last one counts, as in GLib.
-    ///
-    /// Because keys are MIME types, case does not matter.
     func value(of key: String, in group: String) -> KeyFileValue? {
         place(of: key, in: group).value.map { KeyFileValue(bytes: bytes[$0]) }
     }
@@ -83,6 +84,9 @@ struct KeyFileEditor {
         }
     }
 
+    /// Returns a key in the form in which keys are compared.
+    private func spelling(_ key: String) -> String { ignoresCase ? asciiLowercased(key) : key }
+
     private func place(of key: String, in group: String) -> Place {
         bytes.withUnsafeBufferPointer { buffer in
             var place = Place()
@@ -93,8 +97,8 @@ struct KeyFileEditor {
                 case .group(let name):
                     isInGroup = buffer[name].elementsEqual(group.utf8)
                 case .entry(let found, let value) where isInGroup:
-                    if asciiLowercased(String(decoding: buffer[found], as: UTF8.self)).utf8
-                        .elementsEqual(asciiLowercased(key).utf8)
+                    if spelling(String(decoding: buffer[found], as: UTF8.self)).utf8
+                        .elementsEqual(spelling(key).utf8)
                     {
                         place.lines.append(line.range)
                         place.value = value

@@ -9,6 +9,8 @@ internal import UserFiles
 enum Repair: Sendable, Hashable {
     /// Rebuilds the cache of a directory of entries, as `update-desktop-database` does.
     case cache(directory: String)
+    /// Rebuilds the cache of intents of a directory of entries.
+    case intentCache(directory: String)
     /// Passes this process's variables to the programs that the bus and systemd start. If the bus started a router
     /// without them, that router is ended.
     case environment([String], router: UInt32?)
@@ -37,6 +39,13 @@ enum Repair: Sendable, Hashable {
                 throw RepairFailure(reason: error.description)
             }
             return translated("rebuilt \(directory)/mimeinfo.cache")
+        case .intentCache(let directory):
+            do throws(FileWriteError) {
+                try IntentCache.rebuild(in: directory)
+            } catch {
+                throw RepairFailure(reason: error.description)
+            }
+            return translated("rebuilt \(directory)/intent.cache")
         case .environment(let names, let router):
             let values = environment.filter { names.contains($0.key) }
             try call(bus) { bus throws(CallError) in

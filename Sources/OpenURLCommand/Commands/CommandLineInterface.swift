@@ -47,7 +47,7 @@ struct CommandLineInterface: ParsableCommand {
                 name: translated("Handlers"),
                 subcommands: [
                     New.self, Check.self, Run.self, Register.self, Unregister.self, Reload.self, List.self,
-                    Default.self,
+                    Default.self, Intents.self,
                 ]
             ),
             CommandGroup(
