@@ -18,6 +18,7 @@ let package = Package(
         .library(name: "URLHandlerTesting", targets: ["URLHandlerTesting", "URLHandler", "OpenURLBus", "DBus"]),
         .executable(name: "openurl", targets: ["openurl"]),
         .executable(name: "openurl-command", targets: ["openurl-command"]),
+        .executable(name: "openurl-remote", targets: ["openurl-remote"]),
         .executable(name: "openurld", targets: ["openurld"]),
         .executable(name: "todolist", targets: ["todolist"]),
         .executable(name: "requester", targets: ["requester"]),
@@ -107,9 +108,17 @@ let package = Package(
         ),
         .executableTarget(name: "openurl", dependencies: ["URLOpener"]),
         .target(
+            name: "Relay",
+            dependencies: [
+                "CLinux", "DBus", "Loopback", "OpenURL", "OpenURLBus", "Processes", "RFC1808", "Reactor", "URLOpener",
+                "UserFiles",
+            ]
+        ),
+        .executableTarget(name: "openurl-remote"),
+        .target(
             name: "OpenURLCommand",
             dependencies: [
-                "DBus", "Loopback", "OpenURLBus", "Processes", "RFC1808", "Reactor", "Release", "Spelling",
+                "DBus", "Loopback", "OpenURLBus", "Processes", "RFC1808", "Reactor", "Relay", "Release", "Spelling",
                 "Translations",
                 "URLOpener", "UserFiles",
                 argumentParser, system,
