@@ -193,7 +193,7 @@ let package = Package(
             dependencies: [
                 "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "TestSupport", "hello", "login",
                 "openurl",
-                "openurl-command",
+                "openurl-command", "openurl-remote",
                 "openurld", "requester", "testhandler", "todolist", "viewer",
             ],
             exclude: ["Completion/press_tab.py", "FalseRouters", "Programs"],
@@ -248,6 +248,11 @@ let package = Package(
         .testTarget(name: "TranslationsTests", dependencies: ["Translations"]),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
         .testTarget(name: "LoopbackTests", dependencies: ["Loopback", "RFC1808"]),
+        .testTarget(
+            name: "RelayTests",
+            dependencies: ["OpenURLBus", "RFC1808", "Reactor", "Relay", "TestSupport"],
+            exclude: ["Programs"]
+        ),
         .testTarget(name: "LayerTests"),
         .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),
         .testTarget(name: "RouterProgramTests", dependencies: ["RouterProgram"]),

@@ -3,6 +3,7 @@
 // It takes the place of $BROWSER, xdg-open and openurl there, and passes each URL on through one socket, which `openurl ssh`
 // or `openurl share` has made (Sources/Relay/Protocol). It needs neither a bus nor a library, and is linked statically, so that
 // it runs in any container. It uses no buffered input or output, which would be half of the file.
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

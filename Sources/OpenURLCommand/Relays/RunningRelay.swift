@@ -14,6 +14,7 @@ struct RunningRelay {
     let directory: ShareDirectory
     let loop: EventLoop
     let server: RelayServer
+    let router: BusRouter
 
     /// Takes the share's directory, and makes a server that has not started.
     ///
@@ -41,7 +42,8 @@ struct RunningRelay {
             let reason = systemErrorText(error.rawValue)
             throw CommandFailure(OpenURLError(.launchFailed, translated("no event loop can be created: \(reason)")))
         }
-        server = RelayServer(socket, for: peers, BusRouter(for: source, on: invocation.bus, loop), on: loop)
+        router = BusRouter(for: source, on: invocation.bus, loop)
+        server = RelayServer(socket, for: peers, router, on: loop)
     }
 
     /// Puts the far side's program into the directory. Without the program, the far side needs its own.

@@ -17,6 +17,8 @@ final class SSHOperation {
     private let hasTerminal: Bool
     private let invocation: Invocation
 
+    /// The beginning of the name of each session's directory.
+    private static let place = "ssh-"
     /// How long the far end may take for each step after the login, in milliseconds.
     private static let stepTime: CInt = 30_000
     /// How long the far end may take to remove its files, in milliseconds.
@@ -46,17 +48,18 @@ final class SSHOperation {
 
     /// Runs the session, and returns its exit status.
     func perform() throws(CommandFailure) -> Int32 {
-        let place = "ssh-\(String(UInt32.random(in: .min ... .max), radix: 36))"
+        let runtimeDirectory = try RunningRelay.runtimeDirectory(invocation)
+        ShareDirectory.removeAbandoned(Self.place, in: runtimeDirectory)
         let relay = try RunningRelay(
-            place,
+            "\(Self.place)\(String(UInt32.random(in: .min ... .max), radix: 36))",
             "host:\(name)",
             for: .descendants,
-            in: try RunningRelay.runtimeDirectory(invocation),
+            in: runtimeDirectory,
             invocation
         )
         defer { relay.directory.remove(keepingDirectory: false) }
         relay.start()
-        let control = "\(relay.directory.path)/control"
+        let control = "\(relay.directory.path)/\(ShareDirectory.controlName)"
         // A write to a program that has ended must not end this one. From here on, Ctrl-C is for ssh.
         signal(SIGPIPE, SIG_IGN)
         let signals = try ProgramSignals()

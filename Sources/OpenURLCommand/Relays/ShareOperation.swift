@@ -2,6 +2,7 @@ internal import CLinux
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import Processes
 internal import Reactor
 internal import Relay
 internal import SystemPackage
@@ -46,25 +47,36 @@ struct ShareOperation {
         try relay.addClient()
         // The program that started this one may have stopped reading.
         signal(SIGPIPE, SIG_IGN)
-        var failure: Errno?
-        // This closure runs on the loop, which is this thread.
-        nonisolated(unsafe) let note = { failure = $0 as Errno }
-        let (loop, server) = (relay.loop, relay.server)
+        var failure: CommandFailure?
+        // These closures run on the loop, which is this thread.
+        nonisolated(unsafe) let note = { failure = $0 as CommandFailure }
         nonisolated(unsafe) let output = invocation.output
+        let (loop, server, router) = (relay.loop, relay.server, relay.router)
         loop.runOnCurrentThread {
             do throws(Errno) {
                 try SignalWatch.start([SIGINT, SIGTERM, SIGHUP], on: loop) { _ in loop.stop() }
-                server.assumeIsolated { $0.start() }
-                output.print(Self.readyLine)
-                output.flush()
             } catch {
-                note(error)
+                let reason = systemErrorText(error.rawValue)
+                let message = translated("signals cannot be watched: \(reason)")
+                note(CommandFailure(OpenURLError(.launchFailed, message)))
+                return loop.stop()
+            }
+            server.assumeIsolated { $0.start() }
+            output.print(Self.readyLine)
+            output.flush()
+            // A share ends with its session.
+            loop.startTask {
+                do throws(OpenURLError) {
+                    try await router.waitForEndOfBus()
+                } catch {
+                    let message = translated("the session bus cannot be reached: \(error.message)")
+                    loop.execute { note(CommandFailure(OpenURLError(.launchFailed, message))) }
+                }
                 loop.stop()
             }
         }
-        guard let failure else { return 0 }
-        let reason = systemErrorText(failure.rawValue)
-        throw CommandFailure(OpenURLError(.launchFailed, translated("signals cannot be watched: \(reason)")))
+        if let failure { throw failure }
+        return 0
     }
 
     /// Starts a share in the background, and prints how to show it in its container.
@@ -119,6 +131,16 @@ struct ShareOperation {
         return 0
     }
 
-    /// Returns the process that serves a share; nil if none does.
-    private func listener(of name: String) -> pid_t? { ShareDirectory.listener(at: path(of: name)) }
+    /// Returns the process that serves a share; nil if none does. A container that may write to the directory can listen
+    /// there itself, so only a process of this program counts.
+    private func listener(of name: String) -> pid_t? {
+        guard let process = ShareDirectory.listener(at: path(of: name)),
+            Self.program(of: UInt32(bitPattern: process)) == Self.program(of: UInt32(getpid()))
+        else { return nil }
+        return process
+    }
+
+    private static func program(of pid: UInt32) -> String? {
+        ProcessProgram.path(pid: pid).map(ProcessProgram.withoutMark)
+    }
 }

@@ -25,6 +25,8 @@ struct Peer {
     let namespaces: Namespaces
     /// Whether the process descends from this one.
     let isDescendant: Bool
+    /// Whether a server at a port of the process's loopback address is one of this machine.
+    let sharesNetwork: Bool
 
     /// `SO_PEERPIDFD`, which is missing from the Glibc module.
     private static let peerDescriptor: CInt = 77
@@ -48,6 +50,8 @@ struct Peer {
         pid = credentials.pid
         uid = credentials.uid
         namespaces = Namespaces(pid: credentials.pid)
+        sharesNetwork =
+            ProcessFiles.link("ns/net", pid: credentials.pid) == ProcessFiles.link("ns/net", pid: UInt32(getpid()))
         isDescendant = ProcessIdentity(pid: UInt32(getpid()))?.isAncestor(of: credentials.pid) == true
         // A process's descriptor is readable once the process has ended. Until then, the facts above are about it.
         var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

@@ -17,17 +17,16 @@ package enum SharePeers: Sendable, Hashable {
 struct PeerCheck {
     private let peers: SharePeers
     private var container: Peer.Namespaces?
-    private var lastSearch: ContinuousClock.Instant?
-
-    /// The minimum time between two searches for the container's processes.
-    private static let searchPeriod = Duration.seconds(1)
+    /// When the container's processes may be searched for again, so that connections from another container cannot keep a
+    /// processor busy.
+    private var nextSearch = ContinuousClock.now
 
     init(_ peers: SharePeers) {
         self.peers = peers
     }
 
     /// Returns whether a process may connect.
-    mutating func accepts(_ peer: Peer, now: ContinuousClock.Instant = .now) -> Bool {
+    mutating func accepts(_ peer: Peer) -> Bool {
         switch peers {
         case .descendants: return peer.uid == getuid() && peer.isDescendant
         case .container:
@@ -37,9 +36,11 @@ struct PeerCheck {
                 peer.uid == getuid() || isInOwnUserNamespace(peer)
             else { return false }
             if let container, container != namespaces {
-                guard lastSearch.map({ $0 + Self.searchPeriod <= now }) ?? true else { return false }
-                lastSearch = now
-                guard !Self.hasProcess(container) else { return false }
+                let begin = ContinuousClock.now
+                guard nextSearch <= begin else { return false }
+                let hasProcess = Self.hasProcess(container)
+                nextSearch = .now + 4 * begin.duration(to: .now)
+                guard !hasProcess else { return false }
             }
             container = namespaces
             return true

@@ -74,6 +74,13 @@ package final class BusRouter: RelayedRouter {
         }
     }
 
+    /// Returns when the session bus has ended.
+    ///
+    /// - Throws: ``OpenURLError`` if there is none.
+    package func waitForEndOfBus() async throws(OpenURLError) {
+        try await withErrorsOfRouter { _ = await (try await way()).connection.waitUntilClosed() }
+    }
+
     private func nextToken() -> HandleToken? {
         HandleToken(rawValue: "relay_\(lastToken.wrappingAdd(1, ordering: .relaxed).newValue)")
     }

@@ -17,6 +17,8 @@ final class RelayConnection {
     var timer: TimerID?
     /// Performs the request.
     var task: Task<Void, Never>?
+    /// Whether a callback to a port of the other end needs a server here.
+    var needsServer = true
     /// Whether the connection waits for a callback.
     var isWait = false
     private var bytes: [UInt8] = []

@@ -15,6 +15,7 @@ package actor RelayServer {
     private let socket: CInt
     private let limits: ShareLimits
     private let work: RelayWork
+    private let peers: SharePeers
     private var check: PeerCheck
     private var watch: DescriptorWatch?
     /// The open connections by their numbers. A number is never used again, unlike a descriptor.
@@ -37,6 +38,7 @@ package actor RelayServer {
         self.socket = socket
         self.limits = limits
         work = RelayWork(router: router, loop: loop, limits: limits)
+        self.peers = peers
         check = PeerCheck(peers)
     }
 
@@ -69,6 +71,8 @@ package actor RelayServer {
         lastNumber += 1
         let number = lastNumber
         let connection = RelayConnection(descriptor)
+        // What arrives through ssh comes from another machine, though ssh itself runs here.
+        connection.needsServer = peers == .descendants || !peer.sharesNetwork
         connections[number] = connection
         connection.watch = loop.watch(descriptor, for: .readable) { [unowned self] _ in
             assumeIsolated { $0.read(number) }
@@ -98,20 +102,21 @@ package actor RelayServer {
     private func begin(_ request: RelayRequest, _ connection: RelayConnection, _ number: UInt64) {
         if let timer = connection.timer { loop.cancelTimer(timer) }
         connection.timer = nil
-        let isWait = request.verb == .callback || request.verb == .open && SignIn(of: request.url)?.port != nil
+        let needsServer = connection.needsServer
+        let isWait = request.verb == .callback || needsServer && SignIn(endingIn: request) != nil
         guard !isWait || waits < limits.waits else {
             connection.write(RelayReply(OpenURLError(.limitsExceeded, "\(waits) programs already wait for callbacks")))
             return end(number)
         }
         if isWait { waits += 1 }
         connection.isWait = isWait
-        connection.task = loop.startTask { await self.perform(request, number) }
+        connection.task = loop.startTask { await self.perform(request, number, needsServer: needsServer) }
     }
 
-    private func perform(_ request: RelayRequest, _ number: UInt64) async {
+    private func perform(_ request: RelayRequest, _ number: UInt64, needsServer: Bool) async {
         let last: RelayReply
         do throws(OpenURLError) {
-            last = try await work.perform(request) { connections[number]?.write($0) }
+            last = try await work.perform(request, needsServer: needsServer) { connections[number]?.write($0) }
         } catch {
             last = RelayReply(error)
         }

@@ -15,17 +15,19 @@ struct RelayWork: Sendable {
 
     /// Performs a request.
     ///
-    /// - Parameter reply: called for a reply before the last.
+    /// - Parameters:
+    ///   - needsServer: whether the program's own server is out of the browser's reach.
+    ///   - reply: called for a reply before the last.
     /// - Returns: the last reply.
     func perform(
         _ request: RelayRequest,
+        needsServer: Bool,
         reply: (RelayReply) -> Void
     ) async throws(OpenURLError) -> RelayReply {
         switch request.verb {
         case .canOpen: return .canOpen(try await router.canOpen(request.url))
         case .open:
-            // The far side's program has a server of its own, at the port in the URL.
-            guard let signIn = SignIn(of: request.url), signIn.port != nil else {
+            guard needsServer, let signIn = SignIn(endingIn: request) else {
                 try await router.open(request.url)
                 return .opened
             }

@@ -22,6 +22,8 @@ package final class ShareDirectory {
     /// The names of the files in each share.
     package static let socketName = "socket"
     package static let clientName = "openurl-remote"
+    /// The socket of ssh's connection.
+    package static let controlName = "control"
     package static let otherNames = ["openurl", "xdg-open", "sensible-browser", "x-www-browser", "www-browser"]
 
     /// The number of waiting connections that the kernel keeps.
@@ -91,13 +93,34 @@ package final class ShareDirectory {
     }
 
     private func removeFiles() {
-        for name in [Self.socketName, Self.clientName, ".\(Self.clientName)"] + Self.otherNames {
+        let own = [Self.socketName, Self.controlName, Self.clientName, ".\(Self.clientName)"]
+        for name in own + Self.otherNames {
             unlinkat(directory.descriptor, name, 0)
         }
     }
 }
 
 extension ShareDirectory {
+    /// Removes the directories whose processes have ended without doing so.
+    ///
+    /// - Parameter beginning: the beginning of the directories' names.
+    package static func removeAbandoned(_ beginning: String, in runtimeDirectory: String) {
+        let names: [String]
+        do throws(FileError) {
+            names = try PrivateDirectory("\(runtimeDirectory)/openurl").names()
+        } catch {
+            // There is none.
+            return
+        }
+        for name in names where name.hasPrefix(beginning) {
+            do throws(Failure) {
+                try ShareDirectory(name, in: runtimeDirectory).remove(keepingDirectory: false)
+            } catch {
+                // Its process still has it.
+            }
+        }
+    }
+
     /// Returns the process that listens at the socket in a directory; nil if none does.
     package static func listener(at path: String) -> CInt? {
         let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)

@@ -10,6 +10,12 @@ struct SignIn {
     /// The port of the address; nil if the address leaves it open.
     var port: UInt16? { redirect.port }
 
+    /// Finds the sign-in that ends at a server of the program that wants a URL opened; nil for every other request.
+    init?(endingIn request: RelayRequest) {
+        guard request.verb == .open, let signIn = SignIn(of: request.url), signIn.port != nil else { return nil }
+        self = signIn
+    }
+
     /// Finds the sign-in that a URL begins; nil for every other URL.
     init?(of url: GenericURL) {
         guard ["http", "https"].contains(url.lowercasedScheme) else { return nil }
