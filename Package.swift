@@ -118,9 +118,8 @@ let package = Package(
         .target(
             name: "OpenURLCommand",
             dependencies: [
-                "DBus", "Loopback", "OpenURLBus", "Processes", "RFC1808", "Reactor", "Relay", "Release", "Spelling",
-                "Translations",
-                "URLOpener", "UserFiles",
+                "CLinux", "DBus", "Loopback", "OpenURLBus", "Processes", "RFC1808", "Reactor", "Relay", "Release",
+                "Spelling", "Translations", "URLOpener", "UserFiles",
                 argumentParser, system,
             ],
             resources: ["bash", "fish", "zsh"].map { .embedInCode("Completion/Scripts/openurl.\($0)") }

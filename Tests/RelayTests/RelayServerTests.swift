@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test func requestsAreAnswered() async throws {
-        try await withShare { share in
+        try await withShare { (share) async throws in
             #expect(try share.connect().ask("openurl/1 open https://a.example/\n") == ["opened"])
             #expect(try share.connect().ask("openurl/1 can-open https://a.example/\n") == ["yes"])
             #expect(try share.connect().ask("openurl/1 can-open mailto:x\n") == ["no"])
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test func otherRequestsEndTheConnection() async throws {
-        try await withShare { share in
+        try await withShare { (share) async throws in
             for request in ["GET / HTTP/1.0\n", "openurl/1 open https://a/\nopenurl/1 open https://b/\n", "\n"] {
                 #expect(try share.connect().ask(request) == [])
             }
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test func endOfTheConnectionCancels() async throws {
-        try await withShare { share in
+        try await withShare { (share) async throws in
             await share.router.hold()
             for rest in ["", "x"] {
                 let before = await share.router.opened.count
@@ -132,7 +132,7 @@ import Testing
     @Test func slowRequestsEnd() async throws {
         var limits = ShareLimits()
         limits.requestTime = .milliseconds(50)
-        try await withShare(limits) { share in
+        try await withShare(limits) { (share) async throws in
             #expect(try share.connect().ask("openurl/1 op") == [])
             #expect(try share.connect().ask("") == [])
         }
@@ -141,7 +141,7 @@ import Testing
     @Test func connectionsAreLimited() async throws {
         var limits = ShareLimits()
         limits.connections = 2
-        try await withShare(limits) { share in
+        try await withShare(limits) { (share) async throws in
             let silent = [try share.connect(), try share.connect()]
             #expect(try share.connect().ask("openurl/1 open https://a.example/\n") == [])
             withExtendedLifetime(silent) {}
@@ -150,7 +150,7 @@ import Testing
 
     @Test func otherProcessesAreRefused() async throws {
         // This process is not its own descendant.
-        try await withShare(for: .descendants) { share in
+        try await withShare(for: .descendants) { (share) async throws in
             #expect(try share.connect().ask("openurl/1 open https://a.example/\n") == [])
             #expect(await share.router.opened.isEmpty)
         }
@@ -174,29 +174,23 @@ import Testing
         }
     }
 
-    /// Fetches an address as a browser does, and returns the answer's status.
-    private func fetch(_ text: String) async throws -> Int? {
-        let url = try #require(URL(string: text))
-        return (try await URLSession(configuration: .ephemeral).data(from: url).1 as? HTTPURLResponse)?.statusCode
-    }
-
     @Test func callbackAtAPortReachesTheFarSide() async throws {
-        try await withShare(for: .descendants) { share in
+        try await withShare(for: .descendants) { (share) async throws in
             let port = try freePort()
             let redirect = "http%3A%2F%2Flocalhost%3A\(port)%2Fdone"
             let program = try share.connectAsChild()
             try program.write("openurl/1 open https://a.example/?redirect_uri=\(redirect)&state=s1\n")
             #expect(try program.line() == "opened-waiting")
-            #expect(try await fetch("http://localhost:\(port)/other?state=s1") == 404)
-            #expect(try await fetch("http://localhost:\(port)/done?code=1&state=s2") == 403)
-            #expect(try await fetch("http://localhost:\(port)/done?code=1&state=s1") == 200)
+            #expect(try status(ofGet: "/other?state=s1", at: port) == 404)
+            #expect(try status(ofGet: "/done?code=1&state=s2", at: port) == 403)
+            #expect(try status(ofGet: "/done?code=1&state=s1", at: port) == 200)
             #expect(try program.line() == "callback http://localhost:\(port)/done?code=1&state=s1")
             #expect(try program.line() == nil)
         }
     }
 
     @Test func systemPortsAreRefused() async throws {
-        try await withShare(for: .descendants) { share in
+        try await withShare(for: .descendants) { (share) async throws in
             for address in ["http://127.0.0.1:80/", "http://127.0.0.1:22/", "http://[::1]:1023/x"] {
                 let answer = try share.connectAsChild().ask("openurl/1 open https://a.example/?redirect_uri=\(address)\n")
                 #expect(answer.first?.hasPrefix("failed 7 ") == true, "\(answer)")
@@ -208,7 +202,7 @@ import Testing
     @Test func waitsAreLimited() async throws {
         var limits = ShareLimits()
         limits.waits = 1
-        try await withShare(limits, for: .descendants) { share in
+        try await withShare(limits, for: .descendants) { (share) async throws in
             let url = "https://a.example/?state=s&redirect_uri=http://127.0.0.1:"
             let first = try share.connectAsChild()
             try first.write("openurl/1 open \(url)\(try freePort())/\n")
@@ -222,7 +216,7 @@ import Testing
     // MARK: The directory
 
     @Test func directoryBelongsToOneProcess() async throws {
-        try await withShare { share in
+        try await withShare { (share) async throws in
             let root = share.directory.path.replacing("/openurl/shares/box", with: "")
             #expect(throws: ShareDirectory.Failure.self) { try ShareDirectory("shares/box", in: root) }
             #expect(ShareDirectory.listener(at: share.directory.path) == getpid())

@@ -39,7 +39,8 @@ struct PeerCheck {
                 let begin = ContinuousClock.now
                 guard nextSearch <= begin else { return false }
                 let hasProcess = Self.hasProcess(container)
-                nextSearch = .now + 4 * begin.duration(to: .now)
+                let end = ContinuousClock.now
+                nextSearch = end + begin.duration(to: end) * 4
                 guard !hasProcess else { return false }
             }
             container = namespaces
