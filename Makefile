@@ -14,7 +14,7 @@ VERSION := $(shell sed -n 's/.*current = "\(.*\)"/\1/p' Sources/Release/Version.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat --format=%Y CHANGELOG.md)
 # `make install EXAMPLES=todolist` also installs the to-do list, whose URLs the documents open.
 EXAMPLES =
-PROGRAMS = openurl-command openurld openurl $(EXAMPLES)
+PROGRAMS = openurl-command openurld openurl openurl-remote $(EXAMPLES)
 HANDLERS = $(wildcard Schemes/org.openurl.*.plist $(EXAMPLES:%=Schemes/com.acme.%.plist))
 INTERFACES = $(wildcard Packaging/interfaces/*.xml)
 COMPLETIONS = Sources/OpenURLCommand/Completion/Scripts/openurl
@@ -22,9 +22,9 @@ LANGUAGES = $(basename $(notdir $(wildcard Packaging/po/*.po)))
 CATALOGUES = $(LANGUAGES:%=.build/locale/%.mo)
 SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benchmarks/Sources
 
-BUILD_PACKAGES = dbus gettext libdbus-1-dev libsqlite3-dev pkg-config
-RELEASE_PACKAGES = $(BUILD_PACKAGES) gcc libstdc++-12-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gcc gir1.2-gtk-4.0 libsystemd-dev openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
+BUILD_PACKAGES = dbus gcc gettext libdbus-1-dev libsqlite3-dev pkg-config
+RELEASE_PACKAGES = $(BUILD_PACKAGES) libstdc++-12-dev
+TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gir1.2-gtk-4.0 libsystemd-dev openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
 
 # SwiftPM builds the packages of other projects without this flag.
 ifeq ($(CI),true)
@@ -41,6 +41,7 @@ INSTALLED = \
 	share/dbus-1/services/org.openurl.Router1.service \
 	$(addprefix share/dbus-1/interfaces/,$(notdir $(INTERFACES))) \
 	lib/systemd/user/openurld.service \
+	lib/systemd/user/openurl-share@.service \
 	lib/systemd/user-preset/90-openurl.preset \
 	share/metainfo/org.openurl.Router1.metainfo.xml \
 	share/man/man1/openurl.1 \
@@ -78,13 +79,18 @@ ORDERED = -Xlinker Packaging/unnamed.ld -Xlinker --symbol-ordering-file=$(ORDER)
 
 .PHONY: build help libraries order deb debtest packages dist reproducible tag demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry bench-links soak chaos pushes reminders vmtest interop attack flood lint format install uninstall clean
 
+# The program for containers and other machines needs no library there.
+REMOTE = gcc -std=gnu11 -Os -static -s -ffunction-sections -Wl,--gc-sections -o $(BUILT)/openurl-remote Sources/openurl-remote/main.c
+
 ifeq ($(LINK),shared)
 build:
 	@Packaging/require $(BUILD_PACKAGES)
 	swift build $(RELEASE)
+	$(REMOTE)
 else
 build: libraries $(ORDER)
 	swift build $(RELEASE) $(STATIC) $(ORDERED)
+	$(REMOTE)
 endif
 
 build: $(CATALOGUES)
@@ -187,6 +193,8 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 		install -m 644 /dev/stdin $(ROOT)/share/dbus-1/services/org.openurl.Router1.service
 	sed 's|@BINDIR@|$(BINDIR)|' Packaging/openurld.service.in | \
 		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurld.service
+	sed 's|@BINDIR@|$(BINDIR)|' Packaging/openurl-share@.service.in | \
+		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurl-share@.service
 	install -m 644 Packaging/90-openurl.preset $(ROOT)/lib/systemd/user-preset
 	install -m 644 $(INTERFACES) $(ROOT)/share/dbus-1/interfaces
 	install -m 644 Packaging/org.openurl.Router1.metainfo.xml $(ROOT)/share/metainfo

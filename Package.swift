@@ -18,6 +18,7 @@ let package = Package(
         .library(name: "URLHandlerTesting", targets: ["URLHandlerTesting", "URLHandler", "OpenURLBus", "DBus"]),
         .executable(name: "openurl", targets: ["openurl"]),
         .executable(name: "openurl-command", targets: ["openurl-command"]),
+        .executable(name: "openurl-remote", targets: ["openurl-remote"]),
         .executable(name: "openurld", targets: ["openurld"]),
         .executable(name: "todolist", targets: ["todolist"]),
         .executable(name: "requester", targets: ["requester"]),
@@ -117,11 +118,18 @@ let package = Package(
         ),
         .executableTarget(name: "openurl", dependencies: ["URLOpener"]),
         .target(
+            name: "Relay",
+            dependencies: [
+                "CLinux", "DBus", "Loopback", "OpenURL", "OpenURLBus", "Processes", "RFC1808", "Reactor", "URLOpener",
+                "UserFiles",
+            ]
+        ),
+        .executableTarget(name: "openurl-remote"),
+        .target(
             name: "OpenURLCommand",
             dependencies: [
-                "DBus", "Loopback", "OpenURLBus", "Processes", "RFC1808", "Reactor", "Release", "Spelling",
-                "Translations",
-                "URLOpener", "UserFiles",
+                "CLinux", "DBus", "Loopback", "OpenURLBus", "Processes", "RFC1808", "Reactor", "Relay", "Release",
+                "Spelling", "Translations", "URLOpener", "UserFiles",
                 argumentParser, system,
             ],
             resources: ["bash", "fish", "zsh"].map { .embedInCode("Completion/Scripts/openurl.\($0)") }
@@ -201,7 +209,7 @@ let package = Package(
             dependencies: [
                 "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "TestSupport", "hello", "login",
                 "openurl",
-                "openurl-command",
+                "openurl-command", "openurl-remote",
                 "openurld", "requester", "testhandler", "todolist", "viewer",
             ],
             exclude: ["Completion/press_tab.py", "FalseRouters", "Programs"],
@@ -256,6 +264,11 @@ let package = Package(
         .testTarget(name: "TranslationsTests", dependencies: ["Translations"]),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
         .testTarget(name: "LoopbackTests", dependencies: ["Loopback", "RFC1808"]),
+        .testTarget(
+            name: "RelayTests",
+            dependencies: ["OpenURLBus", "RFC1808", "Reactor", "Relay", "TestSupport"],
+            exclude: ["Programs"]
+        ),
         .testTarget(name: "LayerTests"),
         .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),
         .testTarget(name: "RouterProgramTests", dependencies: ["RouterProgram"]),

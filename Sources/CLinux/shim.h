@@ -168,3 +168,11 @@ static inline void replace_global_executor(void (*enqueue)(void *job, const void
 // descriptor is readable when the main queue has blocks to run; the function runs them, on the main thread.
 extern int _dispatch_get_main_queue_handle_4CF(void);
 extern void _dispatch_main_queue_callback_4CF(void *message);
+
+// ioctl takes a variable number of arguments. Returns the user who made a user namespace, or -1 (ioctl_nsfs(2)).
+#include <linux/nsfs.h>
+#include <sys/ioctl.h>
+static inline long long owner_of_user_namespace(int descriptor) {
+    uid_t user;
+    return ioctl(descriptor, NS_GET_OWNER_UID, &user) ? -1 : (long long)user;
+}

@@ -26,6 +26,8 @@ enum LoopbackSocket {
         var one: CInt = 1
         let size = socklen_t(MemoryLayout<CInt>.size)
         if family == .v6 { setsockopt(socket, CInt(IPPROTO_IPV6), IPV6_V6ONLY, &one, size) }
+        // A port stays reserved for a minute after its connections have ended, but a program may sign in twice.
+        if port != 0 { setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &one, size) }
         let status =
             switch family {
             case .v4:

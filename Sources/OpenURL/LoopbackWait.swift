@@ -1,39 +1,49 @@
-internal import Loopback
+package import Loopback
 internal import OpenURLBus
-internal import RFC1808
-internal import Reactor
+package import RFC1808
+package import Reactor
 
 /// A loopback server on a client's event loop.
-actor LoopbackWait {
-    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+package actor LoopbackWait {
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     /// Yields the callback, at most once.
-    nonisolated let callbacks: AsyncStream<GenericURL>
+    package nonisolated let callbacks: AsyncStream<GenericURL>
     private let continuation: AsyncStream<GenericURL>.Continuation
     private let loop: EventLoop
     private let server: LoopbackServer
     private var watch: DescriptorWatch?
+    private var timer: TimerID?
 
     /// - Parameter state: the value that the callback must have as `state`; nil for any value.
-    init(_ address: GenericURL, state: String?, on loop: EventLoop) throws(LoopbackError) {
+    package init(_ address: GenericURL, state: String?, on loop: EventLoop) throws(LoopbackError) {
         self.loop = loop
         server = try LoopbackServer(address) { url in state == nil || FormParameters(url)["state"] == state }
         (callbacks, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
     }
 
     /// The server's address, with its port.
-    var redirect: GenericURL { server.redirect }
+    package var redirect: GenericURL { server.redirect }
 
     /// Runs the server until ``stop()``.
-    func start() {
+    package func start() {
         watch = loop.watch(server.descriptor, for: .readable) { [unowned self] _ in
             assumeIsolated { $0.process() }
         }
     }
 
-    func stop() {
+    /// Stops the server at a time, unless it has stopped by then.
+    package func stop(at end: ContinuousClock.Instant) {
+        guard watch != nil else { return }
+        timer = loop.schedule(at: end) { [weak self] in self?.assumeIsolated { $0.stop() } }
+    }
+
+    /// Stops the server.
+    package func stop() {
         watch?.cancel()
         watch = nil
+        if let timer { loop.cancelTimer(timer) }
+        timer = nil
         continuation.finish()
     }
 

@@ -242,7 +242,7 @@ func withErrorsOfClient<Result>(_ body: () async throws -> Result) async throws 
 
 extension WayToRouter {
     /// Throws if a program other than the router has the router's name.
-    func refuseStranger() async throws(OpenURLClientError) {
+    package func refuseStranger() async throws(OpenURLClientError) {
         if let warning = await check?.warning() { throw .unavailable(warning) }
     }
 
@@ -273,7 +273,8 @@ extension WayToRouter {
         }
     }
 
-    func path(of token: HandleToken?) -> ObjectPath? {
+    /// Returns the path of a request's handle; nil without a bus or a token.
+    package func path(of token: HandleToken?) -> ObjectPath? {
         guard let token, let name else { return nil }
         return RequestInterface.path(of: name, token)
     }

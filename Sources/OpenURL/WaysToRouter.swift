@@ -1,12 +1,12 @@
-internal import DBus
+package import DBus
 internal import Glibc
 internal import OpenURLBus
 internal import Reactor
 internal import RouterProgram
 
 /// A connection to the router.
-struct WayToRouter: Sendable {
-    let connection: Connection
+package struct WayToRouter: Sendable {
+    package let connection: Connection
     /// This program's unique name on the connection; nil without a bus.
     let name: BusName?
     /// Checks that the installed router owns the name; nil on the lane, where this was checked before.
@@ -16,7 +16,7 @@ struct WayToRouter: Sendable {
     var isLane: Bool { check == nil }
 
     /// Uses a connection to a bus.
-    init(bus: Connection, isLocal: Bool = true) {
+    package init(bus: Connection, isLocal: Bool = true) {
         connection = bus
         name = bus.uniqueName
         check = RouterCheck(on: bus, isLocal: isLocal)

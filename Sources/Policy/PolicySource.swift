@@ -9,6 +9,7 @@ internal import UserFiles
 /// | `*` | every caller |
 /// | `user`, `handler`, `sandboxed`, `remote`, `unknown` | the callers in a class |
 /// | `host:NAME` | the callers on another host |
+/// | `container:NAME` | the callers in a container that is shared with `openurl share` |
 /// | `com.acme.*` | the handlers and sandboxes whose identifier begins with `com.acme.` |
 /// | `com.acme.todolist` | the handler or sandbox with the identifier |
 /// | `app:NAME` | the handler or sandbox with the identifier, which need not contain a dot; a snap's name has none |
@@ -17,6 +18,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
     case callers(CallerClass)
     /// The name in lower case.
     case host(String)
+    case container(String)
     /// The prefix, with a dot at its end.
     case applications(prefix: String)
     case application(String)
@@ -25,6 +27,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
     package static let maximumLength = 255
 
     private static let hostMark = "host:"
+    private static let containerMark = "container:"
     private static let applicationMark = "app:"
 
     /// Reads a source. Case does not matter in the table's words and marks, but it does in an identifier.
@@ -37,6 +40,8 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
             self = .callers(callerClass)
         } else if asciiLowercased(text).hasPrefix(Self.hostMark) {
             self = .host(asciiLowercased(try Self.name(text.dropFirst(Self.hostMark.count), of: "a host")))
+        } else if asciiLowercased(text).hasPrefix(Self.containerMark) {
+            self = .container(try Self.name(text.dropFirst(Self.containerMark.count), of: "a container"))
         } else if asciiLowercased(text).hasPrefix(Self.applicationMark) {
             self = .application(try Self.name(text.dropFirst(Self.applicationMark.count), of: "an application"))
         } else {
@@ -46,7 +51,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
                 let classes = CallerClass.allCases.map(\.rawValue).joined(separator: ", ")
                 throw PolicySyntaxError(
                     "'\(printable(text))' is not a source: write an identifier such as com.acme.app or com.acme.*, one of "
-                        + "\(classes), host:NAME, app:NAME, or *"
+                        + "\(classes), host:NAME, container:NAME, app:NAME, or *"
                 )
             }
             self = text.hasSuffix(".*") ? .applications(prefix: String(text.dropLast())) : .application(text)
@@ -75,6 +80,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
         case .every: true
         case .callers(let callerClass): caller.callerClass == callerClass
         case .host(let name): caller.host == name
+        case .container(let name): caller.container == name
         case .applications(let prefix): caller.application?.hasPrefix(prefix) == true
         case .application(let id): caller.application == id
         }
@@ -84,7 +90,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
     func covers(_ other: PolicySource) -> Bool {
         switch (self, other) {
         case (.every, _): true
-        case (.callers(.remote), .host): true
+        case (.callers(.remote), .host), (.callers(.remote), .container): true
         case (.applications(let prefix), .application(let id)), (.applications(let prefix), .applications(let id)):
             id.hasPrefix(prefix)
         default: self == other
@@ -97,7 +103,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .every: 0
         case .callers: 1
-        case .host: 2
+        case .host, .container: 2
         case .applications(let prefix): 2 + prefix.utf8.count
         case .application: .max
         }
@@ -109,6 +115,7 @@ package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
         case .every: "*"
         case .callers(let callerClass): callerClass.rawValue
         case .host(let name): Self.hostMark + name
+        case .container(let name): Self.containerMark + name
         case .applications(let prefix): prefix + "*"
         case .application(let id): isIdentifier(id) ? id : Self.applicationMark + id
         }
@@ -141,30 +148,37 @@ package struct PolicyCaller: Sendable, Hashable {
     package let application: String?
     /// The name of the caller's host in lower case; nil for a caller on this host.
     package let host: String?
+    /// The name of the caller's container; nil for every other caller.
+    package let container: String?
 
     /// Describes a caller.
     ///
-    /// - Parameter name: the caller's verified identifier, or a remote caller's host name. A name that no rule can
-    ///   contain counts as none.
-    package init(_ callerClass: CallerClass, name: String? = nil) {
+    /// A name that no rule can contain counts as none.
+    ///
+    /// - Parameters:
+    ///   - name: the caller's verified identifier, or a remote caller's host name.
+    ///   - container: the name of a remote caller's container; its host is then this machine.
+    package init(_ callerClass: CallerClass, name: String? = nil, container: String? = nil) {
         let name = name.flatMap { PolicySource.isName($0) ? $0 : nil }
         self.callerClass = callerClass
         switch callerClass {
         case .remote:
             application = nil
-            host = name.map(asciiLowercased)
+            self.container = container.flatMap { PolicySource.isName($0) ? $0 : nil }
+            host = container == nil ? name.map(asciiLowercased) : nil
         case .handler, .sandboxed:
             application = name
-            host = nil
+            (host, self.container) = (nil, nil)
         case .user, .unknown:
             application = nil
-            host = nil
+            (host, self.container) = (nil, nil)
         }
     }
 
     /// The most specific source that includes this caller.
     package var source: PolicySource {
-        application.map(PolicySource.application) ?? host.map(PolicySource.host) ?? .callers(callerClass)
+        application.map(PolicySource.application) ?? host.map(PolicySource.host)
+            ?? container.map(PolicySource.container) ?? .callers(callerClass)
     }
 
     /// Whether an answer about the caller can be remembered, because a later caller with the same source is the same
@@ -173,7 +187,7 @@ package struct PolicyCaller: Sendable, Hashable {
         switch callerClass {
         case .user: true
         case .handler, .sandboxed: application != nil
-        case .remote: host != nil
+        case .remote: host != nil || container != nil
         case .unknown: false
         }
     }

@@ -131,6 +131,7 @@ public actor URLRouter {
         callers,
         RouterTasks(of: self)
     )
+    private(set) lazy var relays = Relays(openCalls, callbackRequests, explainer, permissions)
     private(set) lazy var lifecycle = HandlerLifecycle(
         handlers,
         sessions,

@@ -64,6 +64,18 @@ import Testing
         #expect(answer().contains("You can close this tab"))
     }
 
+    /// The kernel remembers the connections of the first server for a minute.
+    @Test(arguments: [false, true]) func portServesTwice(_ v6: Bool) throws {
+        var port: UInt16 = 0
+        for round in 1...2 {
+            let server = try server("http://127.0.0.1\(port == 0 ? "" : ":\(port)")/cb")
+            port = try #require(server.redirect.port)
+            let answer = try send("GET /cb?\(round) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n", to: port, v6: v6)
+            #expect(serve(server) != nil)
+            #expect(answer().hasPrefix("HTTP/1.1 200"))
+        }
+    }
+
     @Test func wrongStateConsumesNothing() throws {
         let server = try server(state: "right")
         let port = try #require(server.redirect.port)

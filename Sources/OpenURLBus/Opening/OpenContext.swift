@@ -12,6 +12,12 @@ public struct OpenContext: Sendable, Hashable {
         /// Identifier of the application that the program belongs to: a handler's identifier, or the one that the
         /// sandbox gives. Nil if there is none.
         public var application: String?
+        /// Name of the other machine that the program is on, as the user gave it to `openurl ssh`. Nil for every other
+        /// program.
+        public var host: String?
+        /// Name of the container that the program is in, as the user gave it to `openurl share`. Nil for every other
+        /// program.
+        public var container: String?
         /// Identifier of the process at the time when the URL arrived.
         public var pid: UInt32?
         /// The user that the process runs as.
@@ -176,6 +182,18 @@ extension OpenContext.Source: Record {
             { $0.application },
             { $0.application = $1 },
             "The identifier of the handler, or the identifier that the sandbox gives."
+        ),
+        Field(
+            "host",
+            { $0.host },
+            { $0.host = $1 },
+            "The name of the other machine that the program is on, as the user gave it to `openurl ssh`."
+        ),
+        Field(
+            "container",
+            { $0.container },
+            { $0.container = $1 },
+            "The name of the container that the program is in, as the user gave it to `openurl share`."
         ),
         Field(
             "pid",

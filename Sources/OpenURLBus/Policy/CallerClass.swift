@@ -8,8 +8,7 @@ public enum CallerClass: String, Sendable, Hashable, CaseIterable {
     case user
     /// A program in a sandbox or a container, or one whose confinement cannot be ruled out.
     case sandboxed
-    /// A program on another host. No caller has this class yet: it is reserved for routers that pass URLs on between
-    /// machines.
+    /// A program on another machine or in a container, whose requests arrive through `openurl ssh` or `openurl share`.
     case remote
     /// A program that exited before the router could look at it.
     case unknown

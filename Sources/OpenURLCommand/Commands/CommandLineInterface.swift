@@ -44,6 +44,10 @@ struct CommandLineInterface: ParsableCommand {
                 subcommands: [Open.self, Call.self, Callback.self, Send.self, Queue.self, Notifications.self]
             ),
             CommandGroup(
+                name: translated("Other machines and containers"),
+                subcommands: [SSH.self, Share.self]
+            ),
+            CommandGroup(
                 name: translated("Handlers"),
                 subcommands: [
                     New.self, Check.self, Run.self, Register.self, Unregister.self, Reload.self, List.self,

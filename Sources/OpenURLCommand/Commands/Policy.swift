@@ -131,7 +131,9 @@ extension PolicySetting {
 
 /// Returns the application, or the prefix of several applications, that a source specifies; nil for any other source.
 private func application(inSource source: String) -> String? {
-    guard source != "*", CallerClass(rawValue: source) == nil, !source.hasPrefix("host:") else { return nil }
+    guard source != "*", CallerClass(rawValue: source) == nil, !source.hasPrefix("host:"),
+        !source.hasPrefix("container:")
+    else { return nil }
     return source.hasPrefix("app:") ? String(source.dropFirst("app:".count)) : source
 }
 

@@ -28,14 +28,16 @@ final class CallbackRequests {
 
     /// Performs `Request`: claims the callback, and opens the URL that leads to it.
     ///
+    /// - Parameter relayed: the program for which the caller waits; nil if it waits for itself.
     /// - Throws: `OpenURLError`, and `InvalidArgs` if the token is in use.
     func request(
         _ url: String,
         _ pattern: String,
         _ options: CallbackOptions,
-        caller: BusName?
+        caller: BusName?,
+        relayed: OpenContext.Source? = nil
     ) async throws -> ObjectPath {
-        let sender = await callers.caller(caller)
+        let sender = if let relayed { Caller(relayed) } else { await callers.caller(caller) }
         guard let caller else { throw OpenURLError(.notAllowed, "only a program on the bus can wait for a callback") }
         let asked = url.isEmpty ? nil : try GenericURL(ofCaller: url)
         guard
@@ -51,7 +53,9 @@ final class CallbackRequests {
                 var opening = OpenOptions()
                 opening.activationToken = options.activationToken
                 do throws(OpenURLError) {
-                    _ = try await opener.open(opener.request(asked.description, opening, of: caller))
+                    _ = try await opener.open(
+                        opener.request(asked.description, opening, of: caller, relayed: relayed)
+                    )
                 } catch {
                     callbacks.fail(path, .failed, error)
                 }

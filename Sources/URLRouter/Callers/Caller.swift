@@ -30,7 +30,8 @@ struct Caller {
 }
 
 extension OpenContext.Source {
-    /// The application that is charged for the program's requests: a handler, a sandbox, or the path of a program.
+    /// The application that is charged for the program's requests: a handler, a sandbox, another machine, a
+    /// container, or the path of a program.
     ///
     /// All unknown programs share one account, and so do all sandboxes without an identifier. The text is worded to
     /// follow "of" in a sentence.
@@ -38,7 +39,8 @@ extension OpenContext.Source {
         switch callerClass.known {
         case .handler: "the handler \(application ?? "")"
         case .sandboxed: application.map { "the sandbox of \($0)" } ?? "sandboxes without an identifier"
-        case .remote: application.map { "the host \($0)" } ?? "other hosts"
+        case .remote:
+            host.map { "the host \($0)" } ?? container.map { "the container \($0)" } ?? "other hosts"
         case .user: executable ?? Self.unknown
         case .unknown, nil: Self.unknown
         }

@@ -22,6 +22,9 @@ final class OpenRequest {
     let inbox: String?
     /// The call that waits for the handler's answer; nil if the sender only opens the URL.
     let waiting: WaitingCall?
+    /// The program on another machine or in a container for which the caller passes the URL on; nil if the URL is the
+    /// caller's own.
+    var relayed: OpenContext.Source?
     /// The reason and the things that the handler gets instead of a URL, if the request is to wake or to show it.
     let waking: WakeContext
     /// The handler's answer, if the request has woken it.

@@ -82,8 +82,7 @@ extension Opener {
     /// Looks up the sender, and charges its application for the request.
     func sender(of request: OpenRequest) async throws(OpenURLError) -> Caller {
         if let sender = request.sender { return sender }
-        let name = if case .caller(let name) = request.start { name } else { nil as BusName? }
-        let sender = await parts.callers.caller(name)
+        let sender = await originator(of: request)
         if sender.account != request.account {
             let session = if case .queue(let session) = request.place { session } else { nil as HandlerSession? }
             session?.requests.uncount(request)
@@ -92,6 +91,13 @@ extension Opener {
         }
         request.sender = sender
         return sender
+    }
+
+    /// Looks up the program that a caller's URL comes from.
+    func originator(of request: OpenRequest) async -> Caller {
+        if let relayed = request.relayed { return Caller(relayed) }
+        let name = if case .caller(let name) = request.start { name } else { nil as BusName? }
+        return await parts.callers.caller(name)
     }
 
     /// Decides whether a URL may go to a handler or an application: first according to their manifests, and then

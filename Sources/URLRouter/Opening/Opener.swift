@@ -191,8 +191,8 @@ final class Opener {
     private func answer(_ request: OpenRequest, _ error: OpenURLError) async -> OpenURLError {
         if let asked = request.asked { open(asked, .failure(error)) }
         var told = error
-        if case .caller(let name) = request.start {
-            let sender = if let sender = request.sender { sender } else { await parts.callers.caller(name) }
+        if case .caller = request.start {
+            let sender = if let sender = request.sender { sender } else { await originator(of: request) }
             request.observed?.note { $0.source = $0.source ?? sender.source }
             switch sender.callerClass {
             case .sandboxed, .remote: told = error.forConfinedCallers

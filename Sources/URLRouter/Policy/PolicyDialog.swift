@@ -81,7 +81,9 @@ extension OpenContext.Source {
         case .sandboxed:
             return name.map { translated("The sandboxed application \($0)") }
                 ?? translated("A sandboxed program without a name")
-        case .remote: return name.map { translated("The computer \($0)") } ?? translated("Another computer")
+        case .remote:
+            if let container { return translated("The container \(shown(container))") }
+            return host.map { translated("The computer \(shown($0))") } ?? translated("Another computer")
         case .user:
             return executable.map { translated("The program \(shown($0))") } ?? translated("One of your programs")
         case .unknown, nil: return translated("A program that has exited")

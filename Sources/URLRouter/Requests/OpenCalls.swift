@@ -19,6 +19,7 @@ final class OpenCalls {
     ///
     /// - Parameters:
     ///   - bytes: The size of the call's arguments; nil if only the URL counts.
+    ///   - relayed: The program for which the caller passes the URL on; nil if the URL is the caller's own.
     ///   - abandon: Makes the request's pending calls fail, once a cancelled request need not wait any longer.
     /// - Throws: `OpenURLError`, and `InvalidArgs` if the token is in use.
     func openURL(
@@ -26,13 +27,16 @@ final class OpenCalls {
         _ options: OpenOptions,
         caller: BusName?,
         bytes: Int? = nil,
+        relayed: OpenContext.Source? = nil,
         abandon: @escaping @Sendable () -> Void = {}
     ) async throws -> OpenResult {
         let options = try options.takingDescriptors()
         let handle = try options.handleToken.map { token in try handles.make(token, for: caller) }
         defer { if let handle { handles.remove(handle) } }
         let stop = handle.map { Stop($0, abandon) }
-        return try await opener.open(opener.request(url, options, of: caller, bytes: bytes, stop: stop))
+        return try await opener.open(
+            opener.request(url, options, of: caller, bytes: bytes, stop: stop, relayed: relayed)
+        )
     }
 
     /// Performs `OpenURLs`: opens the URLs in order. If one fails, the rest are still opened, but a cancellation stops

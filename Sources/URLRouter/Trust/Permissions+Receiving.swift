@@ -36,7 +36,11 @@ extension Permissions {
             // For such schemes, RFC 8252 section 7.1 recommends the application's identifier.
             if winner == nil, own?.lowercased() == url.scheme.rawValue { return }
             throw Self.foreignURLs
-        case .remote, .unknown, nil:
+        case .remote:
+            // `Relays` makes sure that the URLs answer the program's own sign-in.
+            if winner == nil { return }
+            throw Self.foreignURLs
+        case .unknown, nil:
             throw OpenURLError(.notAllowed, "this program may not wait for callbacks")
         }
     }

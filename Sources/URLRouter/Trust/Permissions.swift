@@ -66,7 +66,8 @@ final class Permissions {
         } else if isForeignFile {
             verdict = PolicyVerdict(decision: .deny, reason: .localFile)
         } else if callerClass == .remote {
-            verdict = PolicyVerdict(decision: .ask, reason: .remoteCaller)
+            let isForBrowser = ["http", "https"].contains(scheme.rawValue)
+            verdict = PolicyVerdict(decision: isForBrowser ? .ask : .deny, reason: .remoteCaller)
         } else if let handler, handler.asks {
             verdict = PolicyVerdict(decision: .ask, reason: .manifest(handler))
         } else {

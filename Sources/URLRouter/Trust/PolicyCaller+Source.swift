@@ -5,7 +5,11 @@ extension PolicyCaller {
     /// Creates the caller that stands for a URL's sender in the policy. If its class belongs to a later version, it is
     /// treated as unknown.
     init(_ source: OpenContext.Source) {
-        self.init(source.callerClass.known ?? .unknown, name: source.application)
+        self.init(
+            source.callerClass.known ?? .unknown,
+            name: source.application ?? source.host,
+            container: source.container
+        )
     }
 }
 

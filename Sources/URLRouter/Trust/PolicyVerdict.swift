@@ -10,7 +10,7 @@ struct PolicyVerdict: Sendable {
         case rule(PolicyLine)
         /// An answer, and why the router would ask without it.
         indirect case answer(RememberedAnswer, insteadOf: Reason)
-        /// The caller is on another host.
+        /// The caller is on another host or in a container. It may open only `http` and `https` URLs, after a question.
         case remoteCaller
         /// The caller does not see the same files as the program that would open the file.
         case localFile

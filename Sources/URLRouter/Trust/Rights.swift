@@ -142,6 +142,11 @@ package struct Rights: Sendable, Hashable {
             MonitorInterface.unsubscribe.name: governing,
             MonitorInterface.log.name: governing,
         ],
+        RelayInterface.name: [
+            RelayInterface.openURL.name: governing,
+            RelayInterface.canOpenURL.name: governing,
+            RelayInterface.requestCallback.name: governing,
+        ],
         PolicyInterface.name: [
             PolicyInterface.rules.name: governing,
             PolicyInterface.set.name: governing,

@@ -1,0 +1,63 @@
+internal import ArgumentParser
+internal import DBus
+internal import Translations
+internal import URLOpener
+
+struct SSH: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "ssh",
+        abstract: translated("Log in on another machine, whose programs open URLs here."),
+        discussion: translated(
+            """
+            Runs ssh. In the session, $BROWSER, xdg-open and openurl open web addresses here, and sign-ins come back to the \
+            program there, even those that wait at a port. The other machine needs nothing but a shell. You are asked about \
+            each address the first time; 'openurl policy allow --source host:HOST https' allows all web addresses. Other \
+            schemes need such a rule.
+            The exit status is that of the command or the shell on the other machine, or 255 if ssh fails.
+            """
+        ),
+        examples: [
+            "openurl ssh alice@box",
+            "openurl ssh box gh auth login",
+        ]
+    )
+
+    @Option(
+        name: .customShort("o"),
+        help: .init(translated("An option for ssh, as in ssh_config(5), such as Port=2222."), valueName: "option"),
+        transform: CommandLineArgument.requiredText
+    )
+    var options: [String] = []
+
+    @Flag(
+        name: [.customShort("t"), .customLong("tty")],
+        help: .init(translated("Give the command a terminal, as a shell has without this option."))
+    )
+    var hasTerminal = false
+
+    @Argument(
+        help: .init(translated("The machine: HOST or USER@HOST, or a name in ssh_config(5)."), valueName: "host"),
+        transform: CommandLineArgument.requiredText
+    )
+    var host: String
+
+    @Argument(
+        parsing: .captureForPassthrough,
+        help: .init(translated("The command to run there, instead of a shell."), valueName: "command")
+    )
+    var command: [String] = []
+
+    func validate() throws {
+        if host.hasPrefix("-") || host.isEmpty {
+            throw ValidationError(translated("'\(host)' is not the name of a machine"))
+        }
+    }
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        if invocation.host != nil {
+            let reason = translated("'openurl ssh' runs on this machine only; remove --host")
+            throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
+        }
+        return try SSHOperation(host, options, command, hasTerminal: hasTerminal, invocation).perform()
+    }
+}

@@ -1,0 +1,112 @@
+internal import CLinux
+internal import Glibc
+internal import OpenURLBus
+internal import Translations
+internal import URLOpener
+
+/// A child process, whose standard input and output are pipes to this process.
+final class PipedProgram {
+    private let pid: pid_t
+    private let input: CInt
+    private let output: CInt
+    private var bytes: [UInt8] = []
+    private var hasEnded = false
+
+    /// Maximum number of bytes that are read in search of a line.
+    private static let limit = 1 << 16
+
+    /// Starts a program. A name without a slash is looked up on `PATH`.
+    ///
+    /// - Parameters:
+    ///   - inNewSession: whether the program outlives the terminal, and gets none of its signals.
+    ///   - takesErrors: whether standard error leads to the same pipe as standard output.
+    init(_ program: String, _ arguments: [String], inNewSession: Bool = false, takesErrors: Bool = false)
+        throws(CommandFailure)
+    {
+        var (inner, outer): ([CInt], [CInt]) = ([-1, -1], [-1, -1])
+        guard pipe2(&inner, O_CLOEXEC) == 0, pipe2(&outer, O_CLOEXEC) == 0 else {
+            for end in inner + outer where end >= 0 { close(end) }
+            throw Self.failure(program, errno)
+        }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, inner[0], 0)
+        posix_spawn_file_actions_adddup2(&actions, outer[1], 1)
+        if takesErrors { posix_spawn_file_actions_adddup2(&actions, outer[1], 2) }
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        posix_spawnattr_setflags(&attributes, inNewSession ? CShort(SPAWN_SETSID) : 0)
+        var words = arguments.map { strdup($0) }
+        defer { for word in words { free(word) } }
+        words.append(nil)
+        var pid: pid_t = 0
+        let code = posix_spawnp(&pid, program, &actions, &attributes, words, environ)
+        close(inner[0])
+        close(outer[1])
+        guard code == 0 else {
+            close(inner[1])
+            close(outer[0])
+            throw Self.failure(program, code)
+        }
+        (self.pid, input, output) = (pid, inner[1], outer[0])
+    }
+
+    private static func failure(_ program: String, _ code: CInt) -> CommandFailure {
+        let reason = systemErrorText(code)
+        return CommandFailure(OpenURLError(.launchFailed, translated("\(program) cannot be started: \(reason)")))
+    }
+
+    /// Writes bytes to the program's input.
+    ///
+    /// - Returns: whether the program has taken them.
+    func write(_ bytes: [UInt8]) -> Bool { URLOpener.write(bytes[...], to: input) == nil }
+
+    /// Reads a line of the program's output, without its end.
+    ///
+    /// - Parameter time: the time limit in milliseconds; -1 for none, if a person may have to answer the program first.
+    /// - Returns: nil at the end of the output, after the time limit, or if the line is too long.
+    func readLine(within time: CInt) -> String? {
+        while true {
+            if let end = bytes.firstIndex(of: UInt8(ascii: "\n")) {
+                defer { bytes.removeSubrange(...end) }
+                return String(decoding: bytes[..<end], as: UTF8.self)
+            }
+            var ready = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+            let count = poll(&ready, 1, time)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0, bytes.count < Self.limit else { return nil }
+            var chunk = [UInt8](repeating: 0, count: 4096)
+            let size = read(output, &chunk, chunk.count)
+            if size < 0, errno == EINTR { continue }
+            guard size > 0 else { return nil }
+            bytes += chunk[..<size]
+        }
+    }
+
+    /// Closes the program's input, and waits for its end. A program that does not end in time is ended.
+    ///
+    /// - Parameter time: the time limit in milliseconds; -1 for none.
+    /// - Returns: the exit status, or 128 and the signal that ended the program.
+    @discardableResult
+    func end(within time: CInt) -> Int32 {
+        release()
+        let descriptor = pidfd_open(pid, 0)
+        defer { if descriptor >= 0 { close(descriptor) } }
+        var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        if poll(&end, 1, time) == 0 { kill(pid, SIGTERM) }
+        var word: CInt = 0
+        while waitpid(pid, &word, 0) < 0, errno == EINTR {}
+        let signal = word & 0x7F
+        return signal == 0 ? word >> 8 & 0xFF : 128 + signal
+    }
+
+    /// Closes both pipes. The program continues.
+    func release() {
+        guard !hasEnded else { return }
+        hasEnded = true
+        close(input)
+        close(output)
+    }
+}

@@ -1,0 +1,172 @@
+package import DBus
+internal import OpenURL
+package import OpenURLBus
+package import RFC1808
+package import Reactor
+internal import Synchronization
+
+/// The router on the session bus, which the bus starts if it is not running.
+///
+/// Every request names the far side, so no request can count as the user's own, even while another router takes over.
+package final class BusRouter: RelayedRouter {
+    private let source: String
+    private let bus: BusAddress
+    private let loop: EventLoop
+    private let state = Lock<WayToRouter?>(nil)
+    private let lastToken = Atomic<UInt64>(0)
+
+    /// How much longer than the router's own limits a call may take.
+    private static let callTime = Duration.seconds(100)
+
+    /// - Parameters:
+    ///   - source: the far side, as in a rule of the policy: `host:NAME` or `container:NAME`.
+    ///   - bus: the session bus.
+    package init(for source: String, on bus: BusAddress, _ loop: EventLoop) {
+        self.source = source
+        self.bus = bus
+        self.loop = loop
+    }
+
+    package func open(_ url: GenericURL) async throws(OpenURLError) {
+        try await withErrorsOfRouter {
+            let way = try await way()
+            var options = OpenOptions()
+            options.handleToken = nextToken()
+            do throws(CallError) {
+                let input = Arguments(source, url.description, options)
+                _ = try await way.connection.call(
+                    RelayInterface.openURL,
+                    on: RouterService.object,
+                    input,
+                    timeout: Self.callTime
+                )
+            } catch {
+                if error == .cancelled { await way.send(RequestInterface.cancel, to: options.handleToken) }
+                throw error
+            }
+        }
+    }
+
+    package func canOpen(_ url: GenericURL) async throws(OpenURLError) -> Bool {
+        try await withErrorsOfRouter {
+            try await way().connection.call(
+                RelayInterface.canOpenURL,
+                on: RouterService.object,
+                Arguments(source, url.description)
+            )
+        }
+    }
+
+    package func callback(of url: GenericURL) async throws(OpenURLError) -> GenericURL {
+        try await withErrorsOfRouter {
+            let way = try await way()
+            var options = CallbackOptions()
+            options.handleToken = nextToken()
+            options.timeout = CallbackOptions.usualTimeout
+            let end = try await way.requestCallback(source, url, options)
+            guard let (code, text, details) = end?.values else {
+                throw OpenURLError(.cancelled, "the router exited before the callback arrived")
+            }
+            guard CallbackEnd(rawValue: code) == .received else {
+                throw CallError.remote(details.error ?? RemoteError(.failed, "the router gave no reason"))
+            }
+            return try GenericURL(text)
+        }
+    }
+
+    /// Returns when the session bus has ended.
+    ///
+    /// - Throws: ``OpenURLError`` if there is none.
+    package func waitForEndOfBus() async throws(OpenURLError) {
+        try await withErrorsOfRouter { _ = await (try await way()).connection.waitUntilClosed() }
+    }
+
+    private func nextToken() -> HandleToken? {
+        HandleToken(rawValue: "relay_\(lastToken.wrappingAdd(1, ordering: .relaxed).newValue)")
+    }
+
+    /// Returns an open connection to the bus, on which the installed router has its name.
+    private func way() async throws -> WayToRouter {
+        if let way = state.withLock(\.self), await way.connection.isOpen {
+            try await way.refuseStranger()
+            return way
+        }
+        let way = WayToRouter(bus: try await Connection.open(bus, on: loop))
+        state.withLock { $0 = way }
+        try await way.refuseStranger()
+        return way
+    }
+
+    /// Performs a request, and turns each of its errors into the one that the far side learns.
+    private func withErrorsOfRouter<Result>(_ body: () async throws -> Result) async throws(OpenURLError) -> Result {
+        do {
+            return try await body()
+        } catch let error as OpenURLError {
+            throw error
+        } catch CallError.remote(let error) {
+            throw OpenURLError(error) ?? OpenURLError(.cancelled, "the router cannot be reached")
+        } catch CallError.timedOut {
+            throw OpenURLError(.timedOut, "the router did not answer in time")
+        } catch {
+            // The details are about this machine.
+            throw OpenURLError(.cancelled, "the router cannot be reached")
+        }
+    }
+}
+
+extension WayToRouter {
+    /// Calls `RequestCallback`, and waits for the end of the claim; nil if the router exits.
+    fileprivate func requestCallback(
+        _ source: String,
+        _ url: GenericURL,
+        _ options: CallbackOptions
+    ) async throws -> Arguments<UInt32, String, CallbackDetails>? {
+        guard let path = path(of: options.handleToken) else {
+            throw OpenURLError(.cancelled, "the relay is not on a bus")
+        }
+        let rule = MatchRule(sender: RouterService.name, path: path)
+        let signals = try await connection.signals(CallbackHandleInterface.completed, matching: rule)
+        let (owners, continuation) = AsyncStream<Never>.makeStream()
+        let watch = try await connection.watchName(RouterService.name) { old, _ in
+            if old != nil { continuation.finish() }
+        }
+        let end: Result<Arguments<UInt32, String, CallbackDetails>?, any Error>
+        do {
+            end = .success(
+                try await withThrowingTaskGroup(of: Arguments<UInt32, String, CallbackDetails>?.self) { group in
+                    group.addTask { await signals.first { _ in true }?.body }
+                    group.addTask {
+                        for await _ in owners {}
+                        return nil
+                    }
+                    _ = try await connection.call(
+                        RelayInterface.requestCallback,
+                        on: RouterService.object,
+                        Arguments(source, url.description, options)
+                    )
+                    defer { group.cancelAll() }
+                    return try await group.next() ?? nil
+                }
+            )
+        } catch {
+            end = .failure(error)
+        }
+        if Task.isCancelled { await send(CallbackHandleInterface.close, to: options.handleToken) }
+        do throws(CallError) {
+            try await connection.unwatchName(watch)
+        } catch {
+            // A connection that has ended has no watches.
+        }
+        return try end.get()
+    }
+
+    /// Calls a method of a request's handle. The connection keeps messages in order, so the router has the request by now.
+    fileprivate func send(_ method: Method<Empty, Empty>, to token: HandleToken?) async {
+        guard let path = path(of: token) else { return }
+        do throws(CallError) {
+            try await connection.send(method, on: RemoteObject(RouterService.name, path, startsService: false), Empty())
+        } catch {
+            // The connection has ended, and so has the request's caller.
+        }
+    }
+}

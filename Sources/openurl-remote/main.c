@@ -1,0 +1,385 @@
+// openurl-remote: opens URLs where the person sits, from a container or from the far end of ssh.
+//
+// It takes the place of $BROWSER, xdg-open and openurl there, and passes each URL on through one socket, which `openurl ssh`
+// or `openurl share` has made (Sources/Relay/Protocol). It needs neither a bus nor a library, and is linked statically, so that
+// it runs in any container. It uses no buffered input or output, which would be half of the file.
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+// The exit statuses of openurl(1).
+enum { FAILED = 1, TIMED_OUT = 6, USAGE = 64, MALFORMED = 65, NO_INPUT = 66, UNAVAILABLE = 69 };
+
+// A URL in a request, and an answer, are at most this long (RelayRequest.limit, RelayReply.limit).
+enum { URL_LIMIT = 65536, LINE_LIMIT = URL_LIMIT + 64 };
+
+// How long to wait for an answer in seconds: a little longer than the relay, which reports its own time limits.
+enum { ANSWER_TIME = 120, CALLBACK_TIME = 330, CONNECT_TIME = 5, DELIVERY_TIME = 30 };
+
+static const char *program = "openurl-remote";
+
+static void print(int descriptor, const char *text) {
+    for (size_t rest = strlen(text); rest > 0;) {
+        ssize_t count = write(descriptor, text, rest);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return;
+        text += count;
+        rest -= (size_t)count;
+    }
+}
+
+static void complain(const char *first, const char *second) {
+    const char *parts[] = {program, ": ", first, second, "\n"};
+    char line[1536] = "";
+    for (size_t i = 0; i < 5; i++) strncat(line, parts[i], sizeof line - strlen(line) - 1);
+    print(2, line);
+}
+
+static long long now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000LL + time.tv_nsec / 1000000;
+}
+
+// Waits until a descriptor is ready. Returns 0 when the time is up.
+static int wait_for(int descriptor, short events, long long end) {
+    for (;;) {
+        long long left = end - now();
+        struct pollfd entry = {descriptor, events, 0};
+        int count = left > 0 ? poll(&entry, 1, left > INT_MAX ? INT_MAX : (int)left) : 0;
+        if (count >= 0 || errno != EINTR) return count > 0;
+    }
+}
+
+static int send_all(int socket, const char *bytes, size_t count, long long end) {
+    while (count > 0) {
+        if (!wait_for(socket, POLLOUT, end)) return 0;
+        ssize_t sent = send(socket, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (sent <= 0) return 0;
+        bytes += sent;
+        count -= (size_t)sent;
+    }
+    return 1;
+}
+
+// Reads one line without its end. Returns 0 if the other end hangs up, sends too much, or takes too long.
+static int read_line(int socket, char *line, long long end) {
+    for (size_t length = 0; length < LINE_LIMIT - 1;) {
+        if (!wait_for(socket, POLLIN, end)) return 0;
+        // Byte by byte, because the next line belongs to the next call. A line is short, and rare.
+        ssize_t count = recv(socket, line + length, 1, MSG_DONTWAIT);
+        if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (count <= 0) return 0;
+        if (line[length] == '\n') {
+            line[length] = 0;
+            return 1;
+        }
+        length++;
+    }
+    return 0;
+}
+
+// MARK: The socket
+
+static int is_socket(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+static int join(char *path, const char *directory, const char *name) {
+    size_t length = strlen(directory);
+    if (length + 1 + strlen(name) >= PATH_MAX) return 0;
+    strcpy(path, directory);
+    path[length] = '/';
+    strcpy(path + length + 1, name);
+    return 1;
+}
+
+// Finds the name that the container's engine gave: distrobox has a variable, podman and toolbox have a file.
+static int container_name(char *name, size_t size) {
+    const char *variable = getenv("CONTAINER_ID");
+    if (variable && *variable && strlen(variable) < size) {
+        strcpy(name, variable);
+        return 1;
+    }
+    char text[4096];
+    int file = open("/run/.containerenv", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    ssize_t count = read(file, text, sizeof text - 1);
+    close(file);
+    if (count <= 0) return 0;
+    text[count] = 0;
+    char *start = strncmp(text, "name=\"", 6) == 0 ? text + 6 : strstr(text, "\nname=\"");
+    if (!start) return 0;
+    if (*start == '\n') start += 7;
+    char *end = strchr(start, '"');
+    if (!end || end == start || (size_t)(end - start) >= size) return 0;
+    memcpy(name, start, (size_t)(end - start));
+    name[end - start] = 0;
+    return !strchr(name, '/');
+}
+
+// Finds the share's socket: where the variable says, beside this program, where a container's definition usually mounts it, or
+// in the user's runtime directory, which toolbox and distrobox show in the container.
+static int find_socket(char *path) {
+    const char *variable = getenv("OPENURL_SOCKET");
+    if (variable && *variable) return strlen(variable) < PATH_MAX && strcpy(path, variable);
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - sizeof "/socket");
+    if (length > 0) {
+        path[length] = 0;
+        strcpy(strrchr(path, '/'), "/socket");
+        if (is_socket(path)) return 1;
+    }
+    strcpy(path, "/run/openurl/socket");
+    if (is_socket(path)) return 1;
+    char name[256], parent[PATH_MAX], place[PATH_MAX];
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    if (!runtime || !container_name(name, sizeof name)) return 0;
+    return join(parent, runtime, "openurl/shares") && join(place, parent, name) && join(path, place, "socket")
+        && is_socket(path);
+}
+
+static int connect_to_relay(void) {
+    char path[PATH_MAX];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!find_socket(path)) {
+        complain("there is no socket of openurl here; ", "see 'openurl share --help' on the host");
+        return -1;
+    }
+    if (strlen(path) >= sizeof address.sun_path) {
+        complain("the socket's path is too long: ", path);
+        return -1;
+    }
+    strcpy(address.sun_path, path);
+    int relay = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (relay < 0 || connect(relay, (struct sockaddr *)&address, sizeof address) != 0) {
+        complain("the share has ended, or does not take this program: ", strerror(errno));
+        return -1;
+    }
+    return relay;
+}
+
+// Sends a request, and reads the first line of the answer.
+static int ask(const char *verb, const char *url, char *line, int seconds) {
+    size_t length = strlen(url);
+    for (size_t i = 0; i < length; i++) {
+        if (url[i] < 0x21 || url[i] > 0x7E || length > URL_LIMIT) {
+            complain("not a URL, or too long: ", length > 200 ? "" : url);
+            exit(MALFORMED);
+        }
+    }
+    int relay = connect_to_relay();
+    if (relay < 0) exit(UNAVAILABLE);
+    long long end = now() + seconds * 1000LL;
+    strcpy(line, "openurl/1 ");
+    strcat(line, verb);
+    strcat(line, " ");
+    strcat(line, url);
+    strcat(line, "\n");
+    if (!send_all(relay, line, strlen(line), end) || !read_line(relay, line, end)) {
+        complain(now() >= end ? "there was no answer in time" : "the share ended before it answered", "");
+        exit(now() >= end ? TIMED_OUT : UNAVAILABLE);
+    }
+    if (strncmp(line, "failed ", 7) == 0) {
+        char *message = line + 7;
+        long status = strtol(message, &message, 10);
+        complain(*message == ' ' ? message + 1 : message, "");
+        exit(status > 0 && status < 128 ? (int)status : FAILED);
+    }
+    return relay;
+}
+
+// MARK: A sign-in that ends at a port here
+
+// Connects to a port of this machine.
+static int connect_to_port(int port, long long end) {
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons((unsigned short)port)};
+    v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    v6.sin6_addr.s6_addr[15] = 1;
+    struct sockaddr *addresses[] = {(struct sockaddr *)&v4, (struct sockaddr *)&v6};
+    socklen_t sizes[] = {sizeof v4, sizeof v6};
+    for (int i = 0; i < 2; i++) {
+        int program = socket(addresses[i]->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (program < 0) continue;
+        int error = 0;
+        socklen_t size = sizeof error;
+        if (connect(program, addresses[i], sizes[i]) == 0) return program;
+        if (errno == EINPROGRESS && wait_for(program, POLLOUT, end)
+            && getsockopt(program, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0) return program;
+        close(program);
+    }
+    return -1;
+}
+
+// Hands a callback to the program that waits for it at a port, with the request that a browser would make.
+static void deliver(const char *url) {
+    const char *start = strstr(url, "://");
+    if (!start || strncmp(url, "http://", 7) != 0) return;
+    const char *host = start + 3, *target = strchr(host, '/');
+    const char *colon = target ? memrchr(host, ':', (size_t)(target - host)) : NULL;
+    int port = colon ? atoi(colon + 1) : 0;
+    if (port < 1 || port > 65535) return;
+    long long end = now() + DELIVERY_TIME * 1000LL;
+    int program = connect_to_port(port, now() + CONNECT_TIME * 1000LL);
+    if (program < 0) return;
+    const char *fragment = strchr(target, '#');
+    size_t length = fragment ? (size_t)(fragment - target) : strlen(target);
+    const char *rest = "\r\nAccept: text/html\r\nConnection: close\r\n\r\n";
+    if (send_all(program, "GET ", 4, end) && send_all(program, target, length, end)
+        && send_all(program, " HTTP/1.1\r\nHost: ", 17, end)
+        && send_all(program, host, (size_t)(target - host), end) && send_all(program, rest, strlen(rest), end)) {
+        // The program may take a closed connection for a lost callback, so take its whole answer.
+        char answer[4096];
+        while (wait_for(program, POLLIN, end) && recv(program, answer, sizeof answer, MSG_DONTWAIT) > 0) {}
+    }
+    close(program);
+}
+
+// Waits for the callback in a process of its own, because a program waits for its browser before it waits for the callback.
+static void await_callback(int relay, char *line) {
+    pid_t child = fork();
+    if (child != 0) return;
+    setsid();
+    if (fork() != 0) _exit(0);
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int i = 0; i < 3; i++) dup2(nothing, i);
+    signal(SIGPIPE, SIG_IGN);
+    if (read_line(relay, line, now() + CALLBACK_TIME * 1000LL) && strncmp(line, "callback ", 9) == 0) deliver(line + 9);
+    _exit(0);
+}
+
+// MARK: Commands
+
+static int open_url(const char *url, char *line) {
+    int relay = ask("open", url, line, ANSWER_TIME);
+    if (strcmp(line, "opened-waiting") == 0) await_callback(relay, line);
+    close(relay);
+    return 0;
+}
+
+static int wait_for_callback(const char *url, char *line) {
+    int relay = ask("callback", url, line, CALLBACK_TIME);
+    close(relay);
+    if (strncmp(line, "callback ", 9) != 0) return FAILED;
+    print(1, line + 9);
+    print(1, "\n");
+    // As in openurl callback: the server reports an error (RFC 6749 section 4.1.2.1).
+    return strstr(line, "?error=") || strstr(line, "&error=") ? FAILED : 0;
+}
+
+static int can_open(const char *url, char *line) {
+    close(ask("can-open", url, line, ANSWER_TIME));
+    print(1, line);
+    print(1, "\n");
+    return strcmp(line, "yes") == 0 ? 0 : 3;
+}
+
+static int has_scheme(const char *text) {
+    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+    return length > 0 && text[length] == ':' && strchr("+-.0123456789", text[0]) == NULL;
+}
+
+// Runs the next program on PATH with a name, because this one cannot do what is wanted. Returns only if there is none.
+static void run_next(const char *name, char **arguments) {
+    struct stat own, other;
+    const char *path = getenv("PATH");
+    if (!path || getenv("OPENURL_REMOTE_PASSED_ON") || stat("/proc/self/exe", &own) != 0) return;
+    setenv("OPENURL_REMOTE_PASSED_ON", "1", 1);
+    while (*path) {
+        size_t length = strcspn(path, ":");
+        char directory[PATH_MAX], file[PATH_MAX];
+        if (length > 0 && length < PATH_MAX) {
+            memcpy(directory, path, length);
+            directory[length] = 0;
+            if (join(file, directory, name) && stat(file, &other) == 0
+                && (own.st_dev != other.st_dev || own.st_ino != other.st_ino)) execv(file, arguments);
+        }
+        path += length + (path[length] == ':');
+    }
+}
+
+// Puts the directory of the share first on PATH. The session's files are there: this program under several names.
+static void extend_path(void) {
+    char place[PATH_MAX];
+    const char *path = getenv("PATH");
+    if (!find_socket(place)) exit(UNAVAILABLE);
+    *strrchr(place, '/') = 0;
+    size_t size = strlen(place) + 1 + (path ? strlen(path) : 0) + 1;
+    char *extended = malloc(size);
+    if (!extended) exit(UNAVAILABLE);
+    strcpy(extended, place);
+    if (path && *path) strcat(strcat(extended, ":"), path);
+    setenv("PATH", extended, 1);
+}
+
+// Runs the user's shell at the far end of ssh: a login shell first, because its files usually set PATH.
+static int run_session(int count, char **arguments) {
+    const char *shell = getenv("SHELL");
+    if (!shell || *shell != '/') shell = "/bin/sh";
+    const char *name = strrchr(shell, '/') + 1;
+    if (count > 1 && strcmp(arguments[0], "-c") == 0) {
+        extend_path();
+        execl(shell, name, "-c", arguments[1], (char *)NULL);
+    } else if (count > 0 && strcmp(arguments[0], "--shell") == 0) {
+        extend_path();
+        execl(shell, name, (char *)NULL);
+    } else {
+        char command[PATH_MAX + 32] = "exec '";
+        ssize_t length = readlink("/proc/self/exe", command + 6, PATH_MAX - 1);
+        if (length <= 0 || memchr(command + 6, '\'', (size_t)length)) return UNAVAILABLE;
+        strcpy(command + 6 + length, "' --session --shell");
+        // A login shell of csh takes no other option.
+        size_t size = strlen(name);
+        if (size < 3 || strcmp(name + size - 3, "csh") != 0) execl(shell, name, "-l", "-c", command, (char *)NULL);
+        extend_path();
+        execl(shell, name, (char *)NULL);
+    }
+    complain("cannot run ", shell);
+    return UNAVAILABLE;
+}
+
+int main(int count, char **arguments) {
+    static char line[LINE_LIMIT];
+    const char *name = count > 0 ? arguments[0] : program;
+    name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+    program = name;
+    int first = 1;
+    int is_openurl = strncmp(name, "openurl", 7) == 0;
+    int (*command)(const char *, char *) = open_url;
+    if (is_openurl && count > 1) {
+        if (strcmp(arguments[1], "--session") == 0) return run_session(count - 2, arguments + 2);
+        if (strcmp(arguments[1], "callback") == 0) command = wait_for_callback;
+        if (strcmp(arguments[1], "can-open") == 0) command = can_open;
+        if (command != open_url || strcmp(arguments[1], "open") == 0) first = 2;
+    }
+    int is_known = first < count;
+    for (int i = first; i < count; i++) is_known = is_known && has_scheme(arguments[i]);
+    if (!is_known || (command == wait_for_callback && count != first + 1)) {
+        run_next(is_openurl ? "openurl" : name, arguments);
+        if (first < count && *arguments[first] != '-' && !has_scheme(arguments[first])) {
+            complain("only URLs can be opened from here, not ", arguments[first]);
+            return NO_INPUT;
+        }
+        print(2, "usage: openurl [open] URL..., openurl callback URL, or openurl can-open URL...\n");
+        return USAGE;
+    }
+    int status = 0;
+    for (int i = first; i < count; i++) {
+        int result = command(arguments[i], line);
+        if (status == 0) status = result;
+    }
+    return status;
+}

@@ -1,0 +1,266 @@
+import Foundation
+import Glibc
+import OpenURLBus
+import RFC1808
+import Reactor
+import Relay
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct RelayServerTests {
+    /// A router that notes what it is asked for.
+    private actor StandIn: RelayedRouter {
+        private(set) var opened: [String] = []
+        private(set) var cancelled = 0
+        var error: OpenURLError?
+        private var isHeld = false
+
+        func fail(_ error: OpenURLError) { self.error = error }
+        func hold() { isHeld = true }
+
+        func open(_ url: GenericURL) async throws(OpenURLError) {
+            opened.append(url.description)
+            if let error { throw error }
+            guard isHeld else { return }
+            do {
+                try await Task.sleep(for: .seconds(200))
+            } catch {
+                cancelled += 1
+                throw OpenURLError(.cancelled, "cancelled")
+            }
+        }
+
+        func canOpen(_ url: GenericURL) async throws(OpenURLError) -> Bool { url.scheme == "https" }
+
+        func callback(of url: GenericURL) async throws(OpenURLError) -> GenericURL {
+            opened.append(url.description)
+            do throws(GenericURL.ParseError) {
+                return try GenericURL("myapp://auth?code=1")
+            } catch {
+                throw OpenURLError(.malformedURL, "\(error)")
+            }
+        }
+    }
+
+    /// A share that ends with the test.
+    private final class Fixture {
+        let directory: ShareDirectory
+        let router = StandIn()
+        let server: RelayServer
+        let loop: EventLoop
+        private let root: URL
+
+        init(_ limits: ShareLimits = ShareLimits(), for peers: SharePeers = .container) async throws {
+            root = URL(filePath: "/tmp").appending(path: "relay-\(UUID().uuidString.prefix(8))")
+            try FileManager.default.createDirectory(
+                at: root,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+            directory = try ShareDirectory("shares/box", in: root.path)
+            loop = try EventLoop()
+            server = RelayServer(try directory.listen(), for: peers, router, on: loop, limits)
+            await server.start()
+        }
+
+        func connect() throws -> FarProgram { try FarProgram("\(directory.path)/socket") }
+
+        /// Connects through a process that this one has started, as ssh is.
+        func connectAsChild() throws -> FarChild { try FarChild("\(directory.path)/socket") }
+
+        func stop() async {
+            await server.stop()
+            loop.stop()
+            directory.remove(keepingDirectory: false)
+            try? FileManager.default.removeItem(at: root)
+        }
+    }
+
+    private func withShare(
+        _ limits: ShareLimits = ShareLimits(),
+        for peers: SharePeers = .container,
+        _ body: (Fixture) async throws -> Void
+    ) async throws {
+        let fixture = try await Fixture(limits, for: peers)
+        do {
+            try await body(fixture)
+        } catch {
+            await fixture.stop()
+            throw error
+        }
+        await fixture.stop()
+    }
+
+    @Test func requestsAreAnswered() async throws {
+        try await withShare { (share) async throws in
+            #expect(try share.connect().ask("openurl/1 open https://a.example/\n") == ["opened"])
+            #expect(try share.connect().ask("openurl/1 can-open https://a.example/\n") == ["yes"])
+            #expect(try share.connect().ask("openurl/1 can-open mailto:x\n") == ["no"])
+            let signIn = "https://a.example/?redirect_uri=myapp://auth&state=s"
+            #expect(try share.connect().ask("openurl/1 callback \(signIn)\n") == ["callback myapp://auth?code=1"])
+            await share.router.fail(OpenURLError(.notAllowed, "no\nopened"))
+            #expect(try share.connect().ask("openurl/1 open https://b.example/\n") == [#"failed 7 no\nopened"#])
+            #expect(await share.router.opened == ["https://a.example/", signIn, "https://b.example/"])
+        }
+    }
+
+    @Test func otherRequestsEndTheConnection() async throws {
+        try await withShare { (share) async throws in
+            for request in ["GET / HTTP/1.0\n", "openurl/1 open https://a/\nopenurl/1 open https://b/\n", "\n"] {
+                #expect(try share.connect().ask(request) == [])
+            }
+            #expect(await share.router.opened.isEmpty)
+        }
+    }
+
+    @Test func endOfTheConnectionCancels() async throws {
+        try await withShare { (share) async throws in
+            await share.router.hold()
+            for rest in ["", "x"] {
+                let before = await share.router.opened.count
+                var program: FarProgram? = try share.connect()
+                program?.write("openurl/1 open https://a.example/\n")
+                try await eventually(await share.router.opened.count) { $0 == before + 1 }
+                // A second request on the connection ends it, too.
+                if rest.isEmpty { program = nil } else { program?.write(rest) }
+                try await eventually(await share.router.cancelled) { $0 == before + 1 }
+                if let program { #expect(try program.line() == nil) }
+            }
+        }
+    }
+
+    @Test func slowRequestsEnd() async throws {
+        var limits = ShareLimits()
+        limits.requestTime = .milliseconds(50)
+        try await withShare(limits) { (share) async throws in
+            #expect(try share.connect().ask("openurl/1 op") == [])
+            #expect(try share.connect().ask("") == [])
+        }
+    }
+
+    @Test func connectionsAreLimited() async throws {
+        var limits = ShareLimits()
+        limits.connections = 2
+        try await withShare(limits) { (share) async throws in
+            let silent = [try share.connect(), try share.connect()]
+            #expect(try share.connect().ask("openurl/1 open https://a.example/\n") == [])
+            withExtendedLifetime(silent) {}
+        }
+    }
+
+    @Test func otherProcessesAreRefused() async throws {
+        // This process is not its own descendant.
+        try await withShare(for: .descendants) { (share) async throws in
+            #expect(try share.connect().ask("openurl/1 open https://a.example/\n") == [])
+            #expect(await share.router.opened.isEmpty)
+        }
+    }
+
+    // MARK: Sign-ins at a port
+
+    /// Returns a port that is free now.
+    private func freePort() throws -> UInt16 {
+        let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        defer { close(socket) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        return try withUnsafeMutablePointer(to: &address) { pointer in
+            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                try #require(bind(socket, $0, size) == 0 && getsockname(socket, $0, &size) == 0)
+            }
+            return UInt16(bigEndian: pointer.pointee.sin_port)
+        }
+    }
+
+    @Test func callbackAtAPortReachesTheFarSide() async throws {
+        try await withShare(for: .descendants) { (share) async throws in
+            let port = try freePort()
+            let redirect = "http%3A%2F%2Flocalhost%3A\(port)%2Fdone"
+            let program = try share.connectAsChild()
+            try program.write("openurl/1 open https://a.example/?redirect_uri=\(redirect)&state=s1\n")
+            #expect(try program.line() == "opened-waiting")
+            #expect(try status(ofGet: "/other?state=s1", at: port) == 404)
+            #expect(try status(ofGet: "/done?code=1&state=s2", at: port) == 403)
+            #expect(try status(ofGet: "/done?code=1&state=s1", at: port) == 200)
+            #expect(try program.line() == "callback http://localhost:\(port)/done?code=1&state=s1")
+            #expect(try program.line() == nil)
+        }
+    }
+
+    @Test func systemPortsAreRefused() async throws {
+        try await withShare(for: .descendants) { (share) async throws in
+            for address in ["http://127.0.0.1:80/", "http://127.0.0.1:22/", "http://[::1]:1023/x"] {
+                let answer = try share.connectAsChild().ask("openurl/1 open https://a.example/?redirect_uri=\(address)\n")
+                #expect(answer.first?.hasPrefix("failed 7 ") == true, "\(answer)")
+            }
+            #expect(await share.router.opened.isEmpty)
+        }
+    }
+
+    @Test func waitsAreLimited() async throws {
+        var limits = ShareLimits()
+        limits.waits = 1
+        try await withShare(limits, for: .descendants) { (share) async throws in
+            let url = "https://a.example/?state=s&redirect_uri=http://127.0.0.1:"
+            let first = try share.connectAsChild()
+            try first.write("openurl/1 open \(url)\(try freePort())/\n")
+            #expect(try first.line() == "opened-waiting")
+            let answer = try share.connectAsChild().ask("openurl/1 open \(url)\(try freePort())/\n")
+            #expect(answer.first?.hasPrefix("failed 8 ") == true, "\(answer)")
+            #expect(try share.connectAsChild().ask("openurl/1 open https://a.example/\n") == ["opened"])
+        }
+    }
+
+    // MARK: The directory
+
+    @Test func directoryBelongsToOneProcess() async throws {
+        try await withShare { (share) async throws in
+            let root = share.directory.path.replacing("/openurl/shares/box", with: "")
+            #expect(throws: ShareDirectory.Failure.self) { try ShareDirectory("shares/box", in: root) }
+            #expect(ShareDirectory.listener(at: share.directory.path) == getpid())
+            #expect(ShareDirectory.listener(at: "\(root)/openurl/shares/other") == nil)
+        }
+    }
+
+    @Test func remainsOfAnEndedProcessAreReplaced() throws {
+        let root = URL(filePath: "/tmp").appending(path: "relay-\(UUID().uuidString.prefix(8))")
+        let place = root.appending(path: "openurl/ssh-1")
+        try FileManager.default.createDirectory(
+            at: place,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        defer { try? FileManager.default.removeItem(at: root) }
+        let victim = root.appending(path: "victim")
+        try Data("kept".utf8).write(to: victim)
+        for name in ["socket", "openurl-remote", "xdg-open"] {
+            try FileManager.default.createSymbolicLink(at: place.appending(path: name), withDestinationURL: victim)
+        }
+        let directory = try ShareDirectory("ssh-1", in: root.path)
+        close(try directory.listen())
+        try directory.add(client: "/bin/true")
+        #expect(try String(contentsOf: victim, encoding: .utf8) == "kept")
+        directory.remove(keepingDirectory: true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).isEmpty)
+        ShareDirectory.removeAbandoned("ssh-", in: root.path)
+        #expect(FileManager.default.fileExists(atPath: place.path), "its process still has it")
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test func abandonedDirectoriesAreRemoved() throws {
+        let root = URL(filePath: "/tmp").appending(path: "relay-\(UUID().uuidString.prefix(8))")
+        defer { try? FileManager.default.removeItem(at: root) }
+        for name in ["ssh-1", "ssh-2", "shares"] {
+            try FileManager.default.createDirectory(
+                at: root.appending(path: "openurl/\(name)"),
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+        }
+        try Data().write(to: root.appending(path: "openurl/ssh-1/socket"))
+        ShareDirectory.removeAbandoned("ssh-", in: root.path)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: root.appending(path: "openurl").path) == ["shares"])
+    }
+}
