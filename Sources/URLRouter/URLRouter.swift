@@ -109,8 +109,20 @@ public actor URLRouter {
             questions: questions,
             monitor: monitor,
             limits: limits,
-            tasks: RouterTasks(of: self)
+            tasks: RouterTasks(of: self),
+            checkHost: { [unowned self] (host, sender) throws(OpenURLError) in try hosts.check(host, from: sender) }
         )
+    )
+    /// URLs to other hosts and from other hosts.
+    private(set) lazy var hosts: Hosts = Hosts(
+        opener,
+        deliveries,
+        callers,
+        Bridge(parts.sessionBus, callers),
+        launcher,
+        limits,
+        RouterTasks(of: self),
+        parts.hosts
     )
 
     private(set) lazy var openCalls = OpenCalls(opener, handles, callers)
@@ -177,6 +189,7 @@ public actor URLRouter {
     ///   - deliveries: the storage for the queue; nil if the router stores nothing.
     ///   - pushes: the storage for the registrations for pushes; nil if the router stores nothing.
     ///   - tasks: the storage for the handlers' tasks; nil if the router stores nothing.
+    ///   - hosts: the storage for the other hosts; nil if the router stores nothing.
     ///   - policy: the storage for the rules; nil for no rules.
     ///   - requests: the log of requests; nil if the router keeps none.
     ///   - store: the registry's files, for the handlers' names and images; nil for a router that shows none.
@@ -191,6 +204,7 @@ public actor URLRouter {
         deliveries: DeliveryStore? = nil,
         pushes: PushStore? = nil,
         tasks: TaskStore? = nil,
+        hosts: HostStore? = nil,
         policy: PolicyStore? = nil,
         requests: RequestLog? = nil,
         store: RegistryStore? = nil,
@@ -208,6 +222,7 @@ public actor URLRouter {
         parts.deliveries = deliveries
         parts.pushes = pushes
         parts.tasks = tasks
+        parts.hosts = hosts
         parts.policy = policy
         parts.requests = requests
         if let store { parts.resources = { await store.resources(of: $0) } }
@@ -302,6 +317,7 @@ public actor URLRouter {
             tasks: RouterTasks(of: self),
             receivers: { [unowned self] in
                 [
+                    hosts,
                     pushes,
                     localNotifications,
                     reminders,
@@ -381,8 +397,11 @@ public actor URLRouter {
         try await callers.check(caller, of: method, interface)
     }
 
-    /// Reads the rules and the remembered answers. Call this before you request the name.
-    public func loadPolicy() async { await permissions.load() }
+    /// Reads the rules, the remembered answers and the other hosts. Call this before you request the name.
+    public func loadPolicy() async {
+        await permissions.load()
+        await hosts.load()
+    }
 
     /// Reads the registrations for pushes. Call this before you request the name.
     public func loadPushes() async {
@@ -434,6 +453,7 @@ public actor URLRouter {
         waitingCalls.stop()
         await callbacks.stop()
         await scheduledTasks.stop()
+        hosts.stop()
         await deliveries?.stop()
     }
 
@@ -441,6 +461,7 @@ public actor URLRouter {
     /// router tries again.
     public func abandonDeliveries() async {
         await scheduledTasks.stop()
+        hosts.stop()
         await deliveries?.abandon()
     }
 

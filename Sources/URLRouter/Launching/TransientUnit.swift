@@ -49,28 +49,29 @@ struct TransientUnit: MessageBody {
         mode = "fail"
         // The manager refuses a service with any other name of a variable, and no session has one.
         let environment = program.environment.filter { Self.isVariable($0.key) }
-        properties = [
-            ("Description", .string("\(id), started by openurl")),
-            ("Slice", "app.slice"),
-            ("Type", "exec"),
-            // A program's descendants may outlive it, as those of a shell do.
-            ("ExitType", "cgroup"),
-            ("OOMPolicy", "continue"),
-            ("ExecStartEx", Self.command(program)),
-            ("WorkingDirectory", .string(program.directory)),
-            ("Environment", .strings(environment.map { "\($0)=\($1)" }.sorted())),
-            ("UnsetEnvironment", .strings(withheld.subtracting(environment.keys).sorted())),
-            ("StandardOutputFileDescriptor", .unixFD(output)),
-            ("StandardErrorFileDescriptor", .unixFD(output)),
-            // The manager keeps the service until the router has learnt how the process ended. Forget a failed service
-            // as well, or its name would stay in use.
-            ("AddRef", .boolean(true)),
-            ("CollectMode", "inactive-or-failed"),
-            // When the session ends, units stop in reverse order: first the router, with its handlers' answers, then
-            // the handlers, and finally the bus.
-            ("After", .strings(["dbus.service", "dbus.socket"])),
-            ("Before", .strings(stopsBeforeRouter ? [] : ["openurld.service"])),
-        ]
+        properties =
+            [
+                ("Description", .string("\(id), started by openurl")),
+                ("Slice", "app.slice"),
+                ("Type", "exec"),
+                // A program's descendants may outlive it, as those of a shell do.
+                ("ExitType", "cgroup"),
+                ("OOMPolicy", "continue"),
+                ("ExecStartEx", Self.command(program)),
+                ("WorkingDirectory", .string(program.directory)),
+                ("Environment", .strings(environment.map { "\($0)=\($1)" }.sorted())),
+                ("UnsetEnvironment", .strings(withheld.subtracting(environment.keys).sorted())),
+                ("StandardOutputFileDescriptor", .unixFD(output)),
+                ("StandardErrorFileDescriptor", .unixFD(program.errors ?? output)),
+                // The manager keeps the service until the router has learnt how the process ended. Forget a failed service
+                // as well, or its name would stay in use.
+                ("AddRef", .boolean(true)),
+                ("CollectMode", "inactive-or-failed"),
+                // When the session ends, units stop in reverse order: first the router, with its handlers' answers, then
+                // the handlers, and finally the bus.
+                ("After", .strings(["dbus.service", "dbus.socket"])),
+                ("Before", .strings(stopsBeforeRouter ? [] : ["openurld.service"])),
+            ] + (program.input.map { [("StandardInputFileDescriptor", .unixFD($0))] } ?? [])
     }
 
     /// The program with all of its `argv`, in which the manager must not replace `$NAME`.
