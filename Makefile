@@ -17,7 +17,7 @@ EXAMPLES =
 # `make build WITH=NAME` also builds the optional program openurl-NAME, and `make install WITH=NAME` installs it. OPTIONAL lists all
 # names, and the tests need every program.
 WITH =
-OPTIONAL =
+OPTIONAL = bridge
 export OPENURL_WITH = $(WITH)
 PROGRAMS = openurl-command openurld openurl $(WITH:%=openurl-%) $(EXAMPLES)
 HANDLERS = $(wildcard Schemes/org.openurl.*.plist $(EXAMPLES:%=Schemes/com.acme.%.plist))
@@ -29,7 +29,7 @@ SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benc
 
 BUILD_PACKAGES = dbus gettext libdbus-1-dev libsqlite3-dev pkg-config
 RELEASE_PACKAGES = $(BUILD_PACKAGES) gcc libstdc++-12-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gcc gir1.2-gtk-4.0 libsystemd-dev openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
+TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gcc gir1.2-gtk-4.0 libmosquitto-dev libsystemd-dev mosquitto openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
 
 # SwiftPM builds the packages of other projects without this flag.
 ifeq ($(CI),true)
@@ -82,7 +82,7 @@ ORDER = .build/called-functions
 STATIC = --pkg-config-path .build/static -Xlinker -L.build/static
 ORDERED = -Xlinker Packaging/unnamed.ld -Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
 
-.PHONY: build help libraries order deb debtest packages dist reproducible tag demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos pushes reminders vmtest interop attack flood lint format install uninstall clean
+.PHONY: build help libraries order deb debtest packages dist reproducible tag demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos hosts bridge bench-bridge pushes reminders vmtest interop attack flood lint format install uninstall clean
 
 ifeq ($(LINK),shared)
 build:
@@ -344,6 +344,26 @@ CHAOS_SECONDS ?= 60
 chaos: build
 	@Packaging/require $(TEST_PACKAGES)
 	Benchmarks/chaos.py $(BUILT) $(CHAOS_SECONDS)
+
+# Sends URLs to another router over ssh while the connection is cut, and accounts for each one.
+HOST_URLS ?= 10000
+CUTS ?= 100
+hosts: build
+	@Packaging/require $(TEST_PACKAGES)
+	Benchmarks/hosts.py $(BUILT) $(HOST_URLS) $(CUTS)
+
+# Sends URLs to another router through a broker that is killed, cut off and robbed of its files, and accounts for each one.
+BRIDGE_EVENTS ?= 30
+bridge bench-bridge: WITH = bridge
+bridge: build
+	@Packaging/require $(TEST_PACKAGES)
+	Benchmarks/bridge.py $(BUILT) chaos 2000 $(BRIDGE_EVENTS)
+
+# Measures a router and its bridge with a broker and simulated hosts.
+BRIDGE_HOSTS ?= 1 100 1000
+bench-bridge: build
+	@Packaging/require $(TEST_PACKAGES)
+	Benchmarks/bridge.py $(BUILT) figures $(BRIDGE_HOSTS)
 
 # Sends pushes to suspended handlers while the router is killed, and accounts for every one.
 pushes: build

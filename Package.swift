@@ -266,6 +266,29 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+if optionalPrograms.contains("bridge") {
+    package.products.append(.executable(name: "openurl-bridge", targets: ["openurl-bridge"]))
+    package.targets += [
+        .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
+        .target(name: "MQTT", dependencies: ["CMosquitto", "Reactor", system]),
+        .target(
+            name: "HostBridge",
+            dependencies: [
+                "DBus", "MQTT", "OpenURLBus", "Reactor", "Release", "UserFiles", logging, system,
+                .product(name: "DequeModule", package: "swift-collections"),
+            ]
+        ),
+        .executableTarget(name: "openurl-bridge", dependencies: ["HostBridge"]),
+        .testTarget(
+            name: "HostBridgeTests",
+            dependencies: [
+                "DBus", "HostBridge", "MQTT", "OpenURLBus", "PrivateBus", "Reactor", "TestSupport", "openurl-bridge",
+                "openurld", "testhandler",
+            ]
+        ),
+    ]
+}
+
 // In these targets `unsafe` marks every expression that the compiler cannot prove to be memory-safe:
 // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0458-strict-memory-safety.md
 // The others call C on most lines, where the marks would hide the code.
