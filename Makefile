@@ -14,7 +14,12 @@ VERSION := $(shell sed -n 's/.*current = "\(.*\)"/\1/p' Sources/Release/Version.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat --format=%Y CHANGELOG.md)
 # `make install EXAMPLES=todolist` also installs the to-do list, whose URLs the documents open.
 EXAMPLES =
-PROGRAMS = openurl-command openurld openurl openurl-remote $(EXAMPLES)
+# `make build WITH=NAME` also builds the optional program openurl-NAME, and `make install WITH=NAME` installs it. OPTIONAL lists all
+# names, and the tests need every program.
+WITH =
+OPTIONAL = bridge
+export OPENURL_WITH = $(WITH)
+PROGRAMS = openurl-command openurld openurl openurl-remote $(WITH:%=openurl-%) $(EXAMPLES)
 HANDLERS = $(wildcard Schemes/org.openurl.*.plist $(EXAMPLES:%=Schemes/com.acme.%.plist))
 INTERFACES = $(wildcard Packaging/interfaces/*.xml)
 COMPLETIONS = Sources/OpenURLCommand/Completion/Scripts/openurl
@@ -24,7 +29,7 @@ SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benc
 
 BUILD_PACKAGES = dbus gcc gettext libdbus-1-dev libsqlite3-dev pkg-config
 RELEASE_PACKAGES = $(BUILD_PACKAGES) libstdc++-12-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gir1.2-gtk-4.0 libsystemd-dev openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
+TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gir1.2-gtk-4.0 libmosquitto-dev libsystemd-dev mosquitto openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
 
 # SwiftPM builds the packages of other projects without this flag.
 ifeq ($(CI),true)
@@ -48,6 +53,7 @@ INSTALLED = \
 	share/man/man1/openurl-command.1 \
 	share/man/man5/openurl-manifest.5 \
 	share/man/man8/openurld.8 \
+	$(WITH:%=share/man/man8/openurl-%.8) \
 	share/bash-completion/completions/openurl \
 	share/fish/vendor_completions.d/openurl.fish \
 	share/zsh/site-functions/_openurl \
@@ -77,7 +83,7 @@ ORDER = .build/called-functions
 STATIC = --pkg-config-path .build/static -Xlinker -L.build/static
 ORDERED = -Xlinker Packaging/unnamed.ld -Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
 
-.PHONY: build help libraries order deb debtest packages dist reproducible tag demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry bench-links soak chaos pushes reminders vmtest interop attack flood lint format install uninstall clean
+.PHONY: build help libraries order deb debtest packages dist reproducible tag demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry bench-links soak chaos hosts bridge bench-bridge pushes reminders vmtest interop attack flood lint format install uninstall clean
 
 # The program for containers and other machines needs no library there.
 REMOTE = gcc -std=gnu11 -Os -static -s -ffunction-sections -Wl,--gc-sections -o $(BUILT)/openurl-remote Sources/openurl-remote/main.c
@@ -140,6 +146,9 @@ shell:
 	swift build $(STRICT)
 	@examples/session.sh --log .build/debug bash -c 'openurl register Schemes/com.acme.todolist.plist && exec bash --norc'
 
+# Everything that is built for tests includes the optional programs.
+demo shell test docs documents sanitize: WITH = $(OPTIONAL)
+
 # Tests that all run at once compete for the processors, and one of the product's time limits may run out.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))
 test:
@@ -201,7 +210,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 	install -m 644 Packaging/openurl.1 $(ROOT)/share/man/man1
 	echo '.so man1/openurl.1' | install -m 644 /dev/stdin $(ROOT)/share/man/man1/openurl-command.1
 	install -m 644 Packaging/openurl-manifest.5 $(ROOT)/share/man/man5
-	install -m 644 Packaging/openurld.8 $(ROOT)/share/man/man8
+	install -m 644 Packaging/openurld.8 $(WITH:%=Packaging/openurl-%.8) $(ROOT)/share/man/man8
 	install -m 644 $(COMPLETIONS).bash $(ROOT)/share/bash-completion/completions/openurl
 	install -m 644 $(COMPLETIONS).fish $(ROOT)/share/fish/vendor_completions.d/openurl.fish
 	install -m 644 $(COMPLETIONS).zsh $(ROOT)/share/zsh/site-functions/_openurl
@@ -250,6 +259,7 @@ debtest: deb
 	@Packaging/require debootstrap
 	Packaging/try-deb .build/deb/openurl_$(VERSION)_*.deb .build/clean-debian
 
+uninstall: WITH = $(OPTIONAL)
 uninstall: EXAMPLES = $(if $(wildcard $(ROOT)/share/openurl/handlers/com.acme.todolist.plist),todolist)
 uninstall:
 	$(CHECK_PLACE)
@@ -347,6 +357,26 @@ CHAOS_SECONDS ?= 60
 chaos: build
 	@Packaging/require $(TEST_PACKAGES)
 	Benchmarks/chaos.py $(BUILT) $(CHAOS_SECONDS)
+
+# Sends URLs to another router over ssh while the connection is cut, and accounts for each one.
+HOST_URLS ?= 10000
+CUTS ?= 100
+hosts: build
+	@Packaging/require $(TEST_PACKAGES)
+	Benchmarks/hosts.py $(BUILT) $(HOST_URLS) $(CUTS)
+
+# Sends URLs to another router through a broker that is killed, cut off and robbed of its files, and accounts for each one.
+BRIDGE_EVENTS ?= 30
+bridge bench-bridge: WITH = bridge
+bridge: build
+	@Packaging/require $(TEST_PACKAGES)
+	Benchmarks/bridge.py $(BUILT) chaos 2000 $(BRIDGE_EVENTS)
+
+# Measures a router and its bridge with a broker and simulated hosts.
+BRIDGE_HOSTS ?= 1 100 1000
+bench-bridge: build
+	@Packaging/require $(TEST_PACKAGES)
+	Benchmarks/bridge.py $(BUILT) figures $(BRIDGE_HOSTS)
 
 # Sends pushes to suspended handlers while the router is killed, and accounts for every one.
 pushes: build

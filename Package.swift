@@ -6,6 +6,10 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
+// The optional programs that are built: the words in OPENURL_WITH. Each needs a library that other builds do without,
+// so its product and its targets are added to the package below, in an `if`.
+let optionalPrograms = Set(Context.environment["OPENURL_WITH", default: ""].split(separator: " ").map(String.init))
+
 let package = Package(
     name: "openurl",
     products: [
@@ -296,6 +300,29 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+if optionalPrograms.contains("bridge") {
+    package.products.append(.executable(name: "openurl-bridge", targets: ["openurl-bridge"]))
+    package.targets += [
+        .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
+        .target(name: "MQTT", dependencies: ["CMosquitto", "Reactor", system]),
+        .target(
+            name: "HostBridge",
+            dependencies: [
+                "DBus", "MQTT", "OpenURLBus", "Reactor", "Release", "UserFiles", logging, system,
+                .product(name: "DequeModule", package: "swift-collections"),
+            ]
+        ),
+        .executableTarget(name: "openurl-bridge", dependencies: ["HostBridge"]),
+        .testTarget(
+            name: "HostBridgeTests",
+            dependencies: [
+                "DBus", "HostBridge", "MQTT", "OpenURLBus", "PrivateBus", "Reactor", "TestSupport", "openurl-bridge",
+                "openurld", "testhandler",
+            ]
+        ),
+    ]
+}
 
 // In these targets `unsafe` marks every expression that the compiler cannot prove to be memory-safe:
 // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0458-strict-memory-safety.md

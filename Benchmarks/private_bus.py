@@ -30,7 +30,9 @@ class PrivateBus:
         arguments = ["setpriv", "--pdeathsig", "KILL", "dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1"]
         with open(f"{root}/log", "w") as log:
             self.daemon = subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
-        self.bus = dbus.bus.BusConnection(self.daemon.stdout.readline().strip())
+        self.environment = environment
+        self.address = self.daemon.stdout.readline().strip()
+        self.bus = dbus.bus.BusConnection(self.address)
         self.bus.set_exit_on_disconnect(False)
 
     def end(self):

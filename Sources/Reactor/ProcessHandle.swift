@@ -171,7 +171,7 @@ public final class ProcessHandle {
         onExit?(exit)
     }
 
-    /// Starts a program and watches it; see ``start(_:arguments:environment:directory:output:input:)`` and
+    /// Starts a program and watches it; see ``start(_:arguments:environment:directory:input:output:errors:)`` and
     /// ``init(child:on:onExit:)``. Call this on the loop's thread.
     public static func spawn(
         _ path: String,
@@ -201,8 +201,11 @@ public final class ProcessHandle {
     ///   - arguments: All of `argv`, with the program's name first.
     ///   - environment: The environment variables, each as `NAME=value`.
     ///   - directory: The working directory.
+    ///   - input: The descriptor that becomes standard input, and that you still have to close. Nil means that the standard
+    ///     input is empty.
     ///   - output: The descriptor that becomes standard output and standard error, and that you still have to close.
     ///     Nil means that the program shares those of this process.
+    ///   - errors: The descriptor that becomes standard error instead, and that you still have to close.
     /// - Returns: The number of the child, for ``init(child:on:onExit:)`` or ``end(child:)``.
     /// - Throws: The reason why the program could not be started, such as `.noSuchFileOrDirectory` or
     ///   `.permissionDenied`.
@@ -214,8 +217,9 @@ public final class ProcessHandle {
         arguments: [String],
         environment: [String],
         directory: String,
+        input: CInt? = nil,
         output: CInt? = nil,
-        input: CInt? = nil
+        errors: CInt? = nil
     ) throws(Errno) -> CInt {
         let strings = [path, directory] + arguments + environment
         guard !strings.contains(where: { $0.utf8.contains(0) }) else { throw .invalidArgument }
@@ -227,7 +231,7 @@ public final class ProcessHandle {
         if let output {
             // Do this first, because `output` may be one of the descriptors that the next actions replace.
             posix_spawn_file_actions_adddup2(&actions, output, 1)
-            posix_spawn_file_actions_adddup2(&actions, output, 2)
+            posix_spawn_file_actions_adddup2(&actions, errors ?? output, 2)
         }
         if let input {
             posix_spawn_file_actions_adddup2(&actions, input, 0)
@@ -263,7 +267,7 @@ public final class ProcessHandle {
         return pid
     }
 
-    /// Watches a child that ``start(_:arguments:environment:directory:output:input:)`` has started.
+    /// Watches a child that ``start(_:arguments:environment:directory:input:output:errors:)`` has started.
     ///
     /// - Parameters:
     ///   - pid: The number of the child.

@@ -53,6 +53,7 @@ struct LiveAssembly: Assembly {
             deliveries: DeliveryStore(environment: environment, on: try EventLoop(), log: log),
             pushes: PushStore(environment: environment, on: loaded.files, log: log),
             tasks: TaskStore(environment: environment, on: loaded.files, log: log),
+            hosts: HostStore(environment: environment, on: loaded.files, log: log),
             policy: PolicyStore(environment: environment, on: loaded.files, log: log),
             links: LinkStore(environment: environment, on: loaded.files, log: log),
             chooser: installation?.chooser,

@@ -42,6 +42,11 @@ public final class Statement {
         try database.check(code)
     }
 
+    /// Sets a parameter to no value.
+    public func bindNull(_ parameter: Int) throws(SQLiteError) {
+        try database.check(sqlite3_bind_null(handle, CInt(parameter)))
+    }
+
     /// Advances to the next row.
     ///
     /// - Returns: Whether there is another row. After the last row, you can run the statement again with the same

@@ -18,6 +18,8 @@ struct RouterParts {
     var pushes: PushStore?
     /// Storage for the handlers' tasks; nil if the router stores nothing.
     var tasks: TaskStore?
+    /// Storage for the other hosts; nil if the router stores nothing.
+    var hosts: HostStore?
     /// Storage for the rules; nil for no rules.
     var policy: PolicyStore?
     /// Storage for the rules for links; nil for no rules.

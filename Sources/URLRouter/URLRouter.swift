@@ -119,8 +119,20 @@ public actor URLRouter {
             questions: questions,
             monitor: monitor,
             limits: limits,
-            tasks: RouterTasks(of: self)
+            tasks: RouterTasks(of: self),
+            checkHost: { [unowned self] (host, sender) throws(OpenURLError) in try hosts.check(host, from: sender) }
         )
+    )
+    /// URLs to other hosts and from other hosts.
+    private(set) lazy var hosts: Hosts = Hosts(
+        opener,
+        deliveries,
+        callers,
+        Bridge(parts.sessionBus, callers),
+        launcher,
+        limits,
+        RouterTasks(of: self),
+        parts.hosts
     )
 
     private(set) lazy var openCalls = OpenCalls(opener, handles, callers)
@@ -189,6 +201,7 @@ public actor URLRouter {
     ///   - deliveries: the storage for the queue; nil if the router stores nothing.
     ///   - pushes: the storage for the registrations for pushes; nil if the router stores nothing.
     ///   - tasks: the storage for the handlers' tasks; nil if the router stores nothing.
+    ///   - hosts: the storage for the other hosts; nil if the router stores nothing.
     ///   - policy: the storage for the rules; nil for no rules.
     ///   - links: the storage for the rules for links; nil for no rules.
     ///   - chooser: the path of the program that lets the person choose how to open a link; nil if there is none.
@@ -205,6 +218,7 @@ public actor URLRouter {
         deliveries: DeliveryStore? = nil,
         pushes: PushStore? = nil,
         tasks: TaskStore? = nil,
+        hosts: HostStore? = nil,
         policy: PolicyStore? = nil,
         links: LinkStore? = nil,
         chooser: String? = nil,
@@ -224,6 +238,7 @@ public actor URLRouter {
         parts.deliveries = deliveries
         parts.pushes = pushes
         parts.tasks = tasks
+        parts.hosts = hosts
         parts.policy = policy
         parts.links = links
         parts.chooser = chooser
@@ -320,6 +335,7 @@ public actor URLRouter {
             tasks: RouterTasks(of: self),
             receivers: { [unowned self] in
                 [
+                    hosts,
                     pushes,
                     localNotifications,
                     reminders,
@@ -402,10 +418,11 @@ public actor URLRouter {
         try await callers.check(caller, of: method, interface)
     }
 
-    /// Reads the rules and the remembered answers. Call this before you request the name.
+    /// Reads the rules, the remembered answers and the other hosts. Call this before you request the name.
     public func loadPolicy() async {
         await permissions.load()
         await links.readRules()
+        await hosts.load()
     }
 
     /// Reads the registrations for pushes. Call this before you request the name.
@@ -459,6 +476,7 @@ public actor URLRouter {
         waitingCalls.stop()
         await callbacks.stop()
         await scheduledTasks.stop()
+        hosts.stop()
         await deliveries?.stop()
     }
 
@@ -466,6 +484,7 @@ public actor URLRouter {
     /// router tries again.
     public func abandonDeliveries() async {
         await scheduledTasks.stop()
+        hosts.stop()
         await deliveries?.abandon()
     }
 

@@ -184,6 +184,12 @@ private enum Reference {
             "The `options` of `NotifyWithOptions` (`org.openurl.Lifecycle1`).",
             NotificationOptions.fields
         ),
+        Section("Other host", "One of the `hosts` that `List` returns (`org.openurl.Hosts1`).", HostEntry.fields),
+        Section(
+            "Request of another host",
+            "The `request` of `Receive` (`org.openurl.Hosts1`) and of `Send` (`org.openurl.Bridge1`).",
+            HostRequest.fields
+        ),
     ]
 
     static let text = """

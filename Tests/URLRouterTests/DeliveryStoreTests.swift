@@ -207,6 +207,8 @@ import Testing
         ALTER TABLE deliveries DROP COLUMN caller; ALTER TABLE deliveries DROP COLUMN name; DROP TABLE replies;
         ALTER TABLE deliveries DROP COLUMN at; ALTER TABLE deliveries DROP COLUMN every;
         ALTER TABLE deliveries DROP COLUMN turn; ALTER TABLE deliveries DROP COLUMN notify;
+        ALTER TABLE deliveries DROP COLUMN lifetime; ALTER TABLE deliveries DROP COLUMN expires;
+        ALTER TABLE deliveries DROP COLUMN round; DROP TABLE received; DROP TABLE identity;
         PRAGMA user_version = 1
         """
 

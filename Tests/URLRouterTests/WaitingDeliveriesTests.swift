@@ -22,7 +22,7 @@ import Testing
         var order: [Int64] = []
         while case .due(let id, handler, _) = deliveries.next() {
             order.append(id)
-            deliveries.end(handler)
+            deliveries.end(id, of: handler)
         }
         #expect(deliveries.isIdle)
         return order
@@ -55,5 +55,35 @@ import Testing
             Issue.record("a removed delivery is waited for")
             return
         }
+    }
+
+    /// Takes the deliveries that can be taken without the end of another one.
+    private func taken(from deliveries: inout WaitingDeliveries) -> [Int64] {
+        var taken: [Int64] = []
+        while case .due(let id, _, _) = deliveries.next() { taken.append(id) }
+        return taken
+    }
+
+    @Test func hostHasSeveralDeliveriesInProgress() {
+        var deliveries = WaitingDeliveries(RouterLimits())
+        let host = "host:laptop"
+        for id: Int64 in 1...50 { deliveries.add(id, for: host, of: "a") }
+        let first = taken(from: &deliveries)
+        #expect(first == Array(1...32))
+        #expect(deliveries.isInProgress(7) && !deliveries.isInProgress(40))
+        deliveries.end(7, of: host)
+        #expect(taken(from: &deliveries) == [33])
+        #expect(!deliveries.isIdle)
+    }
+
+    @Test func nothingIsTakenForAHostThatIsHeld() {
+        var deliveries = WaitingDeliveries(RouterLimits())
+        deliveries.add(1, for: "host:laptop", of: "a")
+        deliveries.add(2, for: "host:desktop", of: "a")
+        deliveries.hold("host:laptop")
+        #expect(taken(from: &deliveries) == [2])
+        deliveries.add(3, for: "host:laptop", of: "a")
+        deliveries.makeDue("host:laptop")
+        #expect(taken(from: &deliveries) == [1, 3])
     }
 }

@@ -33,6 +33,17 @@ public struct OpenOptions: Sendable, Hashable {
     public var notification: String? {
         didSet { if notification != nil { isQueued = true } }
     }
+    /// The other host whose router opens the URL, or a group of hosts; nil for this host. A URL for another host is always
+    /// queued. It can have a time, but no repeats, no notification and no fallback.
+    public var host: HostName? {
+        didSet { if host != nil { isQueued = true } }
+    }
+    /// How long the URL may wait in a queue, from ``deliveryTime`` on, or from when the router accepts it; nil for any length
+    /// of time. Whatever has not been delivered by then never is. A URL for another host waits for at most
+    /// ``HostsInterface/longestLifetime``.
+    public var lifetime: Duration? {
+        didSet { if lifetime != nil { isQueued = true } }
+    }
     /// Activation token, which lets the handler take the focus (`XDG_ACTIVATION_TOKEN`).
     ///
     /// The handler gets it unchanged, with one URL: not if it is longer than 1024 bytes or has a control character, if a
@@ -89,6 +100,8 @@ public struct OpenOptions: Sendable, Hashable {
     private static let timeKey = "at"
     private static let repeatKey = "every"
     private static let notificationKey = "notify"
+    private static let hostKey = "to"
+    private static let lifetimeKey = "lifetime"
     private static let fallbackKey = "fallback"
     private static let annotationKey = "annotation"
     private static let contentTypeKey = "content-type"
@@ -101,6 +114,11 @@ public struct OpenOptions: Sendable, Hashable {
         get { isQueued ? .queued : .now }
         // A URL with a time or a notification is queued in any case, and that key may have arrived before.
         set { isQueued = isQueued || newValue == .queued }
+    }
+
+    private var lifetimeMilliseconds: UInt32? {
+        get { lifetime.map { UInt32(clamping: $0.milliseconds) } }
+        set { lifetime = newValue.map { .milliseconds(Int($0)) } }
     }
 
     private var milliseconds: UInt32? {
@@ -161,6 +179,18 @@ extension OpenOptions: Record {
             { $0.notification },
             { $0.notification = $1 },
             "The text of a notification that the user gets instead, and whose click opens the URL, which is then queued; at most \(maximumNotificationBytes) bytes."
+        ),
+        Field(
+            hostKey,
+            { $0.host },
+            { $0.host = $1 },
+            "The name of the other host whose router opens the URL, or `@` and the name of a group of hosts; the URL is then queued."
+        ),
+        Field(
+            lifetimeKey,
+            { $0.lifetimeMilliseconds },
+            { $0.lifetimeMilliseconds = $1 },
+            "How long the URL may wait in a queue, in milliseconds; the URL is then queued."
         ),
         Field(
             "activation-token",
@@ -244,6 +274,19 @@ extension OpenOptions: Record {
         if let repeatInterval, deliveryTime?.isOnTheWall != true {
             let every = "'\(Self.repeatKey)' '\(repeatInterval.rawValue)'"
             throw .invalidValue("\(every) needs a time without a time zone in '\(Self.timeKey)'")
+        }
+        guard lifetime != .zero else { throw .invalidValue("'\(Self.lifetimeKey)' must be above zero") }
+        if lifetime != nil, repeatInterval != nil {
+            throw .invalidValue("'\(Self.lifetimeKey)' cannot be combined with '\(Self.repeatKey)'")
+        }
+        if host != nil {
+            let others = [
+                (Self.repeatKey, repeatInterval != nil), (Self.notificationKey, notification != nil),
+                (Self.fallbackKey, !fallback.isEmpty),
+            ]
+            if let (key, _) = others.first(where: { $0.1 }) {
+                throw .invalidValue("'\(Self.hostKey)' cannot be combined with '\(key)'")
+            }
         }
         if let notification, !(1...Self.maximumNotificationBytes).contains(notification.utf8.count) {
             throw .invalidValue("'\(Self.notificationKey)' must have 1 to \(Self.maximumNotificationBytes) bytes")

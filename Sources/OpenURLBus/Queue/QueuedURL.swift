@@ -18,7 +18,7 @@ public struct QueuedURL: Sendable, Hashable {
     public var id: String
     /// The URL as it arrived.
     public var url: String
-    /// The handler that would have got the URL when it arrived.
+    /// The handler that would have got the URL when it arrived; `host:` and a name if the URL is for another host.
     public var handler: String
     /// The request's ID if the caller gave one, or else the number.
     public var requestID: String?
@@ -71,7 +71,7 @@ extension QueuedURL: Record, ErrorReporting {
             "handler",
             { $0.handler },
             { $0.handler = $1 },
-            "The handler that would have got the URL at the time when the URL arrived."
+            "The handler that would have got the URL at the time when the URL arrived; `host:` and a name if the URL is for another host."
         ),
         Field("state", { $0.state }, { $0.state = $1 }, isRequired: true, "The state of the URL."),
         Field("attempts", { $0.attempts }, { $0.attempts = $1 }, "The number of attempts."),

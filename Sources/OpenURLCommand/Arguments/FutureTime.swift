@@ -33,8 +33,7 @@ enum FutureTime: Sendable, Hashable {
             guard let time = Self.timeOfDay(words[1], isTomorrow: true) else { throw Self.problem }
             self = time
         case (1, _) where argument.utf8.first == UInt8(ascii: "+"):
-            let digits = argument.dropFirst().prefix { $0.isASCII && $0.isNumber }
-            guard let time = Self.seconds(digits, unit: argument[digits.endIndex...]) else { throw Self.problem }
+            guard let time = Self.seconds(argument.dropFirst()) else { throw Self.problem }
             self = .later(time)
         default:
             guard let time = Self.timeOfDay(argument[...], isTomorrow: false) ?? Self.date(argument) else {
@@ -56,6 +55,15 @@ enum FutureTime: Sendable, Hashable {
     ]
     /// A number of seconds that no time on the command line exceeds: the length of the calendar.
     private static let longest: Int64 = 253_402_300_800
+
+    /// Reads a length of time such as `2h`.
+    ///
+    /// - Returns: The number of seconds; nil if the text is something else.
+    static func seconds(_ text: some StringProtocol) -> Int64? {
+        let text = Substring(text)
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        return seconds(digits, unit: text[digits.endIndex...])
+    }
 
     private static func seconds(_ count: Substring, unit: Substring) -> Int64? {
         guard count.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int64(count),

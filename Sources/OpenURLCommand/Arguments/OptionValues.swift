@@ -27,6 +27,23 @@ struct TimeLimit: Sendable, Hashable {
     }
 }
 
+/// How long a URL may wait, on the command line: a number with `s`, `m`, `h` or `d`.
+struct Lifetime: Sendable, Hashable {
+    let duration: Duration
+
+    /// Reads a time above zero.
+    ///
+    /// - Throws: `ValidationError`. A time of more than 49 days is an error too, because the bus carries milliseconds
+    ///   in 32 bits.
+    init(_ argument: String) throws {
+        guard let seconds = FutureTime.seconds(argument), seconds > 0 else {
+            throw ValidationError(translated("write a time as a number above 0 with s, m, h or d, such as 10m or 2h"))
+        }
+        guard seconds <= 49 * 86_400 else { throw ValidationError(translated("a time can be at most 49 days")) }
+        duration = .seconds(seconds)
+    }
+}
+
 /// A `key=value` on the command line, split at the first `=`.
 struct KeyValue: Sendable, Hashable {
     let key: String

@@ -41,7 +41,10 @@ struct CommandLineInterface: ParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: translated("Open URLs"),
-                subcommands: [Open.self, Call.self, Callback.self, Send.self, Queue.self, Notifications.self]
+                subcommands: [
+                    Open.self, Call.self, Callback.self, Send.self, Queue.self, Notifications.self, Hosts.self,
+                    Receive.self,
+                ]
             ),
             CommandGroup(
                 name: translated("Other machines and containers"),

@@ -128,6 +128,27 @@ struct Open: Command {
     )
     var notify: String?
 
+    @Option(
+        help: .init(
+            translated("Store the URLs until the router of another host, or of one of a group, has opened them."),
+            valueName: "host"
+        ),
+        completion: .hosts,
+        transform: HostName.init(argument:)
+    )
+    var to: HostName?
+
+    @Option(
+        help: .init(
+            translated(
+                "Store the URLs, and give up those that are not delivered within a time, such as 10m, 2h or 3d."
+            ),
+            valueName: "time"
+        ),
+        transform: Lifetime.init
+    )
+    var lifetime: Lifetime?
+
     @OptionGroup var outputOptions: OutputOptions
 
     @Flag(name: .shortAndLong, help: .init(translated("Print nothing on standard error.")))
@@ -151,7 +172,13 @@ struct Open: Command {
                 translated("a notification can have at most \(OpenOptions.maximumNotificationBytes) bytes")
             )
         }
-        if queue || at != nil || notify != nil, !attach.isEmpty || !save.isEmpty {
+        if to != nil, every != nil || notify != nil || !fallback.isEmpty {
+            throw ValidationError(translated("--to cannot be combined with --every, --notify or --fallback"))
+        }
+        if lifetime != nil, every != nil {
+            throw ValidationError(translated("--lifetime cannot be combined with --every"))
+        }
+        if queue || at != nil || notify != nil || to != nil || lifetime != nil, !attach.isEmpty || !save.isEmpty {
             throw ValidationError(translated("a queued URL has no open files and no reply; remove --attach and --save"))
         }
         for keys in [attach.map(\.key) + Set(annotation.map(\.key)), save.map(\.key)] where Set(keys).count < keys.count
@@ -173,6 +200,12 @@ struct Open: Command {
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        if let to, let file = urls.first(where: { !$0.hasScheme }) {
+            let reason = translated(
+                "'\(file.shown)' is a file on this machine; give a URL that \(to.rawValue) can open"
+            )
+            throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
+        }
         var options = OpenOptions()
         options.handler = handler
         options.desktopEntry = desktopEntry
@@ -189,6 +222,8 @@ struct Open: Command {
             options.repeatInterval = every
         }
         options.notification = notify
+        options.host = to
+        options.lifetime = lifetime?.duration
         if !annotation.isEmpty {
             let entries = annotation.map { (Value.string($0.key), Value.string($0.value)) }
             options.annotation = .dictionary(Dictionary(entries) { $1 }, key: "s", value: "s")

@@ -35,6 +35,11 @@ extension CompletionKind {
         try router.call(QueueInterface.list, "", timeout: .seconds(2)).map(\.id)
     }
 
+    /// Names of the other hosts.
+    static let hosts = values { router throws(CommandFailure) in
+        try router.call(HostsInterface.list, Empty(), timeout: .seconds(2)).map(\.name)
+    }
+
     /// Identifiers of the notifications that handlers have scheduled.
     static let notifications = values { router throws(CommandFailure) in
         try router.call(NotificationsInterface.list, "", timeout: .seconds(2)).map(\.identifier)

@@ -9,7 +9,7 @@ struct DeliveryFile: Sendable {
     let path: String
 
     /// Version of the tables.
-    private static let schemaVersion: Int64 = 4
+    private static let schemaVersion: Int64 = 5
 
     /// The first delivery's number, which is the current time. Because handlers recognise a repeated delivery by its
     /// number, a new file must not reuse the numbers from a file that was lost.
@@ -55,6 +55,7 @@ struct DeliveryFile: Sendable {
                 try database.execute(Self.replies)
             }
             if version > 0, version < 4 { try database.execute(Self.addSchedules) }
+            if version > 0, version < 5 { try database.execute("\(Self.addHosts); \(Self.identity)") }
             if version < Self.schemaVersion { try database.execute("PRAGMA user_version = \(Self.schemaVersion)") }
         }
         return isKnown ? database : nil
@@ -69,6 +70,34 @@ struct DeliveryFile: Sendable {
         ALTER TABLE deliveries ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE deliveries ADD COLUMN notify TEXT NOT NULL DEFAULT ''
         """
+
+    /// Adds the lifetime of a delivery and the time when it expires, the number of times that it was given a new set of attempts after it had failed
+    /// for good, and the table of the requests from other hosts (``ReceivedRequests``).
+    private static let addHosts =
+        """
+        ALTER TABLE deliveries ADD COLUMN lifetime INTEGER;
+        ALTER TABLE deliveries ADD COLUMN expires INTEGER;
+        ALTER TABLE deliveries ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE received (
+            origin TEXT NOT NULL,
+            name TEXT NOT NULL,
+            id INTEGER NOT NULL,
+            digest INTEGER NOT NULL,
+            arrived INTEGER NOT NULL,
+            outcome BLOB,
+            PRIMARY KEY (origin, name)
+        ) WITHOUT ROWID;
+        CREATE INDEX received_by_id ON received (id);
+        CREATE INDEX received_by_time ON received (arrived)
+        """
+
+    /// The name of this file among all files of all hosts. Other hosts remember requests by this name and a delivery's number,
+    /// and the numbers alone could be used again by another file.
+    private static var identity: String {
+        var generator = SystemRandomNumberGenerator()
+        let name = String(generator.next(), radix: 36)
+        return "CREATE TABLE identity (name TEXT NOT NULL); INSERT INTO identity VALUES ('\(name)')"
+    }
 
     /// Table of the replies to deliveries. Each reply has its delivery's number.
     private static let replies =
@@ -92,6 +121,8 @@ struct DeliveryFile: Sendable {
             );
             \(Self.addSchedules);
             \(Self.replies);
+            \(Self.addHosts);
+            \(Self.identity);
             INSERT INTO sqlite_sequence VALUES ('deliveries', \(Self.firstNumber))
             """
         )

@@ -7,9 +7,9 @@ internal import Reactor
 ///
 /// It belongs to the router's actor.
 final class DeliveryScheduler {
-    private let store: DeliveryStore
-    private let bus: any BusNames & RouterSignals
-    private let log: Logger
+    let store: DeliveryStore
+    let bus: any BusNames & RouterSignals
+    let log: Logger
     private let tasks: RouterTasks
     /// Returns the parts that make deliveries. The last one takes all.
     private let receivers: () -> [any DeliveryReceiver]
@@ -17,14 +17,14 @@ final class DeliveryScheduler {
     private let quarantine: (_ handler: String) -> Duration?
 
     private var state = State.new
-    private var waiting: WaitingDeliveries
+    var waiting: WaitingDeliveries
     /// URLs that have arrived but have not been handed to the store yet.
     let arrivals = ArrivalOrder()
     /// Number of deliveries that are being stored.
     private var storing = 0
     private let timer: RestartableTimer
     /// Deliveries that wait for the times that their senders have set.
-    private lazy var timetable = DeliveryTimetable(
+    private(set) lazy var timetable = DeliveryTimetable(
         on: loop,
         log: log,
         timeHasCome: { [unowned self] in
@@ -33,9 +33,9 @@ final class DeliveryScheduler {
         },
         clockHasChanged: { [unowned self] in tasks.start { await self.run() } }
     )
-    private let loop: EventLoop
+    let loop: EventLoop
     private let limits: RouterLimits
-    private let waiters: OutcomeWaiters
+    let waiters: OutcomeWaiters
     /// Outcomes of attempts, until the store has recorded them.
     private var outcomes: [Int64: Outcome] = [:]
     /// Deliveries whose attempt has begun, and whose outcome the store has not recorded yet.
@@ -50,6 +50,10 @@ final class DeliveryScheduler {
         case delivered(OpenResult)
         /// It was not delivered. If a process got the URL, it may have acted on it.
         case failed(OpenURLError, wasHandedOver: Bool)
+        /// It failed for good, and is not tried again.
+        case refused(OpenURLError)
+        /// This was no attempt, because nothing is known yet. It is tried again after this time.
+        case postponed(OpenURLError, Duration)
     }
 
     private enum State {
@@ -66,13 +70,13 @@ final class DeliveryScheduler {
         case delivered(OpenResult)
         /// It failed. If there is no delay, there is no next attempt. If the attempt does not count, the number of
         /// attempts stays as it is.
-        case failed(OpenURLError, delay: Duration?, counts: Bool)
+        case failed(OpenURLError, delay: Duration?, counts: Bool, longest: Duration = WaitingDeliveries.longestWait)
     }
 
     /// State of a delivery after an attempt.
     private enum Disposition {
         case delivered
-        case again(Duration)
+        case again(Duration, longest: Duration = WaitingDeliveries.longestWait)
         /// It is repeated, and waits for its next time.
         case later(due: Int64, wasDelivered: Bool)
         case dead
@@ -208,8 +212,13 @@ final class DeliveryScheduler {
     ///
     /// - Parameter limit: how many local notifications of the handler may wait, if the delivery is one. The latest ones
     ///   make way for it, and one with the same URL.
+    /// - Parameter origin: the request of another host that the delivery is, which is stored only once; nil if it is none.
     /// - Throws: `notQueued` and `limitsExceeded`.
-    func accept(_ delivery: Delivery, keepingSoonest limit: Int? = nil) async throws(OpenURLError) -> Int64 {
+    func accept(
+        _ delivery: Delivery,
+        keepingSoonest limit: Int? = nil,
+        of origin: RequestKey? = nil
+    ) async throws(OpenURLError) -> Int64 {
         if state == .closed { throw OpenURLError(.notQueued, "the router is exiting; try again") }
         storing += 1
         defer {
@@ -220,10 +229,11 @@ final class DeliveryScheduler {
         let due = try due(delivery, at: now)
         let accepted: DeliveryStore.Accepted
         do throws(DeliveryStoreError) {
-            accepted = try await store.accept(delivery, at: now, due: due, keepingSoonest: limit)
+            accepted = try await store.accept(delivery, at: now, due: due, keepingSoonest: limit, of: origin)
         } catch {
             throw OpenURLError(error.isFull ? .limitsExceeded : .notQueued, error.description)
         }
+        if accepted.isRepeated { return accepted.id }
         for removed in accepted.removed { giveUp(removed) }
         wait(
             for: DeliveryStore.Waiting(
@@ -254,7 +264,7 @@ final class DeliveryScheduler {
 
     // MARK: Attempts
 
-    private func deliverDue() {
+    func deliverDue() {
         guard state == .running else { return }
         timer.cancel()
         while true {
@@ -262,10 +272,11 @@ final class DeliveryScheduler {
             case .due(let id, let handler, let sender):
                 tasks.start {
                     let disposition = await self.attempt(id)
-                    self.waiting.end(handler)
+                    self.waiting.end(id, of: handler)
                     self.resumeIfIdle()
                     switch disposition {
-                    case .again(let time): self.waiting.add(id, for: handler, of: sender, in: time)
+                    case .again(let time, let longest):
+                        self.waiting.add(id, for: handler, of: sender, in: time, longest: longest)
                     case .later(let due, _):
                         let delivery = DeliveryStore.Waiting(
                             id: id,
@@ -310,7 +321,7 @@ final class DeliveryScheduler {
                 forget(id)
                 waiters.end(id, .success(result.withoutDescriptors))
                 return next.map { .later(due: $0, wasDelivered: true) } ?? .delivered
-            case .failed(let error, let delay, let counts):
+            case .failed(let error, let delay, let counts, let longest):
                 let due = delay.map { WallClock.milliseconds + Int64($0 / .milliseconds(1)) }
                 let after = try await store.fail(id, error, due: due, counts: counts)
                 forget(id)
@@ -318,7 +329,8 @@ final class DeliveryScheduler {
                 switch after {
                 case .gone: return .gone
                 case .dead: return .dead
-                case .waiting(let due): return delay.map(Disposition.again) ?? .later(due: due, wasDelivered: false)
+                case .waiting(let due):
+                    return delay.map { .again($0, longest: longest) } ?? .later(due: due, wasDelivered: false)
                 }
             }
         } catch {
@@ -335,11 +347,17 @@ final class DeliveryScheduler {
     }
 
     private func outcome(of delivery: Delivery, _ id: Int64, _ attempt: Int) async -> Outcome? {
+        if let expires = delivery.expires, expires <= WallClock.milliseconds {
+            return .failed(delivery.expiryError, delay: nil, counts: false)
+        }
         let error: OpenURLError
         let wasHandedOver: Bool
         switch await receivers().first(where: { $0.takes(delivery) })?.attempt(delivery, id, attempt) {
         case .delivered(let result): return .delivered(result)
         case .failed(let cause, let isHandedOver): (error, wasHandedOver) = (cause, isHandedOver)
+        case .refused(let error): return bus.isOpen ? .failed(error, delay: nil, counts: true) : nil
+        case .postponed(let error, let delay):
+            return bus.isOpen ? .failed(error, delay: delay, counts: false, longest: delay) : nil
         case nil: return nil
         }
         // There is no outcome, and `abandon` will be called next.
@@ -389,6 +407,7 @@ final class DeliveryScheduler {
         }
         guard let delivery else { throw .noSuchDelivery(text) }
         timetable.remove(id)
+        waiting.release(delivery.handler)
         waiting.add(id, for: delivery.handler, of: delivery.sender)
         deliverDue()
     }
@@ -494,7 +513,7 @@ final class DeliveryScheduler {
         return id
     }
 
-    private func asking<Result: Sendable>(
+    func asking<Result: Sendable>(
         _ body: () async throws(DeliveryStoreError) -> Result
     ) async throws(RemoteError) -> Result {
         do throws(DeliveryStoreError) {

@@ -67,13 +67,17 @@ extension DeliveryStore {
         }
     }
 
-    /// Gives a delivery a full set of attempts again, starting now.
+    /// Gives a delivery a full set of attempts again, starting now, and its whole lifetime. If it was a dead letter, it is
+    /// another request for the host that it goes to, because that host remembers the outcome of the first one.
     ///
     /// - Returns: The delivery's handler, and the account of its sender; nil if there is no such delivery.
     func retry(_ id: Int64, at now: Int64) throws(DeliveryStoreError) -> (handler: String, sender: String)? {
         try change { database throws(SQLiteError) in
             let update = try database.prepare(
-                "UPDATE deliveries SET attempts = 0, due = ? WHERE id = ? RETURNING handler, caller"
+                """
+                UPDATE deliveries SET attempts = 0, round = round + (due IS NULL), expires = ?1 + lifetime, due = ?1
+                    WHERE id = ?2 RETURNING handler, caller
+                """
             )
             try update.bind(1, now)
             try update.bind(2, id)

@@ -31,6 +31,10 @@ struct DeliveryStoreLimits: Sendable {
     var replies = QueueInterface.keptReplies
     /// Size of all replies, in bytes.
     var replyBytes = 64 << 20
+    /// Number of requests from other hosts that are remembered, which ``QueueShares`` divides as it does the deliveries.
+    var received = 262_144
+    /// Size of the outcomes of these requests, in bytes.
+    var receivedBytes = 128 << 20
     /// Length of a stored error message, in Unicode scalars.
     var messageLength = 1024
 }
@@ -52,7 +56,7 @@ public actor DeliveryStore {
         var isTimed = false
     }
 
-    private let file: DeliveryFile
+    let file: DeliveryFile
     private let limits: DeliveryStoreLimits
     /// Returns the rules of the session's time zone, as they are now.
     let zone: @Sendable () -> TimeZoneRules
@@ -63,6 +67,7 @@ public actor DeliveryStore {
     /// The file's contents, as far as this process knows; nil before the first count.
     private var held: QueueShares?
     private var replies: KeptReplies
+    var received: ReceivedRequests
     private var accepting: [Accepting] = []
 
     private struct Accepting {
@@ -72,6 +77,8 @@ public actor DeliveryStore {
         let due: Int64
         /// How many notifications of the handler may wait; nil if this is none of them.
         let limit: Int?
+        /// The request of another host that the delivery is; nil if it is none.
+        let origin: RequestKey?
         let continuation: CheckedContinuation<Result<Accepted, DeliveryStoreError>, Never>
     }
 
@@ -80,6 +87,8 @@ public actor DeliveryStore {
         let id: Int64
         /// The deliveries that have made way for it.
         var removed: [Int64] = []
+        /// Whether another host's request had been accepted before, under this number. Nothing was stored then.
+        var isRepeated = false
     }
 
     /// This store's own thread as the actor's executor.
@@ -106,6 +115,7 @@ public actor DeliveryStore {
         self.limits = limits
         self.zone = zone
         replies = KeptReplies(limits)
+        received = ReceivedRequests(limits)
         self.loop = loop
         self.log = log
     }
@@ -150,11 +160,14 @@ public actor DeliveryStore {
     ///   - due: The time of the first attempt; nil for now.
     ///   - limit: How many local notifications of the handler may wait, if the delivery is one; nil otherwise. The latest
     ///     ones make way for it, and one with the same URL.
+    ///   - origin: The request of another host that the delivery is; nil if it is none. A request that is remembered is not
+    ///     stored again.
     func accept(
         _ delivery: Delivery,
         at now: Int64,
         due: Int64?,
-        keepingSoonest limit: Int?
+        keepingSoonest limit: Int?,
+        of origin: RequestKey? = nil
     ) async throws(DeliveryStoreError) -> Accepted {
         // If one delivery cannot be encoded, the others must still be stored.
         let request: [UInt8]
@@ -172,6 +185,7 @@ public actor DeliveryStore {
                     time: now,
                     due: due ?? now,
                     limit: limit,
+                    origin: origin,
                     continuation: continuation
                 )
             )
@@ -194,14 +208,23 @@ public actor DeliveryStore {
                 let insert = try database.prepare(
                     """
                     INSERT INTO deliveries
-                        (url, handler, request, accepted, due, caller, name, at, every, notify, attempts)
-                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0) RETURNING id
+                        (url, handler, request, accepted, due, caller, name, at, every, notify, attempts, lifetime,
+                        expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) RETURNING id
                     """
                 )
+                var received = self.received
+                self.received.forgetCount()
                 for entry in accepted {
+                    if let origin = entry.origin, let known = try received.known(origin, at: entry.time, in: database) {
+                        results.append(known.mapError { DeliveryStoreError(path: file.path, reason: $0.reason) })
+                        continue
+                    }
                     let size = entry.delivery.url.utf8.count + entry.request.count
                     let caller = entry.delivery.caller
-                    if let refusal = shares.refusal(of: caller, bytes: size) {
+                    let refusal =
+                        shares.refusal(of: caller, bytes: size)
+                        ?? entry.origin.flatMap { received.refusal(of: $0.origin) }
+                    if let refusal {
                         results.append(.failure(DeliveryStoreError(path: file.path, reason: refusal, isFull: true)))
                         continue
                     }
@@ -233,11 +256,20 @@ public actor DeliveryStore {
                     try insert.bind(8, options.deliveryTime?.rawValue ?? "")
                     try insert.bind(9, options.repeatInterval?.rawValue ?? "")
                     try insert.bind(10, options.notification ?? "")
+                    if let lifetime = options.lifetime?.milliseconds {
+                        try insert.bind(11, lifetime)
+                        try insert.bind(12, entry.due + lifetime)
+                    } else {
+                        for parameter in 11...12 { try insert.bindNull(parameter) }
+                    }
                     while try insert.step() {
-                        results.append(.success(Accepted(id: insert.integer(0), removed: removed)))
+                        let id = insert.integer(0)
+                        if let origin = entry.origin { try received.add(origin, id, at: entry.time, in: database) }
+                        results.append(.success(Accepted(id: id, removed: removed)))
                     }
                     shares.add(bytes: size, of: caller)
                 }
+                self.received = received
                 held = shares
             }
         } catch {
@@ -258,7 +290,7 @@ public actor DeliveryStore {
     /// Size of a row in bytes, in SQL.
     private static let size = "length(CAST(url AS BLOB)) + length(request)"
 
-    private typealias Rows = [(caller: String, bytes: Int)]
+    typealias Rows = [(caller: String, bytes: Int)]
 
     /// Deletes rows.
     ///
@@ -272,7 +304,7 @@ public actor DeliveryStore {
         }.count
     }
 
-    private func deleteRows(
+    func deleteRows(
         where condition: String,
         _ value: Int64,
         in database: Database
@@ -285,7 +317,7 @@ public actor DeliveryStore {
     }
 
     /// Performs a transaction that deletes rows, and frees the space that they took.
-    private func deleted(_ body: (Database) throws(SQLiteError) -> Rows) throws(DeliveryStoreError) -> Rows {
+    func deleted(_ body: (Database) throws(SQLiteError) -> Rows) throws(DeliveryStoreError) -> Rows {
         var rows: Rows = []
         try writing { database throws(SQLiteError) in rows = try body(database) }
         for (caller, bytes) in rows { held?.remove(bytes: bytes, of: caller) }
@@ -300,18 +332,38 @@ public actor DeliveryStore {
     /// - Returns: The delivery and the number of the attempt; nil if the delivery was dropped or is a dead letter. If
     ///   it cannot be read, it becomes a dead letter.
     func begin(_ id: Int64) throws(DeliveryStoreError) -> (delivery: Delivery, attempt: Int)? {
-        var found: (url: String, handler: String, request: [UInt8], attempt: Int, turn: Int64)?
+        struct Row {
+            let url: String
+            let handler: String
+            let request: [UInt8]
+            let attempt: Int
+            let turn: Int64
+            let round: Int64
+            let expires: Int64?
+            let problem: String?
+        }
+        var found: Row?
         try writing { database throws(SQLiteError) in
             let update = try database.prepare(
                 """
                 UPDATE deliveries SET attempts = max(CAST(attempts AS INTEGER), 0) + 1 WHERE id = ? AND due IS NOT NULL
-                    RETURNING url, handler, request, attempts, turn
+                    RETURNING url, handler, request, attempts, turn, round, expires, expires IS NULL,
+                        \(Self.listed("message")), message IS NULL
                 """
             )
             try update.bind(1, id)
             while try update.step() {
                 let request = update.withBytes(2) { Array($0) }
-                found = (update.text(0), update.text(1), request, Int(update.integer(3)), update.integer(4))
+                found = Row(
+                    url: update.text(0),
+                    handler: update.text(1),
+                    request: request,
+                    attempt: Int(update.integer(3)),
+                    turn: update.integer(4),
+                    round: update.integer(5),
+                    expires: update.integer(7) == 0 ? update.integer(6) : nil,
+                    problem: update.integer(9) == 0 ? update.text(8) : nil
+                )
             }
         }
         guard let found else { return nil }
@@ -330,6 +382,9 @@ public actor DeliveryStore {
             let (options, context) = request.values
             var delivery = Delivery(url: found.url, handler: found.handler, options: options, context: context)
             delivery.turn = found.turn
+            delivery.round = found.round
+            delivery.expires = found.expires
+            delivery.problem = found.problem
             return (delivery, found.attempt)
         } catch {
             let problem = OpenURLError(.notQueued, "the stored request is damaged: \(error)")
@@ -363,8 +418,10 @@ public actor DeliveryStore {
             log.error("the reply to queued URL \(id) was not kept: \(error)")
         }
         var replies = replies
+        let outcome = Result<OpenResult, OpenURLError>.success(result)
         let deleted = try deleted { database throws(SQLiteError) in
             let rows = try deleteRows(where: "id = ?", id, in: database)
+            if try record(outcome, of: id, in: database) { return rows }
             if let reply, let caller = rows.first?.caller {
                 try replies.keep(reply, to: id, of: caller, at: now, in: database)
             }
@@ -437,6 +494,7 @@ public actor DeliveryStore {
         due: Int64?,
         counts: Bool
     ) throws(DeliveryStoreError) -> AfterFailure {
+        if due == nil, try end(id, error) { return .gone }
         let changed = try change { database throws(SQLiteError) in
             let update = try database.prepare(
                 """
@@ -515,6 +573,7 @@ public actor DeliveryStore {
             database = nil
             held = nil
             replies.forgetCount()
+            received.forgetCount()
             guard error.isDamage else { throw DeliveryStoreError(path: file.path, reason: error.message) }
             // Keep the damaged file so that it can be examined. The queue continues with a new one.
             let kept = try file.setAside()

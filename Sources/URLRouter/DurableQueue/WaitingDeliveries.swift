@@ -1,7 +1,8 @@
 internal import HeapModule
 internal import OpenURLBus
 
-/// Deliveries that wait for their time, and those in progress: at most one for each handler.
+/// Deliveries that wait for their time, and those in progress: at most one for each handler, and several for each other
+/// host.
 ///
 /// Because deliveries to one handler run one at a time, a URL that crashes the handler affects no other. Handlers do
 /// not wait for each other. Deliveries are made in the order of their times, with one exception: if a sender has many
@@ -42,8 +43,10 @@ struct WaitingDeliveries {
     private var deliveries: [Int64: Delivery] = [:]
     /// Each handler's lines, by the senders' accounts.
     private var lines: [String: [String: Line]] = [:]
-    /// Each handler's delivery in progress.
-    private var inProgress: [String: Int64] = [:]
+    /// Each handler's deliveries in progress.
+    private var inProgress: [String: Set<Int64>] = [:]
+    /// Handlers and hosts to which nothing is delivered for now.
+    private var held: Set<String> = []
     /// Handlers whose last delivery was one of many.
     private var hadOneOfMany: Set<String> = []
     private var turns: UInt64 = 0
@@ -56,24 +59,45 @@ struct WaitingDeliveries {
 
     /// Longest time that a delivery waits, which is the longest retry delay. Because the store keeps wall-clock times,
     /// this limit keeps a jump in that clock from delaying a delivery any longer.
-    private static let longestWait = Duration.seconds(60)
+    static let longestWait = Duration.seconds(60)
 
     /// Whether no delivery is in progress.
     var isIdle: Bool { inProgress.isEmpty }
 
     /// Makes a delivery wait for the given time. If it is already waiting, it gets the new time; if it is in progress,
     /// nothing changes.
-    mutating func add(_ id: Int64, for handler: String, of sender: String, in time: Duration = .zero) {
+    ///
+    /// - Parameter longest: the longest time that it waits.
+    mutating func add(
+        _ id: Int64,
+        for handler: String,
+        of sender: String,
+        in time: Duration = .zero,
+        longest: Duration = Self.longestWait
+    ) {
         guard !isInProgress(id) else { return }
         remove(id)
-        let time = ContinuousClock.now + min(max(time, .zero), Self.longestWait)
+        let time = ContinuousClock.now + min(max(time, .zero), longest)
         deliveries[id] = Delivery(time: time, handler: handler, sender: sender)
         lines[handler, default: [:]][sender, default: Line()].count += 1
         lines[handler]?[sender]?.entries.insert(Entry(time: time, id: id))
     }
 
+    /// Delivers nothing to a handler until ``makeDue(_:)``.
+    mutating func hold(_ handler: String) { held.insert(handler) }
+
+    /// Delivers to a handler again.
+    mutating func release(_ handler: String) { held.remove(handler) }
+
+    /// Makes one delivery due now, if it is waiting.
+    mutating func makeDue(_ id: Int64) {
+        guard let delivery = deliveries[id] else { return }
+        add(id, for: delivery.handler, of: delivery.sender)
+    }
+
     /// Makes all waiting deliveries of a handler due now.
     mutating func makeDue(_ handler: String) {
+        release(handler)
         let now = ContinuousClock.now
         for (sender, line) in lines[handler, default: [:]] {
             let entries = line.entries.unordered.filter { deliveries[$0.id]?.time == $0.time }
@@ -94,14 +118,21 @@ struct WaitingDeliveries {
     }
 
     /// Returns whether a handler has the delivery, or is being started for it.
-    func isInProgress(_ id: Int64) -> Bool { inProgress.values.contains(id) }
+    func isInProgress(_ id: Int64) -> Bool { inProgress.values.contains { $0.contains(id) } }
 
-    /// Takes the next delivery that is due and whose handler has none in progress.
+    /// Whether a handler can have another delivery.
+    private func hasRoom(_ handler: String) -> Bool {
+        guard let count = inProgress[handler]?.count else { return !held.contains(handler) }
+        let limit = handler.hasPrefix(Hosts.handlerMark) ? HostsInterface.requestsInFlight : 1
+        return count < limit && !held.contains(handler)
+    }
+
+    /// Takes the next delivery that is due and whose handler can have another one.
     mutating func next() -> Next {
         let now = ContinuousClock.now
         var first: (entry: Entry, handler: String, sender: String)?
         var earliest: ContinuousClock.Instant?
-        for handler in lines.keys where inProgress[handler] == nil {
+        for handler in lines.keys where hasRoom(handler) {
             removeOldEntries(of: handler)
             guard let (entry, sender) = firstDue(of: handler, at: now) else {
                 let time = lines[handler]?.values.compactMap(\.entries.min?.time).min()
@@ -119,7 +150,7 @@ struct WaitingDeliveries {
         }
         lines[handler]?[sender]?.entries.removeMin()
         remove(entry.id)
-        inProgress[handler] = entry.id
+        inProgress[handler, default: []].insert(entry.id)
         return .due(id: entry.id, handler: handler, sender: sender)
     }
 
@@ -156,7 +187,8 @@ struct WaitingDeliveries {
     }
 
     /// Ends a handler's delivery in progress.
-    mutating func end(_ handler: String) {
-        inProgress[handler] = nil
+    mutating func end(_ id: Int64, of handler: String) {
+        inProgress[handler]?.remove(id)
+        if inProgress[handler]?.isEmpty == true { inProgress[handler] = nil }
     }
 }

@@ -284,7 +284,6 @@ struct HandlerLauncher: Sendable {
                 examined,
                 id: id,
                 output: program.output,
-                input: program.input,
                 withheld: withheld,
                 within: ContinuousClock.now.duration(to: end)
             )

@@ -80,7 +80,6 @@ actor ProcessServices {
         _ program: ExaminedProgram,
         id: String,
         output: UnixFD,
-        input: UnixFD?,
         withheld: Set<String>,
         within limit: Duration
     ) async throws(Failure) -> Started {
@@ -89,7 +88,6 @@ actor ProcessServices {
             id: id,
             number: .random(in: .min ... .max),
             output: output,
-            input: input,
             withheld: withheld,
             stopsBeforeRouter: isRouterEnding
         )

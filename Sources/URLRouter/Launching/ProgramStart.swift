@@ -22,10 +22,12 @@ struct ProgramStart: Sendable {
     var isTrusted = true
     /// The manifest with the program; nil for an application's command.
     var manifest: String?
+    /// The descriptor for its standard input; nil if that is empty.
+    var input: UnixFD?
     /// The descriptor for its output.
     let output: UnixFD
-    /// The descriptor for its standard input; nil for an empty one.
-    var input: UnixFD?
+    /// The descriptor for its standard error; nil if that is its output.
+    var errors: UnixFD?
 
     /// A child that is not watched yet.
     struct Started: Sendable {
@@ -82,8 +84,9 @@ struct ProgramStart: Sendable {
                     arguments: examined.arguments,
                     environment: examined.environment.map { "\($0)=\($1)" },
                     directory: examined.directory,
+                    input: input?.rawValue,
                     output: output.rawValue,
-                    input: input?.rawValue
+                    errors: errors?.rawValue
                 )
                 return .success(Started(pid: pid, program: examined))
             } catch {
@@ -105,7 +108,9 @@ struct ProgramStart: Sendable {
                     environment: environment,
                     directory: directory ?? home,
                     version: ProgramFile.version(of: program, environment),
-                    fault: ProgramFault(ofProgram: path, searchPath: environment["PATH"])
+                    fault: ProgramFault(ofProgram: path, searchPath: environment["PATH"]),
+                    input: input,
+                    errors: errors
                 )
             )
         } catch {
@@ -175,4 +180,8 @@ struct ExaminedProgram: Sendable {
     /// A fault in the file that need not prevent the kernel from starting it, such as an interpreter that `env` does not
     /// find.
     let fault: ProgramFault?
+    /// The descriptor for its standard input; nil if that is empty.
+    var input: UnixFD?
+    /// The descriptor for its standard error; nil if that is its output.
+    var errors: UnixFD?
 }

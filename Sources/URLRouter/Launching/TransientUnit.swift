@@ -35,7 +35,6 @@ struct TransientUnit: MessageBody {
     /// - Parameters:
     ///   - number: makes the name unique among the services of the same application.
     ///   - output: the descriptor that becomes the standard output and error.
-    ///   - input: the descriptor that becomes the standard input; nil for an empty one.
     ///   - withheld: variables of the manager that the program must not get.
     ///   - stopsBeforeRouter: whether the service may stop before the router's unit has stopped.
     init(
@@ -43,7 +42,6 @@ struct TransientUnit: MessageBody {
         id: String,
         number: UInt64,
         output: UnixFD,
-        input: UnixFD? = nil,
         withheld: Set<String>,
         stopsBeforeRouter: Bool = false
     ) {
@@ -64,7 +62,7 @@ struct TransientUnit: MessageBody {
                 ("Environment", .strings(environment.map { "\($0)=\($1)" }.sorted())),
                 ("UnsetEnvironment", .strings(withheld.subtracting(environment.keys).sorted())),
                 ("StandardOutputFileDescriptor", .unixFD(output)),
-                ("StandardErrorFileDescriptor", .unixFD(output)),
+                ("StandardErrorFileDescriptor", .unixFD(program.errors ?? output)),
                 // The manager keeps the service until the router has learnt how the process ended. Forget a failed service
                 // as well, or its name would stay in use.
                 ("AddRef", .boolean(true)),
@@ -73,7 +71,7 @@ struct TransientUnit: MessageBody {
                 // the handlers, and finally the bus.
                 ("After", .strings(["dbus.service", "dbus.socket"])),
                 ("Before", .strings(stopsBeforeRouter ? [] : ["openurld.service"])),
-            ] + (input.map { [("StandardInputFileDescriptor", .unixFD($0))] } ?? [])
+            ] + (program.input.map { [("StandardInputFileDescriptor", .unixFD($0))] } ?? [])
     }
 
     /// The program with all of its `argv`, in which the manager must not replace `$NAME`.

@@ -232,13 +232,56 @@ extension Opener {
             options: options,
             context: request.context
         )
+        return try await accept(delivery, of: request, at: place, in: deliveries)
+    }
+
+    /// Decides whether a URL may go to another host, which decides on its own what to do with it.
+    func decide(_ request: OpenRequest, from sender: Caller, to host: HostName, _ url: GenericURL) -> Decision {
+        do throws(OpenURLError) {
+            try parts.checkHost(host, sender)
+            try parts.permissions.checkCallback(url, from: sender.source)
+            request.context = try parts.callers.context(of: sender, for: [])
+        } catch {
+            return .refuse(error)
+        }
+        request.observed?.note { $0.source = sender.source }
+        return .go
+    }
+
+    /// Stores a URL for another host, and returns as soon as it is on disk.
+    func store(
+        _ request: OpenRequest,
+        _ url: GenericURL,
+        to host: HostName,
+        in deliveries: DeliveryScheduler
+    ) async throws(OpenURLError) -> OpenResult {
+        guard case .arrivals(let place) = request.place else { throw .withdrawn }
+        var options = request.options
+        (options.handleToken, options.activationToken, options.desktopStartupID) = (nil, nil, nil)
+        options.lifetime = min(options.lifetime ?? HostsInterface.longestLifetime, HostsInterface.longestLifetime)
+        let delivery = Delivery(
+            url: url.description,
+            handler: Hosts.handlerMark + host.rawValue,
+            options: options,
+            context: request.context
+        )
+        return try await accept(delivery, of: request, at: place, in: deliveries)
+    }
+
+    /// Stores a delivery when its turn has come.
+    private func accept(
+        _ delivery: Delivery,
+        of request: OpenRequest,
+        at place: ArrivalOrder.Place,
+        in deliveries: DeliveryScheduler
+    ) async throws(OpenURLError) -> OpenResult {
         await deliveries.arrivals.turn(of: place)
         // After leaving, the next request can continue, but not until this one suspends.
         leave(request)
         let id = try await deliveries.accept(delivery)
         request.wasHandedOver = true
-        if options.requestID == nil { request.id = "\(id)" }
-        var result = OpenResult(handler: handler, way: .queued, reply: [:], trace: [])
+        if delivery.options.requestID == nil { request.id = "\(id)" }
+        var result = OpenResult(handler: delivery.handler, way: .queued, reply: [:], trace: [])
         result.id = "\(id)"
         return result
     }

@@ -34,6 +34,8 @@ final class Opener {
         let monitor: Monitor
         let limits: RouterLimits
         let tasks: RouterTasks
+        /// Checks a URL for another host before it is stored.
+        let checkHost: (HostName, Caller) throws(OpenURLError) -> Void
     }
 
     init(_ parts: Parts) {
@@ -93,6 +95,9 @@ final class Opener {
         request.destination = nil
         if case .caller = request.start { request.sender = nil }
         let url = try GenericURL(ofCaller: request.url, desktopEntry: request.options.desktopEntry)
+        if request.isToBeStored, let host = request.options.host {
+            return .host(host, url, try store(for: request))
+        }
         if let receiver = try await waiting(for: url, request) { return receiver }
         var destination = try await destination(of: url, request)
         try request.waiting?.take(&destination)
@@ -112,7 +117,7 @@ final class Opener {
             request.place = .queue(of: session)
         case .application:
             request.begin(usual: request.destination?.claimant.handler?.openTimeout ?? parts.limits.openTimeout)
-        case .store(let deliveries):
+        case .store(let deliveries), .host(_, _, let deliveries):
             request.place = .arrivals(deliveries.arrivals.enter())
         case .claim, .call: break
         }
@@ -143,6 +148,7 @@ final class Opener {
         switch receiver {
         case .handler, .application, .store: return decide(request, from: sender)
         case .call(let url): return decide(request, from: sender, answering: url)
+        case .host(let host, let url, _): return decide(request, from: sender, to: host, url)
         // The claim itself says who may deliver the URL.
         case .claim: return .go
         }
@@ -171,6 +177,8 @@ final class Opener {
             return try await session.deliver(request)
         case .application: return try await deliverToApplication(request)
         case .store(let deliveries): return try await store(request, in: deliveries)
+        case .host(let host, let url, let deliveries):
+            return try await store(request, url, to: host, in: deliveries)
         case .claim(let claim, let url): return parts.callbacks.deliver(url, request, to: claim)
         case .call(let url): return try parts.calls.answer(with: url)
         }

@@ -1,3 +1,4 @@
+internal import OpenURLBus
 internal import RFC1808
 
 /// The part of the router that hands a URL over.
@@ -8,6 +9,8 @@ enum Receiver {
     case application
     /// Storage for a later delivery.
     case store(DeliveryScheduler)
+    /// Storage for a delivery to another host.
+    indirect case host(HostName, GenericURL, DeliveryScheduler)
     /// A program that waits for the URL as its callback.
     indirect case claim(CallbackClaim, GenericURL)
     /// A call that the URL answers.

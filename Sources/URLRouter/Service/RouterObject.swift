@@ -27,6 +27,7 @@ public struct RouterObject: Sendable {
                 router?.assumeIsolated {
                     $0.sessions.nameAppeared(name, in: $0.registry)
                     $0.pushes.distributorAppeared(name)
+                    $0.hosts.nameAppeared(name)
                 }
             }
         } catch {
@@ -46,7 +47,8 @@ public struct RouterObject: Sendable {
         checked([
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
             PolicyObject.interface(router), CallbackObject.interface(router), MonitorObject.interface(router),
-            PushObject.interface(router), RelayObject.interface(router), TasksObject.interface(router), NotificationsObject.interface(router), desktop,
+            PushObject.interface(router), RelayObject.interface(router), TasksObject.interface(router),
+            NotificationsObject.interface(router), HostsObject.interface(router), desktop,
         ])
     }
 

@@ -137,6 +137,13 @@ package struct Rights: Sendable, Hashable {
             TasksInterface.list.name: looking,
             TasksInterface.run.name: governing,
         ],
+        HostsInterface.name: [
+            HostsInterface.list.name: governing,
+            HostsInterface.add.name: governing,
+            HostsInterface.remove.name: governing,
+            HostsInterface.receive.name: governing,
+            HostsInterface.appeared.name: governing,
+        ],
         MonitorInterface.name: [
             MonitorInterface.subscribe.name: governing,
             MonitorInterface.unsubscribe.name: governing,

@@ -1,0 +1,347 @@
+package import DBus
+internal import DequeModule
+package import Logging
+internal import MQTT
+internal import OpenURLBus
+internal import Reactor
+internal import UserFiles
+
+/// Moves requests between a router and a broker of MQTT.
+///
+/// It keeps nothing that must not be lost: the router's queue has each URL until its outcome is known, and the router at the
+/// other end remembers which requests it has had. So a message that the broker loses is sent again, and one that arrives twice
+/// is opened once.
+package actor Bridge {
+    private let configuration: BridgeConfiguration
+    private let connection: Connection
+    private let loop: EventLoop
+    private let log: Logger
+    private var client: MQTTClient?
+    private var isConnected = false
+    private var isStopped = false
+    private var problem = "it has not been reached yet"
+    private var failures = 0
+    /// The router's connection to the bus; nil if none is running.
+    private var router: BusName?
+
+    /// Requests to other hosts, by their names.
+    private var sent: [String: SentRequest] = [:]
+    /// The names of ``sent`` in their order.
+    private var order: Deque<String> = []
+    /// The names of the requests that the broker has not answered, by the numbers of the publications.
+    private var unanswered: [Int32: String] = [:]
+    /// Whether hosts are there, as far as it is known.
+    private var presence: [HostName: Bool] = [:]
+    /// The hosts whose presence the bridge follows.
+    private var followed: Set<HostName> = []
+    /// Requests from other hosts that the router has not answered yet.
+    private var receiving = 0
+    /// Number of messages that were not what they should be.
+    private var refused = 0
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// Number of requests whose publication the bridge remembers. If it forgets one, the request may be published again.
+    private static let sentLimit = 16_384
+    /// Number of hosts whose presence the bridge follows.
+    private static let followedLimit = 4096
+    /// Number of requests from other hosts that the router has not answered. Until there are fewer, nothing is read.
+    private static let receivingLimit = 256
+    /// The longest time between two attempts to reach the broker.
+    private static let longestDelay = Duration.seconds(60)
+
+    package init(_ configuration: BridgeConfiguration, on connection: Connection, log: Logger) {
+        self.configuration = configuration
+        self.connection = connection
+        loop = connection.loop
+        self.log = log
+    }
+
+    // MARK: Start and end
+
+    /// Begins to serve the router and to reach the broker.
+    ///
+    /// - Throws: the reason why the bridge cannot run here, in words.
+    package func start() async throws(BridgeProblem) {
+        await connection.export(
+            [
+                ExportedInterface(
+                    BridgeInterface.name,
+                    [
+                        .method(BridgeInterface.send) { [weak self] call, input in
+                            guard let self else { throw RemoteError(.disconnected, "the bridge is exiting") }
+                            return try await self.send(input.values.0, input.values.1, for: call.sender)
+                        }
+                    ]
+                )
+            ],
+            at: BridgeInterface.path
+        )
+        do throws(CallError) {
+            _ = try await connection.watchName(RouterService.name) { [weak self] _, owner in
+                self?.assumeIsolated { $0.router = owner }
+            }
+            router = try await connection.owner(of: RouterService.name)
+            guard try await connection.requestName(BridgeInterface.service) == .owned else {
+                throw CallError.remote(RemoteError(.failed, "another program has its name"))
+            }
+        } catch {
+            throw BridgeProblem("the bridge cannot run on this bus: \(error)")
+        }
+        connect()
+    }
+
+    /// Ends the connection to the broker, which tells other hosts that this one is gone.
+    package func stop() {
+        isStopped = true
+        client?.close(publishesWill: true)
+        client = nil
+        for request in sent.values { request.end(nil) }
+    }
+
+    // MARK: The broker
+
+    private func connect() {
+        guard !isStopped else { return }
+        var events = MQTTClient.Events()
+        events.connected = { [unowned self] isKnown in assumeIsolated { $0.connected(isSessionPresent: isKnown) } }
+        events.ended = { [unowned self] reason in assumeIsolated { $0.ended(reason) } }
+        events.received = { [unowned self] message in assumeIsolated { $0.take(message) } }
+        events.published = { [unowned self] number, isTaken in assumeIsolated { $0.published(number, isTaken) } }
+        let client = MQTTClient(configuration.options, on: loop, events)
+        self.client = client
+        loop.startTask {
+            do throws(MQTTError) {
+                try await client.connect()
+            } catch {
+                self.ended("\(error)")
+            }
+        }
+    }
+
+    private func connected(isSessionPresent: Bool) {
+        failures = 0
+        isConnected = true
+        log.notice("connected to the broker", metadata: ["session": "\(isSessionPresent ? "continued" : "new")"])
+        if !isSessionPresent {
+            // The broker has nothing of what it once took.
+            for request in sent.values { request.wasLost() }
+            presence = [:]
+        }
+        client?.subscribe(
+            to: BridgeTopic.subscriptions(of: configuration.name, in: configuration.groups)
+                + followed.map(BridgeTopic.presence)
+        )
+        _ = client?.publish(BridgeTopic.online, to: BridgeTopic.presence(of: configuration.name), isRetained: true)
+        tell("", [])
+    }
+
+    private func ended(_ reason: String) {
+        guard !isStopped else { return }
+        client = nil
+        isConnected = false
+        if problem != reason || failures == 0 { log.warning("the broker cannot be reached: \(printableLine(reason))") }
+        problem = reason
+        // What the broker has not acknowledged, it may not have.
+        for name in unanswered.values { sent[name]?.wasLost() }
+        unanswered = [:]
+        for request in sent.values { request.end(nil) }
+        failures += 1
+        let delay = min(.seconds(1 << min(failures - 1, 6)), Self.longestDelay)
+        loop.schedule(at: .now + delay) { [weak self] in self?.assumeIsolated { $0.connect() } }
+    }
+
+    private func published(_ number: Int32, _ isTaken: Bool) {
+        guard let name = unanswered.removeValue(forKey: number), let request = sent[name] else { return }
+        request.number = nil
+        if !isTaken { request.wasLost() }
+        // There is no need to wait for a host that is not there.
+        if !isTaken || presence[request.host] == false { request.end(nil) }
+    }
+
+    // MARK: Requests of the router
+
+    /// Takes a request of the router; see `BridgeInterface.send`.
+    private func send(_ name: String, _ request: HostRequest, for caller: BusName?) async throws -> OpenResult {
+        // Otherwise, every program on the bus could speak for this host.
+        guard let caller, caller == router else {
+            throw OpenURLError(.notAllowed, "only the router may send through the bridge")
+        }
+        guard let host = HostName(rawValue: name), request.isNamed else {
+            throw RemoteError(.invalidArguments, "the name of the host or of the request cannot be used")
+        }
+        let known = sent[request.id] ?? SentRequest(to: host)
+        guard known.host == host else { throw RemoteError(.invalidArguments, "another request has this name") }
+        if let outcome = known.outcome { return try take(outcome, of: request.id) }
+        guard isConnected else { throw RemoteError(.disconnected, "the broker cannot be reached: \(problem)") }
+        follow(host)
+        if known.isDue { try publish(request, known) }
+        if sent[request.id] == nil { remember(known, request.id) }
+        let timer = loop.schedule(at: .now + HostsInterface.outcomeTime) { known.end(nil) }
+        defer { loop.cancelTimer(timer) }
+        if let outcome = await known.wait() { return try take(outcome, of: request.id) }
+        return OpenResult(handler: "", way: .queued, reply: [:], trace: [])
+    }
+
+    private func publish(_ request: HostRequest, _ known: SentRequest) throws {
+        let lifetime = request.options.lifetime ?? HostsInterface.longestLifetime
+        // The broker counts whole seconds, and a URL must not be opened too late.
+        guard lifetime >= .seconds(1) else { throw OpenURLError(.timedOut, "the URL has expired") }
+        var request = request
+        request.options.lifetime = nil
+        let bytes = try MessageArchive.bytes(of: request, limit: HostsInterface.largestRequest)
+        let number = client?.publish(
+            bytes,
+            to: BridgeTopic.open(at: known.host, from: configuration.name),
+            expiry: lifetime,
+            responseTopic: BridgeTopic.outcomes(at: configuration.name),
+            correlation: Array(request.id.utf8)
+        )
+        guard let number else { throw RemoteError(.disconnected, "the broker cannot be reached: \(problem)") }
+        known.published(as: number)
+        unanswered[number] = request.id
+    }
+
+    private func remember(_ request: SentRequest, _ name: String) {
+        sent[name] = request
+        order.append(name)
+        while sent.count > Self.sentLimit || order.count > 2 * Self.sentLimit, let oldest = order.popFirst() {
+            guard let request = sent[oldest] else { continue }
+            if request.isWaitedFor { order.append(oldest) } else { sent[oldest] = nil }
+            if order.first == oldest { break }
+        }
+    }
+
+    private func take(_ outcome: OpenOutcome, of name: String) throws -> OpenResult {
+        sent[name] = nil
+        switch outcome {
+        case .opened(let result): return result
+        case .failed(let error): throw error
+        }
+    }
+
+    private func follow(_ host: HostName) {
+        guard !host.isGroup, !followed.contains(host), followed.count < Self.followedLimit else { return }
+        followed.insert(host)
+        client?.subscribe(to: [BridgeTopic.presence(of: host)])
+    }
+
+    /// Tells the router that it may try again.
+    private func tell(_ host: String, _ requests: [String]) {
+        loop.startTask { [self] in
+            do throws(CallError) {
+                let router = RemoteObject(RouterService.name, RouterService.path)
+                _ = try await connection.call(HostsInterface.appeared, on: router, Arguments(host, requests))
+            } catch {
+                log.debug("the router was not told: \(error)")
+            }
+        }
+    }
+
+    // MARK: Messages of other hosts
+
+    private func take(_ message: MQTTMessage) {
+        switch BridgeTopic(message.topic) {
+        case .open(let host, let sender): receive(message, at: host, from: sender)
+        case .outcome(let host, let sender) where host == configuration.name: takeOutcome(message, from: sender)
+        case .presence(let host): takePresence(message, of: host)
+        case .outcome, nil: refuse("of an unknown topic")
+        }
+    }
+
+    private func refuse(_ reason: String) {
+        refused += 1
+        // A hostile host could fill the log.
+        if refused.nonzeroBitCount == 1 {
+            log.notice("a message \(reason) was ignored", metadata: ["ignored": "\(refused)"])
+        }
+    }
+
+    private func takePresence(_ message: MQTTMessage, of host: HostName) {
+        guard followed.contains(host) else { return }
+        let isThere = message.payload == BridgeTopic.online
+        let wasThere = presence.updateValue(isThere, forKey: host)
+        if isThere, wasThere == false { tell(host.rawValue, []) }
+    }
+
+    private func takeOutcome(_ message: MQTTMessage, from sender: HostName) {
+        let name = message.correlation.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        guard let request = sent[name], request.host == sender || request.host.isGroup, request.outcome == nil,
+            message.payload.count <= HostsInterface.largestRequest + 4096
+        else { return }
+        let outcome: OpenOutcome
+        do throws(MessageDecodingError) {
+            outcome = try MessageArchive.body(from: message.payload)
+        } catch {
+            return refuse("that is no outcome")
+        }
+        if request.end(outcome) { return }
+        // The router's call has ended, and its next one gets the outcome.
+        request.outcome = outcome
+        tell(sender.rawValue, [name])
+    }
+
+    private func receive(_ message: MQTTMessage, at host: HostName, from sender: HostName) {
+        guard host == configuration.name || configuration.groups.contains(host) else {
+            return refuse("for another host")
+        }
+        // A broker keeps a retained message without end.
+        guard !message.isRetained else { return refuse("that was kept") }
+        guard message.responseTopic == BridgeTopic.outcomes(at: sender) else {
+            return refuse("whose answer would go elsewhere")
+        }
+        let request: HostRequest
+        do throws(MessageDecodingError) {
+            guard message.payload.count <= HostsInterface.largestRequest else { throw .invalidValue("too large") }
+            var body: HostRequest = try MessageArchive.body(from: message.payload)
+            guard body.isNamed, message.correlation == Array(body.id.utf8) else {
+                throw .invalidValue("without its name")
+            }
+            let longest = HostsInterface.longestLifetime
+            body.options.lifetime = min(message.expiry ?? longest, longest)
+            request = body
+        } catch {
+            return refuse("that is no request")
+        }
+        guard request.options.lifetime != .zero else { return refuse("that had expired") }
+        receiving += 1
+        client?.isReading = receiving < Self.receivingLimit
+        loop.startTaskImmediately {
+            let outcome = await self.outcome(of: request, from: sender)
+            self.receiving -= 1
+            self.client?.isReading = self.receiving < Self.receivingLimit
+            self.answer(outcome, to: request.id, of: sender)
+        }
+    }
+
+    private func outcome(of request: HostRequest, from sender: HostName) async -> OpenOutcome {
+        do throws(CallError) {
+            let result = try await connection.call(
+                HostsInterface.receive,
+                on: RouterService.object,
+                Arguments(sender.rawValue, request),
+                timeout: HostsInterface.outcomeTime + .seconds(10)
+            )
+            return .opened(result)
+        } catch .remote(let error) {
+            return .failed(error)
+        } catch {
+            return .failed(RemoteError(.noReply, "\(error)"))
+        }
+    }
+
+    /// Publishes an outcome. If it does not arrive, the other host asks again.
+    private func answer(_ outcome: OpenOutcome, to name: String, of sender: HostName) {
+        do throws(MessageEncodingError) {
+            let bytes = try MessageArchive.bytes(of: outcome, limit: HostsInterface.largestRequest)
+            _ = client?.publish(
+                bytes,
+                to: BridgeTopic.outcome(at: sender, from: configuration.name),
+                expiry: HostsInterface.longestLifetime,
+                correlation: Array(name.utf8)
+            )
+        } catch {
+            log.error("an outcome cannot be sent: \(error)")
+        }
+    }
+}

@@ -1,0 +1,53 @@
+internal import OpenURLBus
+
+/// A request that the bridge has published, or is about to, until the router has its outcome.
+///
+/// It belongs to the bridge's actor. The request itself is not kept, because the router brings it again.
+final class SentRequest {
+    let host: HostName
+    /// How often it was published.
+    private var publications = 0
+    /// When the broker may get it again; nil for at once.
+    private var next: ContinuousClock.Instant?
+    /// The number of the publication that the broker has not answered; nil if there is none.
+    var number: Int32?
+    /// The outcome, for which no call is waiting.
+    var outcome: OpenOutcome?
+    private var waiter: CheckedContinuation<OpenOutcome?, Never>?
+
+    /// How long the broker has to deliver a request before it gets it again: this time at first, and four times as long each
+    /// time, up to a day. A broker that has lost a request gets it again, and one that has it gets few copies.
+    private static let firstDelay = Duration.seconds(60)
+
+    init(to host: HostName) { self.host = host }
+
+    /// Whether the broker should get the request now.
+    var isDue: Bool { next.map { $0 <= .now } ?? true }
+    var isWaitedFor: Bool { waiter != nil }
+
+    /// Notes that it was published.
+    func published(as number: Int32) {
+        self.number = number
+        next = .now + min(Self.firstDelay * (1 << min(2 * publications, 20)), .seconds(86_400))
+        publications += 1
+    }
+
+    /// Notes that the broker does not have it.
+    func wasLost() { (next, number) = (nil, nil) }
+
+    /// Returns the outcome; nil when ``end(_:)`` is called without one.
+    func wait() async -> OpenOutcome? {
+        waiter?.resume(returning: nil)
+        return await withCheckedContinuation { waiter = $0 }
+    }
+
+    /// Ends the wait.
+    ///
+    /// - Returns: whether a call was waiting.
+    @discardableResult
+    func end(_ outcome: OpenOutcome?) -> Bool {
+        defer { waiter = nil }
+        waiter?.resume(returning: outcome)
+        return waiter != nil
+    }
+}

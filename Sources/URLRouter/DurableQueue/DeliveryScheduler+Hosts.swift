@@ -1,0 +1,86 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+
+/// Deliveries to and from other hosts.
+extension DeliveryScheduler {
+    /// Returns the name of this queue among those of all hosts.
+    func identity() async throws(OpenURLError) -> String {
+        try await storing { () async throws(DeliveryStoreError) in try await store.identity() }
+    }
+
+    /// Delivers nothing to a handler or host until ``tryWaiting(for:)``, or until the user retries one of its deliveries.
+    func hold(_ handler: String) { waiting.hold(handler) }
+
+    /// Tries some deliveries now, if they are waiting.
+    func tryWaiting(_ ids: [Int64]) {
+        for id in ids { waiting.makeDue(id) }
+        deliverDue()
+    }
+
+    /// Returns how many URLs wait for each host.
+    func waitingForHosts() async throws(RemoteError) -> [String: Int] {
+        try await asking { () async throws(DeliveryStoreError) in
+            try await store.counts(ofHandlersWith: Hosts.handlerMark)
+        }
+    }
+
+    /// Ends the deliveries that have expired, also those to a host that cannot be reached.
+    func endExpired() async {
+        do throws(DeliveryStoreError) {
+            for (id, problem) in try await store.expired(at: WallClock.milliseconds) where !waiting.isInProgress(id) {
+                waiting.remove(id)
+                timetable.remove(id)
+                let error = Delivery.expiryError(after: problem)
+                let after = try await store.fail(id, error, due: nil, counts: false)
+                waiters.end(id, .failure(error))
+                if after == .dead { bus.announce(.dead, ofQueued: id) }
+            }
+        } catch {
+            log.error("queued URLs that have expired: \(error)")
+        }
+    }
+
+    /// Returns what is known about a request from another host.
+    ///
+    /// - Returns: The number of its delivery, and its outcome, if there is one; nil if the request is not remembered.
+    func received(
+        _ key: RequestKey
+    ) async throws(OpenURLError) -> (id: Int64, outcome: Result<OpenResult, OpenURLError>?)? {
+        try await storing { () async throws(DeliveryStoreError) in try await store.received(key) }
+    }
+
+    /// Returns the outcome of a request from another host, and waits for it if necessary.
+    ///
+    /// - Parameter key: a request that was accepted.
+    /// - Returns: Nil if there is no outcome after `HostsInterface.outcomeTime`.
+    func outcome(of key: RequestKey, _ id: Int64) async throws -> OpenResult? {
+        try await waiters.waiting(for: id, key.origin) { waiter in
+            // The outcome may arrive while the store is being asked.
+            if let outcome = try await received(key)?.outcome { return try outcome.get() }
+            var isLate = false
+            let timer = RestartableTimer(on: loop)
+            timer.start(at: .now + HostsInterface.outcomeTime) {
+                isLate = true
+                waiter.end(.failure(OpenURLError(.timedOut, "")))
+            }
+            defer { timer.cancel() }
+            do throws(OpenURLError) {
+                return try await waiter.value()
+            } catch {
+                if isLate { return nil }
+                throw error
+            }
+        }
+    }
+
+    private func storing<Result: Sendable>(
+        _ body: () async throws(DeliveryStoreError) -> Result
+    ) async throws(OpenURLError) -> Result {
+        do throws(DeliveryStoreError) {
+            return try await body()
+        } catch {
+            throw OpenURLError(.notQueued, error.description)
+        }
+    }
+}

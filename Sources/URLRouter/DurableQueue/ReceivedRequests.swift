@@ -1,0 +1,132 @@
+internal import DBus
+internal import OpenURLBus
+internal import SQLite
+
+/// The name of a request from another host.
+struct RequestKey: Sendable, Hashable {
+    /// The account of the host.
+    let origin: String
+    /// The host's name for the request.
+    let name: String
+    /// A checksum of the request. Another request with the same name is an error of the host, and must not get this one's
+    /// outcome.
+    let digest: Int64
+}
+
+/// The requests from other hosts and their outcomes, in a ``DeliveryStore``'s table `received`.
+///
+/// A request is written in the same transaction as its delivery, and its outcome in the one that ends the delivery, so a
+/// crash at any line leaves both or neither. Each is remembered for `HostsInterface.memory`. One host gets at most half of
+/// the room that is left. If there is no room, a new request is refused, because a host repeats a request that was forgotten.
+struct ReceivedRequests: Sendable {
+    private let limits: DeliveryStoreLimits
+    /// The table's contents; nil before the first count.
+    private var held: QueueShares?
+
+    init(_ limits: DeliveryStoreLimits) {
+        self.limits = limits
+    }
+
+    /// Makes the next change count the table's rows again, because the file may be a different one.
+    mutating func forgetCount() { held = nil }
+
+    /// Looks up a request, after requests that are too old have been forgotten.
+    ///
+    /// - Returns: The number of its delivery; nil if it is not remembered. A failure, in words, if another request has its
+    ///   name.
+    mutating func known(
+        _ key: RequestKey,
+        at now: Int64,
+        in database: Database
+    ) throws(SQLiteError) -> Result<DeliveryStore.Accepted, RefusedRequest>? {
+        try forgetOld(at: now, in: database)
+        let rows = try database.prepare("SELECT id, digest FROM received WHERE origin = ? AND name = ?")
+        try rows.bind(1, key.origin)
+        try rows.bind(2, key.name)
+        guard try rows.step() else { return nil }
+        guard rows.integer(1) == key.digest else {
+            return .failure(RefusedRequest(reason: "\(key.origin) has sent another request with the same name"))
+        }
+        var accepted = DeliveryStore.Accepted(id: rows.integer(0))
+        accepted.isRepeated = true
+        return .success(accepted)
+    }
+
+    /// Why a request is not accepted.
+    struct RefusedRequest: Error {
+        let reason: String
+    }
+
+    /// Returns in words why there is no room for another request of a host; nil if there is room.
+    func refusal(of origin: String) -> String? {
+        guard let refusal = held?.refusal(of: origin, bytes: Self.size) else { return nil }
+        return "the memory of requests from other hosts has no room: \(refusal)"
+    }
+
+    /// What a request without an outcome counts for.
+    private static let size = 256
+
+    mutating func add(_ key: RequestKey, _ id: Int64, at now: Int64, in database: Database) throws(SQLiteError) {
+        let insert = try database.prepare(
+            "INSERT INTO received (origin, name, id, digest, arrived) VALUES (?, ?, ?, ?, ?)"
+        )
+        try insert.bind(1, key.origin)
+        try insert.bind(2, key.name)
+        try insert.bind(3, id)
+        try insert.bind(4, key.digest)
+        try insert.bind(5, now)
+        _ = try insert.step()
+        held?.add(bytes: Self.size, of: key.origin)
+    }
+
+    /// Writes the outcome of a request.
+    ///
+    /// - Parameters:
+    ///   - outcome: the outcome's bytes.
+    ///   - short: the bytes to write if there is no room for the others.
+    /// - Returns: whether the delivery is such a request.
+    mutating func record(
+        _ outcome: [UInt8],
+        orElse short: [UInt8],
+        of id: Int64,
+        in database: Database
+    ) throws(SQLiteError) -> Bool {
+        let found = try database.prepare("SELECT origin FROM received WHERE id = ?")
+        try found.bind(1, id)
+        guard try found.step() else { return false }
+        let origin = found.text(0)
+        if held == nil { held = try count(database) }
+        let hasRoom = held?.refusal(of: origin, bytes: outcome.count) == nil
+        let bytes = hasRoom ? outcome : short
+        let update = try database.prepare("UPDATE received SET outcome = ? WHERE id = ?")
+        try update.bind(1, bytes)
+        try update.bind(2, id)
+        _ = try update.step()
+        held?.add(deliveries: 0, bytes: bytes.count, of: origin)
+        return true
+    }
+
+    private mutating func forgetOld(at now: Int64, in database: Database) throws(SQLiteError) {
+        if held == nil { held = try count(database) }
+        let old = try database.prepare(
+            """
+            DELETE FROM received WHERE arrived < ? AND id NOT IN (SELECT id FROM deliveries)
+                RETURNING origin, \(Self.bytes)
+            """
+        )
+        try old.bind(1, now - Int64(HostsInterface.memory / .milliseconds(1)))
+        while try old.step() { held?.remove(bytes: Int(old.integer(1)), of: old.text(0)) }
+    }
+
+    /// What a row counts for, in SQL.
+    private static let bytes = "\(size) + coalesce(length(outcome), 0)"
+
+    private func count(_ database: Database) throws(SQLiteError) -> QueueShares {
+        let rows = try database.prepare("SELECT origin, count(*), sum(\(Self.bytes)) FROM received GROUP BY origin")
+        var shares = QueueShares(deliveries: limits.received, bytes: limits.receivedBytes)
+        while try rows.step() {
+            shares.add(deliveries: Int(rows.integer(1)), bytes: Int(rows.integer(2)), of: rows.text(0))
+        }
+        return shares
+    }
+}

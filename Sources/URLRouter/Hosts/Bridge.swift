@@ -1,0 +1,51 @@
+internal import DBus
+internal import OpenURLBus
+
+/// The way to hosts through the program that owns the bridge's name on the bus.
+///
+/// It belongs to the router's actor.
+final class Bridge {
+    /// Nil in tests without a bus.
+    private let connection: Connection?
+    private let callers: Callers
+
+    private static let object = RemoteObject(BridgeInterface.service, BridgeInterface.path)
+    /// How long the bridge may take. It answers after `HostsInterface.outcomeTime` even if it has no outcome.
+    private static let callTime = HostsInterface.outcomeTime + .seconds(10)
+
+    init(_ connection: Connection?, _ callers: Callers) {
+        self.connection = connection
+        self.callers = callers
+    }
+
+    /// Sends a request to a host.
+    ///
+    /// - Returns: nil if there is no bridge.
+    func send(_ request: HostRequest, to host: HostName) async -> HostReply? {
+        guard let connection else { return nil }
+        do throws(CallError) {
+            let result = try await connection.call(
+                BridgeInterface.send,
+                on: Self.object,
+                Arguments(host.rawValue, request),
+                timeout: Self.callTime
+            )
+            return .answer(.opened(result))
+        } catch .remote(let error) where error.isFromMissingService {
+            return nil
+        } catch .remote(let error) {
+            return .answer(.failed(error))
+        } catch {
+            return .none("the bridge gave no answer: \(error); \(host) may have the URL")
+        }
+    }
+
+    /// Checks that a caller is the bridge.
+    ///
+    /// - Throws: `notAllowed`.
+    func check(_ caller: BusName?) async throws {
+        guard let connection, let caller, try await connection.owner(of: BridgeInterface.service) == caller else {
+            throw OpenURLError(.notAllowed, "only the owner of \(BridgeInterface.service) may do this")
+        }
+    }
+}

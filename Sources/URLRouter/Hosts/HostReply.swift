@@ -1,0 +1,10 @@
+internal import DBus
+internal import OpenURLBus
+
+/// What a carrier knows about a request.
+enum HostReply: Sendable {
+    /// The other router's answer.
+    case answer(OpenOutcome)
+    /// There is no answer. The text says why, and whether the other router may have the request.
+    case none(String)
+}

@@ -1,0 +1,80 @@
+internal import ByteCoding
+internal import DBus
+public import Logging
+internal import OpenURLBus
+public import Reactor
+internal import UserFiles
+
+/// The file with the other hosts: `$XDG_CONFIG_HOME/openurl/hosts.conf`, or below `$HOME/.config`.
+///
+/// Because read and write operations block, the store has its own thread.
+public actor HostStore {
+    private let loop: EventLoop
+    private let path: String
+    private let log: Logger
+
+    /// This store's own thread as the actor's executor.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// Finds this user's file.
+    ///
+    /// - Parameter loop: A loop whose thread may block.
+    /// - Returns: Nil if the environment gives no directory.
+    public init?(environment: [String: String], on loop: EventLoop, log: Logger) {
+        guard let directory = BaseDirectories(environment: environment).configurationHome else { return nil }
+        self.init(path: "\(directory)/openurl/hosts.conf", on: loop, log: log)
+    }
+
+    init(path: String, on loop: EventLoop, log: Logger) {
+        self.path = path
+        self.loop = loop
+        self.log = log
+    }
+
+    /// Reads the hosts. If the file cannot be read, or if another user may change it, there are none.
+    func read() -> HostList {
+        do throws(FileError) {
+            let list = HostList(text: try text())
+            for problem in list.problems { log.warning("\(printable(path)): \(problem)") }
+            return list
+        } catch {
+            log.warning("the other hosts are unknown: \(printable(path)) \(error)")
+            return HostList()
+        }
+    }
+
+    /// Adds, changes or removes a host, and reads the hosts again.
+    ///
+    /// - Throws: `failed` with the reason.
+    func change(_ name: String, to address: HostAddress?) throws(RemoteError) -> HostList {
+        do throws(FileError) {
+            _ = try PrivateDirectory(parentDirectory(of: path), isMade: true)
+            let changed = HostList.changing(try text(), name, to: address)
+            guard changed.utf8.count <= HostList.largestText else { throw FileError("would be too large") }
+            do throws(FileWriteError) {
+                try replaceFile(path, with: Array(changed.utf8), mode: 0o600, followingLinks: true)
+            } catch {
+                throw FileError("\(error.reason)")
+            }
+        } catch {
+            throw RemoteError(.failed, "the hosts cannot be changed: \(printable(path)) \(error)")
+        }
+        return read()
+    }
+
+    /// Returns the file's contents; an empty text if there is no file.
+    private func text() throws(FileError) -> String {
+        do throws(FileError) {
+            var trust = TrustedPaths()
+            try trust.check(path)
+            let bytes = try contents(ofFile: path, limit: HostList.largestText, followingLinks: true)
+            guard let text = String(validating: bytes, as: UTF8.self), !text.hasTooManyMarks else {
+                throw FileError("is not UTF-8")
+            }
+            return text
+        } catch {
+            if error.isAbsence { return "" }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,389 @@
+internal import ByteCoding
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+
+/// URLs to other hosts and from other hosts.
+///
+/// Two queues make sure that each URL is opened once. The queue of this router keeps a URL until the other router has
+/// answered, and sends it as often as it takes, under the same name. The other router's queue remembers the names, and answers
+/// a repetition with the outcome of the first request. So it does not matter what a carrier loses or sends twice.
+///
+/// It belongs to the router's actor.
+final class Hosts: DeliveryReceiver {
+    private let opener: Opener
+    /// Nil if there is nowhere to store URLs.
+    private let deliveries: DeliveryScheduler?
+    private let callers: Callers
+    private let bridge: Bridge
+    private let launcher: HandlerLauncher
+    private let limits: RouterLimits
+    private let tasks: RouterTasks
+    private let log: Logger
+    /// Nil if there is nowhere to keep the hosts.
+    private let store: HostStore?
+    private var list = HostList()
+    private var links: [HostName: SSHLink] = [:]
+    /// The name of this router's queue among those of all hosts; nil before it is first needed.
+    private var identity: String?
+    private var isStopped = false
+
+    /// What the queue has in place of a handler for a URL to another host, before the host's name.
+    static let handlerMark = "host:"
+    /// How long a URL waits before it is sent again when the bridge has it, and says nothing.
+    private static let bridgedDelay = Duration.seconds(600)
+    /// How long a URL waits before it is sent again for another reason.
+    private static let usualDelay = Duration.seconds(1)
+    /// How long a URL waits for an outcome that the other router does not have yet.
+    private static let outcomeDelay = Duration.seconds(5)
+
+    init(
+        _ opener: Opener,
+        _ deliveries: DeliveryScheduler?,
+        _ callers: Callers,
+        _ bridge: Bridge,
+        _ launcher: HandlerLauncher,
+        _ limits: RouterLimits,
+        _ tasks: RouterTasks,
+        _ store: HostStore?
+    ) {
+        self.opener = opener
+        self.deliveries = deliveries
+        self.callers = callers
+        self.bridge = bridge
+        self.launcher = launcher
+        self.limits = limits
+        self.tasks = tasks
+        self.store = store
+        log = callers.sessions.host.log
+    }
+
+    // MARK: The hosts
+
+    /// Reads the hosts. Until then, there are none.
+    func load() async {
+        if let store { list = await store.read() }
+    }
+
+    /// Whether there is a way to a host or a group.
+    func isKnown(_ host: HostName) -> Bool { list[host] != nil }
+
+    /// Returns the hosts with their states.
+    func listed() async throws(RemoteError) -> [HostEntry] {
+        let waiting = try await deliveries?.waitingForHosts() ?? [:]
+        let waitingNames = waiting.keys.map { String($0.dropFirst(Self.handlerMark.utf8.count)) }
+        return Set(waitingNames).union(list.addresses.keys).sorted().map { name in
+            let host = HostName(rawValue: name)
+            let address = list.addresses[name] ?? host.flatMap { list[$0] }
+            var entry = HostEntry(name: name, address: address?.description ?? "", state: .idle)
+            entry.waiting = UInt32(clamping: waiting[Self.handlerMark + name] ?? 0)
+            switch address {
+            case .bridge: entry.state = .bridged
+            case nil:
+                entry.state = .unreachable
+                entry.problem = Self.unknown(name).message
+            case .ssh:
+                guard let link = host.flatMap({ links[$0] }) else { break }
+                entry.state = link.state
+                entry.problem = link.problem
+                entry.next = link.next.map { next in
+                    let milliseconds = WallClock.milliseconds + (next - .now).milliseconds
+                    return UInt64(max(milliseconds, 0) / 1000)
+                }
+            }
+            return entry
+        }
+    }
+
+    /// Adds a host, or changes its address.
+    func add(_ name: String, _ address: String) async throws(RemoteError) {
+        guard let parsed = HostAddress(address) else {
+            throw RemoteError(
+                .invalidArguments,
+                "'\(address)' is not an address: write ssh:HOST, ssh:USER@HOST or bridge:"
+            )
+        }
+        guard let name = HostList.name(name, for: parsed) else {
+            throw RemoteError(.invalidArguments, HostName.problem(with: name))
+        }
+        guard list.addresses[name] != nil || list.addresses.count < HostList.limit else {
+            throw RemoteError(.limitsExceeded, "there are \(HostList.limit) hosts already")
+        }
+        try await change(name, to: parsed)
+    }
+
+    /// Removes a host.
+    func remove(_ name: String) async throws(RemoteError) {
+        let name = name.lowercased()
+        guard list.addresses[name] != nil else {
+            throw RemoteError(.invalidArguments, "there is no host '\(name)'; 'openurl hosts' lists the hosts")
+        }
+        try await change(name, to: nil)
+    }
+
+    private func change(_ name: String, to address: HostAddress?) async throws(RemoteError) {
+        guard let store else {
+            throw RemoteError(.failed, "there is no directory for the hosts; set HOME or XDG_CONFIG_HOME")
+        }
+        list = try await store.change(name, to: address)
+        for (host, link) in links where list[host] != .ssh(link.destination) {
+            links[host] = nil
+            link.stop()
+        }
+        if name == HostList.everyName {
+            await tryAll(where: { _ in true })
+        } else {
+            deliveries?.tryWaiting(for: Self.handlerMark + name)
+        }
+    }
+
+    /// Tries the waiting URLs of all hosts of the bridge.
+    private func tryAll(where isMeant: (HostName) -> Bool) async {
+        do throws(RemoteError) {
+            for handler in try await deliveries?.waitingForHosts().keys.sorted() ?? [] {
+                let host = HostName(rawValue: String(handler.dropFirst(Self.handlerMark.utf8.count)))
+                if let host, isMeant(host) { deliveries?.tryWaiting(for: handler) }
+            }
+        } catch {
+            log.error("URLs for other hosts: \(error.message)")
+        }
+    }
+
+    /// Tries the URLs of the bridge's hosts, because the bridge has appeared.
+    func nameAppeared(_ name: BusName) {
+        guard name == BridgeInterface.service else { return }
+        tasks.start { await self.tryAll(where: { self.list[$0] == .bridge }) }
+    }
+
+    /// Tries the URLs of a host that has appeared at the bridge, or all; or only those to which answers have arrived there.
+    func appeared(_ name: String, _ requests: [String], caller: BusName?) async throws {
+        try await bridge.check(caller)
+        if requests.isEmpty {
+            await tryAll(where: { self.list[$0] == .bridge && (name.isEmpty || $0.rawValue == name.lowercased()) })
+        } else {
+            let ids = requests.compactMap { request in
+                let parts = request.split(separator: ".")
+                return parts.count == 4 && parts[0] == identity ?? "" ? Int64(parts[1]) : nil
+            }
+            deliveries?.tryWaiting(ids)
+        }
+    }
+
+    /// Ends the sessions. The URLs wait for the next router.
+    func stop() {
+        isStopped = true
+        for link in links.values { link.stop() }
+    }
+
+    // MARK: Sending
+
+    /// Decides about a URL to another host before it is stored.
+    ///
+    /// - Throws: `notAllowed` for a sender that is confined or unknown; `noHandler` if there is no such host.
+    func check(_ host: HostName, from sender: Caller) throws(OpenURLError) {
+        guard sender.callerClass == .user || sender.callerClass == .handler else {
+            throw OpenURLError(.notAllowed, "this program may not open URLs on other hosts")
+        }
+        guard isKnown(host) else { throw Self.unknown(host.rawValue) }
+    }
+
+    private static func unknown(_ name: String) -> OpenURLError {
+        OpenURLError(.noHandler, "there is no host '\(name)'; 'openurl hosts add \(name) USER@HOST' adds it")
+    }
+
+    func takes(_ delivery: Delivery) -> Bool { delivery.options.host != nil }
+
+    /// An attempt that has begun cannot be withdrawn: the other host may have the URL already.
+    func withdraw(_ id: Int64) {}
+
+    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
+        guard let host = delivery.options.host, let deliveries, !isStopped else {
+            return .postponed(OpenURLError(.timedOut, "the router is exiting"), Self.usualDelay)
+        }
+        let handler = Self.handlerMark + host.rawValue
+        do throws(OpenURLError) {
+            let identity = try await identity(deliveries)
+            var request = HostRequest(
+                id: "\(identity).\(id).\(delivery.turn).\(delivery.round)",
+                delivery.url,
+                delivery.options.forOtherHost
+            )
+            request.hops = delivery.context.hops
+            let lifetime = delivery.expires.map { Duration.milliseconds(max($0 - WallClock.milliseconds, 1)) }
+            request.options.lifetime = lifetime
+            switch list[host] {
+            case .ssh(let destination):
+                let link = link(to: host, destination)
+                let reply = await link.send(request, lifetime: lifetime)
+                return result(of: reply, from: host, outcomeDelay: Self.outcomeDelay)
+            case .bridge:
+                guard let reply = await bridge.send(request, to: host) else {
+                    deliveries.hold(handler)
+                    let problem = OpenURLError(.launchFailed, "no program is the bridge; start openurl-bridge")
+                    return .postponed(problem, Self.usualDelay)
+                }
+                return result(of: reply, from: host, outcomeDelay: Self.bridgedDelay)
+            case nil:
+                deliveries.hold(handler)
+                return .postponed(Self.unknown(host.rawValue), Self.usualDelay)
+            }
+        } catch {
+            return .postponed(error, Self.outcomeDelay)
+        }
+    }
+
+    private func identity(_ deliveries: DeliveryScheduler) async throws(OpenURLError) -> String {
+        if let identity { return identity }
+        let found = try await deliveries.identity()
+        identity = found
+        return found
+    }
+
+    private func link(to host: HostName, _ destination: String) -> SSHLink {
+        if let link = links[host] { return link }
+        let handler = Self.handlerMark + host.rawValue
+        let link = SSHLink(
+            host,
+            destination,
+            launcher,
+            tasks,
+            log,
+            hold: { [unowned self] in deliveries?.hold(handler) },
+            release: { [unowned self] in
+                tasks.start {
+                    await self.deliveries?.endExpired()
+                    self.deliveries?.tryWaiting(for: handler)
+                }
+            }
+        )
+        links[host] = link
+        return link
+    }
+
+    private func result(
+        of reply: HostReply,
+        from host: HostName,
+        outcomeDelay: Duration
+    ) -> DeliveryScheduler.AttemptResult {
+        switch reply {
+        case .answer(.opened(let result)) where result.way == .queued:
+            let error = OpenURLError(.timedOut, "\(host) has the URL, but no outcome yet")
+            return .postponed(error, outcomeDelay)
+        case .answer(.opened(var result)):
+            // Its number belongs to the other host's queue.
+            result.id = nil
+            return .delivered(result)
+        case .answer(.failed(let error)):
+            // Every outcome has one of the router's codes. Any other error means that the request was not taken.
+            guard let outcome = OpenURLError(error) else {
+                return .postponed(OpenURLError(.limitsExceeded, "\(host): \(error.message)"), Self.outcomeDelay)
+            }
+            return .refused(OpenURLError(outcome.code, "\(host): \(outcome.message)"))
+        case .none(let reason):
+            return .postponed(OpenURLError(.timedOut, QuotingText(quoting: reason)), Self.usualDelay)
+        }
+    }
+
+    // MARK: Receiving
+
+    /// Takes a request from another host, and returns its outcome. If there is none in time, the result's way is `queued`.
+    ///
+    /// - Parameter name: the host's name, for which the carrier answers; empty if none is proved.
+    /// - Throws: `OpenURLError` for an outcome; another error if the request was not taken.
+    func receive(_ name: String, _ request: HostRequest) async throws -> OpenResult {
+        guard let deliveries else { throw RemoteError(.failed, "this router has no directory for its queue") }
+        let host = name.isEmpty ? nil : HostName(rawValue: name)
+        guard name.isEmpty || host?.isGroup == false, request.isNamed else {
+            throw RemoteError(.invalidArguments, "the name of the host or of the request cannot be used")
+        }
+        var context = OpenContext()
+        context.source = OpenContext.Source(otherHost: host)
+        context.hops = request.hops &+ 1
+        guard request.hops < limits.hops else {
+            throw OpenURLError(.loopDetected, "\(request.hops) handlers and hosts in a row have opened each other")
+        }
+        let options = request.options.fromOtherHost
+        let key = RequestKey(origin: context.source.account, name: request.id, digest: request.digest)
+        let id: Int64
+        switch await opener.receiver(of: Delivery(url: request.url, handler: "", options: options, context: context)) {
+        case .success(let handler):
+            let delivery = Delivery(url: request.url, handler: handler, options: options, context: context)
+            do throws(OpenURLError) {
+                id = try await deliveries.accept(delivery, of: key)
+            } catch {
+                // It was not taken, and may be repeated.
+                throw RemoteError(error.code == .limitsExceeded ? .limitsExceeded : .failed, error.message)
+            }
+        case .failure(let error):
+            // A rule may have changed since the request was taken.
+            guard let known = try await deliveries.received(key) else {
+                let reason = RedactedURL(request.url).redacting(error.text)
+                log.notice("a URL from another host was refused: \(reason)", metadata: ["host": "\(name)"])
+                throw error.forConfinedCallers
+            }
+            id = known.id
+        }
+        do throws(OpenURLError) {
+            return try await outcome(of: key, id, deliveries)
+        } catch {
+            throw error.forConfinedCallers
+        }
+    }
+
+    private func outcome(
+        of key: RequestKey,
+        _ id: Int64,
+        _ deliveries: DeliveryScheduler
+    ) async throws(OpenURLError) -> OpenResult {
+        do {
+            if let result = try await deliveries.outcome(of: key, id) { return result }
+            return OpenResult(handler: "", way: .queued, reply: [:], trace: [])
+        } catch let error as OpenURLError {
+            throw error
+        } catch {
+            throw OpenURLError(.notQueued, "\(error)")
+        }
+    }
+}
+
+extension OpenContext.Source {
+    /// Creates the source of a URL from another host.
+    ///
+    /// - Parameter host: the host's name; nil if none is proved.
+    init(otherHost host: HostName?) {
+        self.init()
+        callerClass = .known(.remote)
+        application = host?.rawValue
+    }
+}
+
+extension OpenOptions {
+    /// The options that mean something on another host.
+    fileprivate var forOtherHost: OpenOptions {
+        var options = OpenOptions()
+        options.annotation = annotation
+        options.handler = handler
+        options.timeout = timeout
+        options.inBackground = inBackground
+        options.traceParent = traceParent
+        options.lifetime = lifetime
+        return options
+    }
+
+    /// The options that a URL from another host may have in the queue.
+    fileprivate var fromOtherHost: OpenOptions {
+        var options = forOtherHost
+        options.isQueued = true
+        return options
+    }
+}
+
+extension HostRequest {
+    /// A checksum of everything that stays the same when the request is repeated.
+    fileprivate var digest: Int64 {
+        var checksum = Checksum()
+        checksum.add("\(options.handler ?? "")\n\(options.inBackground)\n\(url)")
+        return Int64(bitPattern: checksum.value)
+    }
+}

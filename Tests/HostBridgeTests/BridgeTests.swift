@@ -1,0 +1,206 @@
+import DBus
+import Foundation
+import Glibc
+import MQTT
+import OpenURLBus
+import PrivateBus
+import Reactor
+import TestSupport
+import Testing
+
+/// Two routers and their bridges, with a real broker between them.
+@Suite(.timeLimit(.minutes(5))) struct BridgeTests {
+    private static let app = "com.example.app"
+    /// A router with its bridge.
+    private struct Host {
+        let bus: PrivateBus
+        let connection: Connection
+        let programs: [Process]
+
+        func stop() { bus.stop() }
+
+        /// The URLs that the handler has had.
+        func opened() throws -> [String] {
+            let log = bus.directory.appending(path: "handler.log")
+            guard FileManager.default.fileExists(atPath: log.path) else { return [] }
+            return try String(contentsOf: log, encoding: .utf8).split(separator: "\n").map(String.init)
+                .filter { $0.hasPrefix("open ") }
+        }
+
+        func send(_ url: String, to host: String) async throws -> UInt64 {
+            var options = OpenOptions()
+            options.host = HostName(rawValue: host)
+            let result = try await connection.call(
+                RouterInterface.openURL,
+                on: RouterService.object,
+                SentURL(url, options)
+            )
+            return try #require(result.id.flatMap { UInt64($0) })
+        }
+
+        func outcome(of id: UInt64) async throws(CallError) -> OpenResult {
+            try await connection.call(QueueInterface.wait, on: RouterService.object, id, timeout: .seconds(200))
+        }
+    }
+
+    private static func product(_ name: String) -> URL {
+        URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: name)
+    }
+
+    private func host(_ name: String, _ broker: TestBroker, isSecond: Bool, groups: [String] = []) async throws -> Host
+    {
+        let certificates = try broker.makeCertificate(name)
+        let bus = try await PrivateBus(isSecond: isSecond) { directory in
+            let configuration = directory.appending(path: "XDG_CONFIG_HOME/openurl")
+            let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
+            for folder in [configuration, handlers] {
+                try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            }
+            let manifest: [String: Any] = [
+                "CFBundleIdentifier": Self.app, "CFBundleExecutable": Self.product("testhandler").path,
+                "OUArguments": [Self.app, directory.appending(path: "handler.log").path],
+                "CFBundleURLTypes": [["CFBundleURLSchemes": ["app"]]],
+            ]
+            try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)
+                .write(to: handlers.appending(path: "\(Self.app).plist"))
+            try Data("allow app from host:near\n".utf8).write(to: configuration.appending(path: "policy.conf"))
+            try Data("* bridge:\n".utf8).write(to: configuration.appending(path: "hosts.conf"))
+            let lines = [
+                "name \(name)", "broker 127.0.0.1 \(broker.port)", "ca \(certificates.authorities)",
+                "certificate \(certificates.certificate)", "key \(certificates.key)",
+            ]
+            try Data((lines + groups.map { "group \($0)" }).map { "\($0)\n" }.joined().utf8)
+                .write(to: configuration.appending(path: "bridge.conf"))
+        }
+        let connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
+        var programs: [Process] = []
+        for (program, service) in [("openurld", RouterService.name), ("openurl-bridge", BridgeInterface.service)] {
+            let process = Process()
+            process.executableURL = Self.product(program)
+            process.environment = bus.environment
+            process.standardError = FileHandle.nullDevice
+            process.standardOutput = FileHandle.nullDevice
+            try process.run()
+            programs.append(process)
+            try await eventually(try await connection.owner(of: service)) { $0 != nil }
+        }
+        return Host(bus: bus, connection: connection, programs: programs)
+    }
+
+    @Test func urlIsOpenedOnceOnTheOtherHost() async throws {
+        let directory = try TemporaryDirectory()
+        let broker = try TestBroker(in: URL(filePath: directory.path))
+        defer { broker.stop() }
+        let far = try await host("far", broker, isSecond: false)
+        defer { far.stop() }
+        let near = try await host("near", broker, isSecond: true)
+        defer { near.stop() }
+        let first = try await near.outcome(of: near.send("app:1", to: "far"))
+        #expect(first.handler == Self.app && first.reply["source-class"] == .string("remote"))
+        // Everything that is on its way is lost.
+        var ids: [UInt64] = []
+        for number in 2...20 { ids.append(try await near.send("app:\(number)", to: "far")) }
+        broker.kill()
+        try broker.start()
+        for id in ids { #expect(try await near.outcome(of: id).handler == Self.app) }
+        #expect(Set(try far.opened()) == Set((1...20).map { "open app:\($0)" }))
+        #expect(try far.opened().count == 20)
+    }
+
+    @Test func hostWithoutARuleIsRefused() async throws {
+        let directory = try TemporaryDirectory()
+        let broker = try TestBroker(in: URL(filePath: directory.path))
+        defer { broker.stop() }
+        let far = try await host("far", broker, isSecond: false)
+        defer { far.stop() }
+        let stranger = try await host("stranger", broker, isSecond: true)
+        defer { stranger.stop() }
+        let id = try await stranger.send("app:1", to: "far")
+        do throws(CallError) {
+            _ = try await stranger.outcome(of: id)
+            Issue.record("the URL was opened")
+        } catch {
+            guard case .remote(let error) = error else { throw error }
+            #expect(OpenURLError(error)?.code == .notAllowed)
+        }
+        #expect(try far.opened().isEmpty)
+    }
+
+    @Test func oneHostOfAGroupOpensTheURL() async throws {
+        let directory = try TemporaryDirectory()
+        let broker = try TestBroker(in: URL(filePath: directory.path))
+        defer { broker.stop() }
+        try broker.addRule("user far\ntopic read openurl/1/@all/open/from/+\n")
+        let far = try await host("far", broker, isSecond: false, groups: ["all"])
+        defer { far.stop() }
+        let near = try await host("near", broker, isSecond: true)
+        defer { near.stop() }
+        #expect(try await near.outcome(of: near.send("app:1", to: "@all")).handler == Self.app)
+        #expect(try far.opened() == ["open app:1"])
+    }
+
+    /// What a hostile host with a certificate of its own can send.
+    @Test func messagesThatAreNoRequestsAreIgnored() async throws {
+        let directory = try TemporaryDirectory()
+        let broker = try TestBroker(in: URL(filePath: directory.path))
+        defer { broker.stop() }
+        let far = try await host("far", broker, isSecond: false)
+        defer { far.stop() }
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        var options = MQTTOptions(client: "near", host: "127.0.0.1", port: broker.port)
+        options.certificates = try broker.makeCertificate("near")
+        let client = TestClient(options, on: loop)
+        #expect(try await client.connect() == nil)
+        await client.subscribe(to: "openurl/1/near/outcome/from/+", "openurl/1/+/presence")
+        try await eventually(client.messages.count) { $0 >= 1 }
+        let topic = "openurl/1/far/open/from/near"
+        let answers = "openurl/1/near/outcome"
+        func bytes(_ id: String, _ url: String) throws -> [UInt8] {
+            try MessageArchive.bytes(of: HostRequest(id: id, url, OpenOptions()), limit: 1 << 20)
+        }
+        await client.publish([], to: topic, responseTopic: answers, correlation: "a")
+        await client.publish([1, 2, 3], to: topic, responseTopic: answers, correlation: "a")
+        await client.publish(try bytes("a", "app:1"), to: topic, responseTopic: answers, correlation: "b")
+        await client.publish(try bytes("a", "app:2"), to: topic, responseTopic: "openurl/1/x/outcome", correlation: "a")
+        await client.publish(try bytes("a", "app:3"), to: topic, correlation: "a")
+        await client.publish(try bytes("", "app:4"), to: topic, responseTopic: answers, correlation: "")
+        await client.publish(
+            [UInt8](repeating: 0, count: 1 << 20),
+            to: topic,
+            responseTopic: answers,
+            correlation: "a"
+        )
+        // Each arrives twice and is opened once.
+        for id in ["good", "good"] {
+            await client.publish(try bytes(id, "app:good"), to: topic, responseTopic: answers, correlation: id)
+        }
+        try await eventually(client.messages.filter { $0.topic == "openurl/1/near/outcome/from/far" }) { $0.count == 2 }
+        let outcomes = client.messages.filter { $0.topic == "openurl/1/near/outcome/from/far" }
+        #expect(outcomes.allSatisfy { $0.correlation == Array("good".utf8) })
+        #expect(try far.opened() == ["open app:good"])
+        await client.close()
+    }
+
+    @Test func onlyTheRouterSendsThroughTheBridge() async throws {
+        let directory = try TemporaryDirectory()
+        let broker = try TestBroker(in: URL(filePath: directory.path))
+        defer { broker.stop() }
+        let near = try await host("near", broker, isSecond: false)
+        defer { near.stop() }
+        let object = RemoteObject(BridgeInterface.service, BridgeInterface.path)
+        let input = Arguments("far", HostRequest(id: "a", "app:1", OpenOptions()))
+        let error = await #expect(throws: CallError.self) {
+            try await near.connection.call(BridgeInterface.send, on: object, input)
+        }
+        guard case .remote(let refusal) = error else {
+            Issue.record("\(error, default: "nothing")")
+            return
+        }
+        #expect(OpenURLError(refusal)?.code == .notAllowed)
+        // Nor is any program believed that says that a host has appeared.
+        await #expect(throws: CallError.self) {
+            try await near.connection.call(HostsInterface.appeared, on: RouterService.object, Arguments("far", []))
+        }
+    }
+}

@@ -1,0 +1,241 @@
+import Foundation
+import Glibc
+import MQTT
+import Reactor
+import TestSupport
+import Testing
+
+/// A real mosquitto with the configuration and the rules of `Packaging/bridge`, at a port of the loopback device.
+final class TestBroker {
+    let directory: URL
+    let port: UInt16
+    private var process = Process()
+
+    private static let packaging = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../Packaging/bridge").standardizedFileURL
+
+    /// Starts a broker that knows its clients by their certificates.
+    init(in parent: URL) throws {
+        directory = parent.appending(path: "broker")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        port = try Self.freePort()
+        try Self.openssl(
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=authority",
+            "-keyout",
+            file("ca.key").path,
+            "-out",
+            file("ca.crt").path
+        )
+        try makeCertificate("broker", alternative: "IP:127.0.0.1")
+        var text = try String(contentsOf: Self.packaging.appending(path: "mosquitto.conf"), encoding: .utf8)
+        for (old, new) in [
+            ("listener 8883", "listener \(port) 127.0.0.1"), ("/etc/mosquitto/certs", directory.path),
+            ("/etc/mosquitto/openurl.acl", file("acl").path), ("/var/lib/mosquitto/", "\(directory.path)/"),
+        ] {
+            try #require(text.contains(old))
+            text = text.replacing(old, with: new)
+        }
+        // As root, it would give up its rights, and with them its files.
+        if getuid() == 0 { text += "user root\n" }
+        try Data(text.utf8).write(to: file("conf"))
+        try Data(contentsOf: Self.packaging.appending(path: "acl")).write(to: file("acl"))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file("acl").path)
+        try start()
+    }
+
+    /// Starts the broker, again after ``kill()``.
+    func start() throws {
+        process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["setpriv", "--pdeathsig", "KILL", "timeout", "300", "mosquitto", "-c", file("conf").path]
+        process.standardError = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+    }
+
+    /// Ends the broker, and removes what it has kept.
+    func kill() {
+        stop()
+        process.waitUntilExit()
+        unlink(file("mosquitto.db").path)
+    }
+
+    /// Adds lines to the rules, which the broker reads when it is started.
+    func addRule(_ lines: String) throws {
+        let rules = try String(contentsOf: file("acl"), encoding: .utf8)
+        try Data("\(rules)\n\(lines)".utf8).write(to: file("acl"))
+        kill()
+        try start()
+    }
+
+    func file(_ name: String) -> URL { directory.appending(path: name) }
+
+    func stop() { process.terminate() }
+
+    private static func freePort() throws -> UInt16 {
+        let socket = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        try #require(socket >= 0)
+        defer { close(socket) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let port = withUnsafeMutablePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address -> UInt16? in
+                guard bind(socket, address, size) == 0, getsockname(socket, address, &size) == 0 else { return nil }
+                return address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { $0.pointee.sin_port.bigEndian }
+            }
+        }
+        return try #require(port)
+    }
+
+    private static func openssl(_ arguments: String...) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["openssl"] + arguments
+        process.standardError = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0, "openssl \(arguments)")
+    }
+
+    /// Makes a certificate that the broker's authority has signed.
+    @discardableResult
+    func makeCertificate(_ name: String, alternative: String? = nil) throws -> MQTTOptions.Certificates {
+        let request = file("\(name).csr").path
+        try Self.openssl(
+            "req",
+            "-new",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-subj",
+            "/CN=\(name)",
+            "-keyout",
+            file("\(name).key").path,
+            "-out",
+            request
+        )
+        try Data("subjectAltName=\(alternative ?? "DNS:\(name)")\n".utf8).write(to: file("\(name).ext"))
+        try Self.openssl(
+            "x509",
+            "-req",
+            "-in",
+            request,
+            "-CA",
+            file("ca.crt").path,
+            "-CAkey",
+            file("ca.key").path,
+            "-CAcreateserial",
+            "-days",
+            "2",
+            "-extfile",
+            file("\(name).ext").path,
+            "-out",
+            file("\(name).crt").path
+        )
+        return MQTTOptions.Certificates(
+            authorities: file("ca.crt").path,
+            certificate: file("\(name).crt").path,
+            key: file("\(name).key").path
+        )
+    }
+}
+
+/// A client of the broker, for a test.
+final class TestClient: @unchecked Sendable {
+    /// What has happened to the client. The loop's thread writes, so the client may be shared.
+    private struct State {
+        var messages: [MQTTMessage] = []
+        var isConnected = false
+        var end: String?
+        var answered = 0
+    }
+
+    private let state = Lock(State())
+    private let client: MQTTClient
+    private let loop: EventLoop
+
+    init(_ options: MQTTOptions, on loop: EventLoop) {
+        self.loop = loop
+        var events = MQTTClient.Events()
+        let state = state
+        events.connected = { _ in state.withLock { $0.isConnected = true } }
+        events.ended = { reason in state.withLock { ($0.end, $0.isConnected) = (reason, false) } }
+        events.received = { message in state.withLock { $0.messages.append(message) } }
+        events.published = { _, _ in state.withLock { $0.answered += 1 } }
+        client = MQTTClient(options, on: loop, events)
+    }
+
+    var messages: [MQTTMessage] { state.withLock { $0.messages } }
+    var isConnected: Bool { state.withLock { $0.isConnected } }
+    var end: String? { state.withLock { $0.end } }
+    var answered: Int { state.withLock { $0.answered } }
+
+    /// Returns nil if the client is connected, or why it is not.
+    func connect() async throws -> String? {
+        let client = UncheckedClient(client)
+        let failure = await loop.startTask { () -> String? in
+            do throws(MQTTError) {
+                try await client.value.connect()
+                return nil
+            } catch {
+                return "\(error)"
+            }
+        }.value
+        if let failure { return failure }
+        try await eventually((isConnected, end)) { $0.0 || $0.1 != nil }
+        return end
+    }
+
+    func subscribe(to filters: String...) async {
+        let client = UncheckedClient(client)
+        await loop.run { client.value.subscribe(to: filters) }
+    }
+
+    func publish(
+        _ payload: [UInt8],
+        to topic: String,
+        expiry: Duration? = nil,
+        responseTopic: String? = nil,
+        correlation: String? = nil,
+        isRetained: Bool = false
+    ) async {
+        let client = UncheckedClient(client)
+        await loop.run {
+            _ = client.value.publish(
+                payload,
+                to: topic,
+                expiry: expiry,
+                responseTopic: responseTopic,
+                correlation: correlation.map { Array($0.utf8) },
+                isRetained: isRetained
+            )
+        }
+    }
+
+    func close() async {
+        let client = UncheckedClient(client)
+        await loop.run { client.value.close(publishesWill: false) }
+    }
+}
+
+/// A client on its way to the loop's thread, where alone it is used.
+private struct UncheckedClient: @unchecked Sendable {
+    let value: MQTTClient
+
+    init(_ value: MQTTClient) { self.value = value }
+}

@@ -1,0 +1,199 @@
+import DBus
+import Foundation
+import Glibc
+import OpenURLBus
+import PrivateBus
+import TestSupport
+import Testing
+
+/// URLs for the router of another host (`openurl --to`), through a real sshd.
+@Suite(.timeLimit(.minutes(10))) struct OtherHostTests {
+    private static let app = "com.example.app"
+
+    /// Two routers, and the server through which the first one reaches the second.
+    private struct Pair {
+        let near: RouterProcess
+        let far: RouterProcess
+        let server: SSHServer
+
+        func stop() {
+            near.stop()
+            far.stop()
+        }
+
+        /// Opens a URL on the far host, and returns its number in the queue.
+        func send(_ url: String, lifetime: Duration? = nil) async throws -> UInt64 {
+            var options = OpenOptions()
+            options.host = HostName(rawValue: "far")
+            options.lifetime = lifetime
+            let result = try await near.open(url, options)
+            #expect(result.way == .queued && result.handler == "host:far")
+            return try #require(result.id.flatMap { UInt64($0) })
+        }
+
+        func outcome(of id: UInt64) async throws(CallError) -> OpenResult {
+            try await near.connection.call(
+                QueueInterface.wait,
+                on: RouterService.object,
+                id,
+                timeout: .seconds(120)
+            )
+        }
+
+        func failure(of id: UInt64) async throws -> OpenURLError {
+            do throws(CallError) {
+                let result = try await outcome(of: id)
+                Issue.record("the URL was opened: \(result)")
+                return OpenURLError(.noHandler, "")
+            } catch {
+                guard case .remote(let error) = error else { throw error }
+                return try #require(OpenURLError(error), "\(error)")
+            }
+        }
+
+        func opened() throws -> [String] {
+            try far.log(of: OtherHostTests.app).filter { $0.hasPrefix("open ") }
+        }
+
+        func list() async throws -> [HostEntry] {
+            try await near.connection.call(HostsInterface.list, on: RouterService.object, Empty())
+        }
+    }
+
+    /// Starts the routers.
+    ///
+    /// - Parameters:
+    ///   - rule: the far host's rule.
+    ///   - receiver: the command that the far host runs for the key.
+    private func pair(
+        rule: String = "allow app from host:desktop",
+        _ arguments: [String] = [],
+        receiver: String = "openurl receive --from desktop"
+    ) async throws -> Pair {
+        let far = try await RouterProcess([Self.app: arguments]) { directory in
+            let folder = directory.appending(path: "XDG_CONFIG_HOME/openurl")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try Data("\(rule)\n".utf8).write(to: folder.appending(path: "policy.conf"))
+        }
+        let server = try SSHServer(
+            in: far.bus.directory,
+            [
+                "DBUS_SESSION_BUS_ADDRESS": far.bus.address,
+                "PATH": "\(RouterProcess.products.path):/usr/bin:/bin",
+            ]
+        )
+        let session = """
+            #!/bin/sh
+            echo $$ >\(server.file("session.pid").path)
+            [ ! -p \(server.file("gate").path) ] || read -r _ <\(server.file("gate").path)
+            exec \(receiver.replacing("openurl ", with: "\(RouterProcess.command.path) "))
+
+            """
+        try Data(session.utf8).write(to: server.file("session"))
+        let path = try #require(server.client(far.bus.environment)["PATH"])
+        let near = try await RouterProcess(variables: ["PATH": path])
+        try await near.connection.call(HostsInterface.add, on: RouterService.object, Arguments("far", "ssh:box"))
+        return Pair(near: near, far: far, server: server)
+    }
+
+    @Test func urlIsOpenedThereAndItsReplyReturns() async throws {
+        let pair = try await pair()
+        defer { pair.stop() }
+        let result = try await pair.outcome(of: pair.send("app:1"))
+        #expect(result.handler == Self.app && result.id == nil)
+        #expect(result.reply["source-class"] == .string("remote"))
+        #expect(try pair.opened() == ["open app:1"])
+        let hosts = try await pair.list()
+        #expect(hosts.map(\.name) == ["far"])
+        #expect(hosts.first?.state == .connected && hosts.first?.address == "ssh:box")
+    }
+
+    @Test func nothingIsAcceptedWithoutARule() async throws {
+        let pair = try await pair(rule: "allow app from host:other")
+        defer { pair.stop() }
+        let error = try await pair.failure(of: pair.send("app:1"))
+        #expect(error.code == .notAllowed)
+        // The other host learns neither the rule nor the file.
+        #expect(!error.message.contains("policy.conf") && !error.message.contains("host:other"), "\(error)")
+        #expect(try pair.opened().isEmpty)
+        // The dead letter stays here.
+        #expect(try await pair.near.queuedURLs().map(\.state) == [.dead])
+        #expect(try await pair.far.queuedURLs().isEmpty)
+    }
+
+    /// Only the key's owner, not the sender, gives the name.
+    @Test func hostWithoutANameIsOnlyRemote() async throws {
+        let named = try await pair(receiver: "openurl receive")
+        defer { named.stop() }
+        #expect(try await named.failure(of: named.send("app:1")).code == .notAllowed)
+        let remote = try await pair(rule: "allow app from remote", receiver: "openurl receive")
+        defer { remote.stop() }
+        #expect(try await remote.outcome(of: remote.send("app:2")).handler == Self.app)
+    }
+
+    @Test func urlWaitsUntilTheHostIsBack() async throws {
+        let pair = try await pair()
+        defer { pair.stop() }
+        let key = try Data(contentsOf: pair.server.file("authorized"))
+        try Data().write(to: pair.server.file("authorized"))
+        let id = try await pair.send("app:1")
+        let hosts = try await eventually(await pair.list()) { $0.first?.problem != nil }
+        #expect(hosts.first?.state == .unreachable && hosts.first?.waiting == 1)
+        #expect(hosts.first?.problem?.contains("Permission denied") == true, "\(hosts)")
+        let entry = try #require(try await pair.near.queuedURLs().first)
+        #expect(entry.state == .waiting && entry.attempts == 0)
+        try key.write(to: pair.server.file("authorized"))
+        // The user need not wait for the next attempt.
+        try await pair.near.connection.call(QueueInterface.retry, on: RouterService.object, "\(id)")
+        #expect(try await pair.outcome(of: id).handler == Self.app)
+        #expect(try pair.opened() == ["open app:1"])
+    }
+
+    @Test func handlersRefusalIsTheOutcome() async throws {
+        let pair = try await pair(["decline=sorry"])
+        defer { pair.stop() }
+        let error = try await pair.failure(of: pair.send("app:1"))
+        #expect(error.code == .declined, "\(error)")
+        #expect(try await pair.far.queuedURLs().isEmpty)
+    }
+
+    @Test func unknownHostIsRefused() async throws {
+        let pair = try await pair()
+        defer { pair.stop() }
+        var options = OpenOptions()
+        options.host = HostName(rawValue: "nowhere")
+        #expect(try await pair.near.failure("app:1", options).code == .noHandler)
+    }
+
+    @Test func expiredURLIsNeverOpened() async throws {
+        let pair = try await pair()
+        defer { pair.stop() }
+        let key = try Data(contentsOf: pair.server.file("authorized"))
+        try Data().write(to: pair.server.file("authorized"))
+        let error = try await pair.failure(of: pair.send("app:late", lifetime: .milliseconds(1)))
+        #expect(error.code == .timedOut && error.message.contains("expired"), "\(error)")
+        try key.write(to: pair.server.file("authorized"))
+        let next = try await pair.send("app:next")
+        try await pair.near.connection.call(QueueInterface.retry, on: RouterService.object, "\(next)")
+        #expect(try await pair.outcome(of: next).handler == Self.app)
+        #expect(try pair.opened() == ["open app:next"])
+    }
+
+    /// The connection is cut again and again while URLs are on their way in both directions.
+    @Test func cutsNeitherLoseNorRepeatAURL() async throws {
+        let pair = try await pair()
+        defer { pair.stop() }
+        let count = 200
+        var ids: [UInt64] = []
+        for number in 1...count { ids.append(try await pair.send("app:\(number)")) }
+        for cut in 1...5 {
+            try await eventually(pair.opened().count) { $0 >= cut * count / 8 }
+            try pair.server.cut()
+        }
+        for id in ids { #expect(try await pair.outcome(of: id).handler == Self.app) }
+        let opened = try pair.opened()
+        #expect(opened.count == count)
+        #expect(Set(opened) == Set((1...count).map { "open app:\($0)" }))
+        #expect(try await pair.near.queuedURLs().isEmpty)
+    }
+}

@@ -1,0 +1,204 @@
+import DBus
+import Foundation
+import Glibc
+import OpenURLBus
+import PrivateBus
+import TestSupport
+import Testing
+
+/// `openurl receive`, as another router or a hostile host speaks to it.
+@Suite(.timeLimit(.minutes(10))) struct ReceiveCommandTests {
+    private static let app = "com.example.app"
+
+    private func router() async throws -> RouterProcess {
+        try await RouterProcess([Self.app: []]) { directory in
+            let folder = directory.appending(path: "XDG_CONFIG_HOME/openurl")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try Data("allow app from host:desktop\n".utf8).write(to: folder.appending(path: "policy.conf"))
+        }
+    }
+
+    /// A running `openurl receive`.
+    private final class Receiver {
+        let process = Process()
+        private let requests = Pipe()
+        private let outcomes = Pipe()
+        private var input = HostFrames.Input()
+
+        init(_ router: RouterProcess, from name: String? = "desktop") throws {
+            process.executableURL = URL(filePath: "/usr/bin/env")
+            process.arguments =
+                ["timeout", "--signal=KILL", "120", RouterProcess.command.path, "receive"]
+                + (name.map { ["--from", $0] } ?? [])
+            process.environment = router.bus.environment
+            process.standardInput = requests
+            process.standardOutput = outcomes
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            try outcomes.fileHandleForWriting.close()
+        }
+
+        func send(_ bytes: [UInt8]) throws { try requests.fileHandleForWriting.write(contentsOf: Data(bytes)) }
+
+        func send(_ number: UInt32, _ request: HostRequest, deadline: UInt64 = 0) throws {
+            try send(try HostFrames.bytes(of: HostFrames.Request(number, deadline, request)))
+        }
+
+        func next<Body: MessageBody>(_ type: Body.Type) throws -> Body {
+            while true {
+                if let body = try input.next(type) { return body }
+                let data = outcomes.fileHandleForReading.availableData
+                try #require(!data.isEmpty, "the command has ended")
+                input.append(data)
+            }
+        }
+
+        func outcome() throws -> (UInt32, OpenOutcome) { try next(HostFrames.Answer.self).values }
+
+        /// Ends the input, and returns the exit status.
+        func end() throws -> Int32 {
+            try requests.fileHandleForWriting.close()
+            process.waitUntilExit()
+            return process.terminationStatus
+        }
+    }
+
+    private func request(_ url: String, id: String? = nil) -> HostRequest {
+        HostRequest(id: id ?? "store.\(url)", url, OpenOptions())
+    }
+
+    private func opened(_ router: RouterProcess) throws -> [String] {
+        try router.log(of: Self.app).filter { $0.hasPrefix("open ") }
+    }
+
+    @Test func repeatedRequestGetsTheOutcomeOfTheFirst() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        var pids: [Value?] = []
+        for _ in 1...2 {
+            let receiver = try Receiver(router)
+            let (name, clock) = try receiver.next(HostFrames.Hello.self).values
+            #expect(name == HostFrames.protocolName && clock > 0)
+            for number: UInt32 in 1...3 {
+                try receiver.send(number, request("app:1"))
+                let (answered, outcome) = try receiver.outcome()
+                guard case .opened(let result) = outcome else {
+                    Issue.record("\(outcome)")
+                    return
+                }
+                #expect(answered == number)
+                pids.append(result.reply["pid"])
+            }
+            #expect(try receiver.end() == 0)
+        }
+        #expect(Set(pids).count == 1)
+        #expect(try opened(router) == ["open app:1"])
+    }
+
+    @Test func requestsAreAnsweredTogether() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let receiver = try Receiver(router)
+        _ = try receiver.next(HostFrames.Hello.self)
+        for number: UInt32 in 1...100 { try receiver.send(number, request("app:\(number)")) }
+        var answered: Set<UInt32> = []
+        for _ in 1...100 { answered.insert(try receiver.outcome().0) }
+        #expect(answered == Set(1...100))
+        #expect(try opened(router) == (1...100).map { "open app:\($0)" })
+        #expect(try receiver.end() == 0)
+    }
+
+    @Test func expiredRequestIsNotTaken() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let receiver = try Receiver(router)
+        let clock = try receiver.next(HostFrames.Hello.self).values.1
+        try receiver.send(1, request("app:late"), deadline: clock)
+        guard case .failed(let error) = try receiver.outcome().1 else {
+            Issue.record("the URL was opened")
+            return
+        }
+        #expect(OpenURLError(error)?.code == .timedOut)
+        try receiver.send(2, request("app:next"), deadline: clock + 600_000)
+        _ = try receiver.outcome()
+        #expect(try opened(router) == ["open app:next"])
+        #expect(try receiver.end() == 0)
+    }
+
+    /// A host must not get the outcome of a request that it has not made.
+    @Test func anotherHostHasItsOwnNames() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let first = try Receiver(router)
+        _ = try first.next(HostFrames.Hello.self)
+        try first.send(1, request("app:1"))
+        _ = try first.outcome()
+        for name in ["laptop", nil] {
+            let second = try Receiver(router, from: name)
+            _ = try second.next(HostFrames.Hello.self)
+            try second.send(1, request("app:1"))
+            guard case .failed(let error) = try second.outcome().1 else {
+                Issue.record("\(name ?? "nobody") got an outcome")
+                return
+            }
+            #expect(OpenURLError(error)?.code == .notAllowed)
+            #expect(try second.end() == 0)
+        }
+        // One name stands for one request.
+        try first.send(2, request("app:2", id: "store.app:1"))
+        guard case .failed(let error) = try first.outcome().1 else {
+            Issue.record("two requests had one name")
+            return
+        }
+        #expect(OpenURLError(error) == nil && error.message.contains("another request"), "\(error)")
+        #expect(try opened(router) == ["open app:1"])
+        #expect(try first.end() == 0)
+    }
+
+    @Test(arguments: [
+        Array("GET / HTTP/1.0\r\n\r\n".utf8), [0xFF, 0xFF, 0xFF, 0xFF], [4, 0, 0, 0, 1, 2, 3, 4],
+        [UInt8](repeating: 0, count: 64),
+    ])
+    func somethingElseEndsTheSession(_ bytes: [UInt8]) async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let receiver = try Receiver(router)
+        _ = try receiver.next(HostFrames.Hello.self)
+        try receiver.send(bytes)
+        #expect(try receiver.end() == 1)
+        #expect(try opened(router).isEmpty)
+    }
+
+    @Test func requestThatCannotBeNamedIsRefused() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let receiver = try Receiver(router)
+        _ = try receiver.next(HostFrames.Hello.self)
+        for (number, id) in ["", "a b", String(repeating: "x", count: 200)].enumerated() {
+            try receiver.send(UInt32(number), request("app:1", id: id))
+            guard case .failed = try receiver.outcome().1 else {
+                Issue.record("a request had the name '\(id)'")
+                return
+            }
+        }
+        var circle = request("app:circle")
+        circle.hops = 8
+        try receiver.send(9, circle)
+        guard case .failed(let error) = try receiver.outcome().1 else {
+            Issue.record("the circle was not noticed")
+            return
+        }
+        #expect(OpenURLError(error)?.code == .loopDetected)
+        #expect(try opened(router).isEmpty)
+        #expect(try receiver.end() == 0)
+    }
+
+    @Test func namesOfGroupsAndWordsAreRefused() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        for name in ["@all", "a/b", "", "host name"] {
+            let receiver = try Receiver(router, from: name)
+            #expect(try receiver.end() == 64)
+        }
+    }
+}
