@@ -12,8 +12,8 @@ public struct OpenContext: Sendable, Hashable {
         /// Identifier of the application that the program belongs to: a handler's identifier, or the one that the
         /// sandbox gives. Nil if there is none.
         public var application: String?
-        /// Name of the other machine that the program is on, as the user gave it to `openurl ssh`. Nil for every other
-        /// program.
+        /// Name of the other machine that the program is on: the one that the user gave to `openurl ssh`, or under which a
+        /// key or a certificate is known. Nil for every other program.
         public var host: String?
         /// Name of the container that the program is in, as the user gave it to `openurl share`. Nil for every other
         /// program.
@@ -187,7 +187,7 @@ extension OpenContext.Source: Record {
             "host",
             { $0.host },
             { $0.host = $1 },
-            "The name of the other machine that the program is on, as the user gave it to `openurl ssh`."
+            "The name of the other machine that the program is on: that in `openurl ssh`, or that of its key or certificate."
         ),
         Field(
             "container",

@@ -354,7 +354,7 @@ extension OpenContext.Source {
     init(otherHost host: HostName?) {
         self.init()
         callerClass = .known(.remote)
-        application = host?.rawValue
+        self.host = host?.rawValue
     }
 }
 
