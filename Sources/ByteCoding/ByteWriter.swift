@@ -10,6 +10,11 @@ public struct ByteWriter {
     /// Creates an empty buffer.
     public init() {}
 
+    /// Removes all bytes, but keeps their memory.
+    public mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+    }
+
     /// Appends one byte as it is.
     public mutating func write(byte: UInt8) {
         bytes.append(byte)

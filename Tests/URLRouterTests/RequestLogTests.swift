@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import OpenURLBus
 import Reactor
+import SQLite
 import Testing
 
 @testable import DBus
@@ -40,9 +41,21 @@ import Testing
     }
 
     @Test func nextRouterReadsTheEntriesUnchanged() async throws {
-        let entries = [entry(1), entry(2, failing: true)]
-        await open().add(entries, at: 2)
-        #expect(try await open().entries(MonitorFilter(), at: 2) == entries.reversed())
+        var full = entry(3)
+        full.kind = .unknown("later")
+        full.requestID = "r3"
+        full.callerClass = .known(.user)
+        full.pid = .max
+        full.rule = "it has claimed the scheme"
+        full.decision = .known(.allow)
+        full.decisionReason = ""
+        full.attempt = 200
+        full.way = .known(.launched)
+        full.trace.append(TracePhase("ä", microseconds: .max, answer: false))
+        full.microseconds = .max
+        let entries = [entry(1), entry(2, failing: true), full]
+        await open().add(entries, at: 3)
+        #expect(try await open().entries(MonitorFilter(), at: 3) == entries.reversed())
         var status = stat()
         #expect(stat(path, &status) == 0)
         #expect(status.st_mode & 0o777 == 0o600)
@@ -127,6 +140,15 @@ import Testing
         let message = try Message(.signal("a.b", "C", from: "/", page, limit: .max))
         let read: [MonitorEntry] = try message.contents(limit: ConnectionLimits().bodyBytes)
         #expect(read == page)
+    }
+
+    /// An entry that no message could carry would hide the whole page.
+    @Test(arguments: ["X'6C01'", "X''", "X'01' || entry", "entry || X'00'"])
+    func unreadableEntryIsNotShown(_ bytes: String) async throws {
+        let log = open()
+        await log.add([entry(1), entry(2), entry(3, url: "app:\0")], at: 3)
+        try Database(path: path, .existing).execute("UPDATE entries SET entry = \(bytes) WHERE time = 1")
+        #expect(try await times(log) == [2])
     }
 
     @Test func damagedFileGivesWayToANewOne() async throws {

@@ -52,10 +52,10 @@ final class CallbackRequests {
                 await Task.yield()
                 var opening = OpenOptions()
                 opening.activationToken = options.activationToken
+                let request = opener.request(asked.description, opening, of: caller)
+                request.originator = relayed.map(Caller.init)
                 do throws(OpenURLError) {
-                    _ = try await opener.open(
-                        opener.request(asked.description, opening, of: caller, relayed: relayed)
-                    )
+                    _ = try await opener.open(request)
                 } catch {
                     callbacks.fail(path, .failed, error)
                 }

@@ -1,3 +1,4 @@
+internal import ByteCoding
 internal import CLinux
 internal import DBus
 internal import Glibc
@@ -54,19 +55,21 @@ public actor RequestLog {
     func add(_ requests: [ObservedRequest], missing: Int) {
         if missing > 0 { log.warning("\(missing) requests are missing from the log, because the disk is slow") }
         var reasons = ChoiceReasons()
-        add(requests.map { $0.entry(&reasons) }, at: WallClock.microseconds)
+        add(requests.lazy.map { $0.entry(&reasons) }, at: WallClock.microseconds)
     }
 
-    func add(_ entries: [MonitorEntry], at now: UInt64) {
+    func add(_ entries: some Sequence<MonitorEntry>, at now: UInt64) {
         do throws(FileError) {
             try using { database throws(SQLiteError) in
                 try database.transaction { () throws(SQLiteError) in
                     let insert = try database.prepare("INSERT OR REPLACE INTO entries (time, entry) VALUES (?, ?)")
                     var added = 0
+                    var writer = ByteWriter()
                     for entry in entries {
-                        guard let bytes = bytes(of: entry) else { continue }
+                        writer.removeAll()
+                        entry.write(to: &writer)
                         try insert.bind(1, Int64(clamping: entry.time))
-                        try insert.bind(2, bytes)
+                        try insert.bind(2, writer.bytes)
                         _ = try insert.step()
                         added += 1
                     }
@@ -120,13 +123,14 @@ public actor RequestLog {
             try using { database throws(SQLiteError) in
                 entries = []
                 let rows = try database.prepare(
-                    "SELECT entry FROM entries WHERE time >= ? AND time < ? ORDER BY time DESC"
+                    "SELECT time, entry FROM entries WHERE time >= ? AND time < ? ORDER BY time DESC"
                 )
                 try rows.bind(1, Int64(clamping: earliest))
                 try rows.bind(2, filter.before.map { Int64(clamping: $0) } ?? .max)
                 while entries.count < limit, try rows.step() {
-                    let bytes = rows.withBytes(0) { Array($0) }
-                    if let entry = entry(from: bytes), filter.matches(entry) { entries.append(entry) }
+                    let time = UInt64(clamping: rows.integer(0))
+                    let entry = rows.withBytes(1) { self.entry(at: time, from: $0) }
+                    if let entry, filter.matches(entry) { entries.append(entry) }
                 }
             }
         } catch {
@@ -137,20 +141,12 @@ public actor RequestLog {
 
     // MARK: The file
 
-    private func bytes(of entry: MonitorEntry) -> [UInt8]? {
-        do throws(MessageEncodingError) {
-            return try MessageArchive.bytes(of: entry, limit: 64 << 10)
+    private func entry(at time: UInt64, from bytes: UnsafeRawBufferPointer) -> MonitorEntry? {
+        var reader = ByteReader(bytes)
+        do throws(ByteReader.Mismatch) {
+            return try MonitorEntry(time: time, from: &reader)
         } catch {
-            log.error("a request is missing from the log: \(error)")
-            return nil
-        }
-    }
-
-    private func entry(from bytes: [UInt8]) -> MonitorEntry? {
-        do throws(MessageDecodingError) {
-            return try MessageArchive.body(from: bytes)
-        } catch {
-            // This entry was written by a later version.
+            // This entry was written by another version.
             return nil
         }
     }

@@ -22,9 +22,6 @@ final class OpenRequest {
     let inbox: String?
     /// The call that waits for the handler's answer; nil if the sender only opens the URL.
     let waiting: WaitingCall?
-    /// The program on another machine or in a container for which the caller passes the URL on; nil if the URL is the
-    /// caller's own.
-    var relayed: OpenContext.Source?
     /// The reason and the things that the handler gets instead of a URL, if the request is to wake or to show it.
     let waking: WakeContext
     /// The handler's answer, if the request has woken it.
@@ -58,6 +55,8 @@ final class OpenRequest {
     var place: Place?
     /// The sender; nil until *identify* has found it.
     var sender: Caller?
+    /// The program for which the caller passes the URL on, if the router knows; nil if the caller is the sender.
+    var originator: Caller?
     /// Identifier of the handler or application to which the user has allowed the URL to go.
     var allowed: String?
     /// The program that the person has chosen for the URL; nil as long as nobody has chosen one.

@@ -13,7 +13,6 @@ extension Opener: DeliveryReceiver {
     ///   - stop: lets the caller cancel; nil if it cannot.
     ///   - inbox: the handler whose inbox holds the file, if the router has put it there; otherwise nil.
     ///   - waiting: the call that waits for the handler's answer; nil if the caller only opens the URL.
-    ///   - relayed: the program for which the caller passes the URL on; nil if the URL is the caller's own.
     func request(
         _ url: String,
         _ options: OpenOptions,
@@ -21,13 +20,12 @@ extension Opener: DeliveryReceiver {
         bytes: Int? = nil,
         stop: Stop? = nil,
         inbox: String? = nil,
-        waiting: WaitingCall? = nil,
-        relayed: OpenContext.Source? = nil
+        waiting: WaitingCall? = nil
     ) -> OpenRequest {
         let id = options.requestID?.rawValue ?? names.next()
         waiting?.requestID = id
         let kind = waiting == nil ? MonitorEntry.Kind.open : .call
-        let request = OpenRequest(
+        return OpenRequest(
             url,
             options,
             from: .caller(caller),
@@ -38,8 +36,6 @@ extension Opener: DeliveryReceiver {
             waiting: waiting,
             observed: parts.monitor.observe(kind, url, fallback: options.fallback, named: id)
         )
-        request.relayed = relayed
-        return request
     }
 
     func takes(_ delivery: Delivery) -> Bool { true }
@@ -71,7 +67,7 @@ extension Opener: DeliveryReceiver {
     func open(_ asked: AskedCallbacks, _ outcome: Result<OpenResult, OpenURLError>) {
         guard let callback = asked.callback(for: outcome)?.description else { return }
         let observed = parts.monitor.observe(.callback, callback)
-        let request = OpenRequest(
+        return OpenRequest(
             callback,
             OpenOptions(),
             from: .callback(asked),

@@ -1,3 +1,4 @@
+import ByteCoding
 import OpenURLBus
 
 @testable import DBus
@@ -18,7 +19,7 @@ public func fuzzOne(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     case UInt8(ascii: "r"): check(OpenResult.self, bytes)
     case UInt8(ascii: "t"): for task in check([ScheduledTask].self, bytes) ?? [] { _ = task.isPossible }
     case UInt8(ascii: "p"): check([StoredRegistration].self, bytes)
-    case UInt8(ascii: "l"): check(MonitorEntry.self, bytes)
+    case UInt8(ascii: "l"): checkEntry(bytes)
     default: break
     }
     return 0
@@ -39,6 +40,23 @@ private func check<Body: MessageBody>(_ type: Body.Type, _ bytes: [UInt8]) -> Bo
     // The order of a dictionary's entries is not fixed, so compare their size.
     precondition((try? MessageArchive.bytes(of: again, limit: .max).count) == written.count)
     return body
+}
+
+/// Reads an entry of the log, and checks that it is the same after it has been written and read again, and that a message
+/// can carry it.
+private func checkEntry(_ bytes: [UInt8]) {
+    guard let entry = read(bytes) else { return }
+    var writer = ByteWriter()
+    entry.write(to: &writer)
+    precondition(entry == read(writer.bytes), "\(entry) cannot be written and read again")
+    precondition((try? MessageArchive.bytes(of: entry, limit: .max)) != nil, "\(entry) cannot be sent")
+}
+
+private func read(_ bytes: [UInt8]) -> MonitorEntry? {
+    bytes.withUnsafeBytes {
+        var reader = ByteReader($0)
+        return try? MonitorEntry(time: 1, from: &reader)
+    }
 }
 
 /// Returns a number that the database may have beside the bytes.
