@@ -36,6 +36,7 @@ endif
 # Everything that is installed, below PREFIX.
 INSTALLED = \
 	$(PROGRAMS:%=bin/%) \
+	libexec/openurl/xdg-open \
 	$(addprefix share/openurl/handlers/,$(notdir $(HANDLERS))) \
 	share/applications/org.openurl.Router1.desktop \
 	share/dbus-1/services/org.openurl.Router1.service \
@@ -178,6 +179,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 	$(CHECK_PLACE)
 	install -d $(sort $(dir $(INSTALLED:%=$(ROOT)/%)))
 	install -s -m 755 $^ $(ROOT)/bin
+	ln -sf ../../bin/openurl $(ROOT)/libexec/openurl/xdg-open
 	install -m 644 $(HANDLERS) $(ROOT)/share/openurl/handlers
 	$(foreach name,$(EXAMPLES),sed '/CFBundleExecutable/{n;s|>[^<]*<|>$(BINDIR)/$(name)<|;}' Schemes/com.acme.$(name).plist | \
 		install -m 644 /dev/stdin $(ROOT)/share/openurl/handlers/com.acme.$(name).plist)
@@ -247,6 +249,7 @@ uninstall:
 	$(CHECK_PLACE)
 	[ ! -x $(ROOT)/bin/openurl ] || $(PUBLISH) --remove
 	rm -f $(INSTALLED:%=$(ROOT)/%)
+	[ ! -d $(ROOT)/libexec/openurl ] || rmdir --ignore-fail-on-non-empty $(ROOT)/libexec/openurl
 	[ ! -d $(ROOT)/share/openurl/handlers ] || \
 		{ cd $(ROOT)/share && rmdir -p --ignore-fail-on-non-empty openurl/handlers; }
 
