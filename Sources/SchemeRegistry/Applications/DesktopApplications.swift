@@ -115,6 +115,11 @@ public struct DesktopApplications: Sendable {
         associations.defaults(for: scheme.mimeType).contains { $0.rawValue == id }
     }
 
+    /// Returns whether the desktop passes the URLs of a scheme to the router's own entry.
+    func leadsToRouter(_ scheme: Scheme) -> Bool {
+        associations.defaultApplication(for: scheme.mimeType, in: entries)?.busName == BundleIdentifier.routerName
+    }
+
     /// Returns the entry that the desktop itself would use for a scheme. The registry may have written it.
     func desktopChoice(for scheme: Scheme) -> DesktopEntry? {
         associations.defaultApplication(for: scheme.mimeType, in: entries)
