@@ -14,6 +14,8 @@ VERSION := $(shell sed -n 's/.*current = "\(.*\)"/\1/p' Sources/Release/Version.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat --format=%Y CHANGELOG.md)
 # `make install EXAMPLES=todolist` also installs the to-do list, whose URLs the documents open.
 EXAMPLES =
+# `make install WITH=portal` also makes the router a backend of xdg-desktop-portal, which then asks it about links.
+WITH =
 PROGRAMS = openurl-command openurld openurl $(EXAMPLES)
 HANDLERS = $(wildcard Schemes/org.openurl.*.plist $(EXAMPLES:%=Schemes/com.acme.%.plist))
 INTERFACES = $(wildcard Packaging/interfaces/*.xml)
@@ -51,7 +53,14 @@ INSTALLED = \
 	share/bash-completion/completions/openurl \
 	share/fish/vendor_completions.d/openurl.fish \
 	share/zsh/site-functions/_openurl \
-	$(LANGUAGES:%=share/locale/%/LC_MESSAGES/openurl.mo)
+	$(LANGUAGES:%=share/locale/%/LC_MESSAGES/openurl.mo) \
+	$(if $(filter portal,$(WITH)),$(PORTAL))
+
+# The files of the backend. Portals before 1.17 take the first one by name that is for the desktop, so it has a link in front.
+PORTAL = \
+	share/dbus-1/services/org.freedesktop.impl.portal.desktop.openurl.service \
+	share/xdg-desktop-portal/portals/openurl.portal \
+	share/xdg-desktop-portal/portals/00-openurl.portal
 
 # The entries and service files of the installed handlers.
 PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath $(DESTDIR))"
@@ -201,11 +210,17 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 	install -m 644 $(COMPLETIONS).zsh $(ROOT)/share/zsh/site-functions/_openurl
 	$(foreach language,$(LANGUAGES),install -m 644 .build/locale/$(language).mo \
 		$(ROOT)/share/locale/$(language)/LC_MESSAGES/openurl.mo;)
+	$(if $(filter portal,$(WITH)),$(INSTALL_PORTAL))
 	$(PUBLISH)
 	@# The cache belongs to all packages.
 	[ -z "$(DESTDIR)" ] || rm -f $(ROOT)/share/applications/mimeinfo.cache
 	@[ -n "$(DESTDIR)" ] || printf '%s\n' 'To start the router with each login, run: systemctl --user enable --now openurld.service' \
 		'To write a handler, run: openurl new com.example.greeter --python'
+
+INSTALL_PORTAL = sed 's|@BINDIR@|$(BINDIR)|' Packaging/portal/org.freedesktop.impl.portal.desktop.openurl.service.in | \
+	install -m 644 /dev/stdin $(ROOT)/share/dbus-1/services/org.freedesktop.impl.portal.desktop.openurl.service && \
+	install -m 644 Packaging/portal/openurl.portal $(ROOT)/share/xdg-desktop-portal/portals && \
+	ln -sf openurl.portal $(ROOT)/share/xdg-desktop-portal/portals/00-openurl.portal
 
 # A package for Debian, in .build/deb. The packages that it needs to build are those of `make build`; Debian has no Swift.
 deb:
@@ -244,6 +259,7 @@ debtest: deb
 	@Packaging/require debootstrap
 	Packaging/try-deb .build/deb/openurl_$(VERSION)_*.deb .build/clean-debian
 
+uninstall: WITH = portal
 uninstall: EXAMPLES = $(if $(wildcard $(ROOT)/share/openurl/handlers/com.acme.todolist.plist),todolist)
 uninstall:
 	$(CHECK_PLACE)

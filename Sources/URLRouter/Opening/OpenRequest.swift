@@ -54,6 +54,8 @@ final class OpenRequest {
     var place: Place?
     /// The sender; nil until *identify* has found it.
     var sender: Caller?
+    /// The program for which the caller has made the call, if the router knows; nil if the caller is the sender.
+    var originator: Caller?
     /// Identifier of the handler or application to which the user has allowed the URL to go.
     var allowed: String?
     /// Number of fallbacks tried so far.

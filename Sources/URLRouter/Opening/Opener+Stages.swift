@@ -78,7 +78,7 @@ extension Opener {
     func sender(of request: OpenRequest) async throws(OpenURLError) -> Caller {
         if let sender = request.sender { return sender }
         let name = if case .caller(let name) = request.start { name } else { nil as BusName? }
-        let sender = await parts.callers.caller(name)
+        let sender = if let originator = request.originator { originator } else { await parts.callers.caller(name) }
         if sender.account != request.account {
             let session = if case .queue(let session) = request.place { session } else { nil as HandlerSession? }
             session?.requests.uncount(request)
