@@ -15,11 +15,13 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat --forma
 # `make install EXAMPLES=todolist` also installs the to-do list, whose URLs the documents open.
 EXAMPLES =
 # `make build WITH=NAME` also builds the optional program openurl-NAME, and `make install WITH=NAME` installs it. OPTIONAL lists all
-# names, and the tests need every program.
+# names, and the tests need every program. `make install WITH=portal` makes the router a backend of xdg-desktop-portal, which then
+# asks it about links.
 WITH =
 OPTIONAL = bridge
-export OPENURL_WITH = $(WITH)
-PROGRAMS = openurl-command openurld openurl openurl-remote $(WITH:%=openurl-%) $(EXAMPLES)
+OPTIONAL_PROGRAMS = $(filter $(OPTIONAL),$(WITH))
+export OPENURL_WITH = $(OPTIONAL_PROGRAMS)
+PROGRAMS = openurl-command openurld openurl openurl-remote $(OPTIONAL_PROGRAMS:%=openurl-%) $(EXAMPLES)
 HANDLERS = $(wildcard Schemes/org.openurl.*.plist $(EXAMPLES:%=Schemes/com.acme.%.plist))
 INTERFACES = $(wildcard Packaging/interfaces/*.xml)
 COMPLETIONS = Sources/OpenURLCommand/Completion/Scripts/openurl
@@ -41,6 +43,7 @@ endif
 # Everything that is installed, below PREFIX.
 INSTALLED = \
 	$(PROGRAMS:%=bin/%) \
+	libexec/openurl/xdg-open \
 	$(addprefix share/openurl/handlers/,$(notdir $(HANDLERS))) \
 	share/applications/org.openurl.Router1.desktop \
 	share/dbus-1/services/org.openurl.Router1.service \
@@ -53,11 +56,18 @@ INSTALLED = \
 	share/man/man1/openurl-command.1 \
 	share/man/man5/openurl-manifest.5 \
 	share/man/man8/openurld.8 \
-	$(WITH:%=share/man/man8/openurl-%.8) \
+	$(OPTIONAL_PROGRAMS:%=share/man/man8/openurl-%.8) \
 	share/bash-completion/completions/openurl \
 	share/fish/vendor_completions.d/openurl.fish \
 	share/zsh/site-functions/_openurl \
-	$(LANGUAGES:%=share/locale/%/LC_MESSAGES/openurl.mo)
+	$(LANGUAGES:%=share/locale/%/LC_MESSAGES/openurl.mo) \
+	$(if $(filter portal,$(WITH)),$(PORTAL))
+
+# The files of the backend. Portals before 1.17 take the first one by name that is for the desktop, so it has a link in front.
+PORTAL = \
+	share/dbus-1/services/org.freedesktop.impl.portal.desktop.openurl.service \
+	share/xdg-desktop-portal/portals/openurl.portal \
+	share/xdg-desktop-portal/portals/00-openurl.portal
 
 # The entries and service files of the installed handlers.
 PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath $(DESTDIR))"
@@ -193,6 +203,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 	$(CHECK_PLACE)
 	install -d $(sort $(dir $(INSTALLED:%=$(ROOT)/%)))
 	install -s -m 755 $^ $(ROOT)/bin
+	ln -sf ../../bin/openurl $(ROOT)/libexec/openurl/xdg-open
 	install -m 644 $(HANDLERS) $(ROOT)/share/openurl/handlers
 	$(foreach name,$(EXAMPLES),sed '/CFBundleExecutable/{n;s|>[^<]*<|>$(BINDIR)/$(name)<|;}' Schemes/com.acme.$(name).plist | \
 		install -m 644 /dev/stdin $(ROOT)/share/openurl/handlers/com.acme.$(name).plist)
@@ -210,17 +221,23 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 	install -m 644 Packaging/openurl.1 $(ROOT)/share/man/man1
 	echo '.so man1/openurl.1' | install -m 644 /dev/stdin $(ROOT)/share/man/man1/openurl-command.1
 	install -m 644 Packaging/openurl-manifest.5 $(ROOT)/share/man/man5
-	install -m 644 Packaging/openurld.8 $(WITH:%=Packaging/openurl-%.8) $(ROOT)/share/man/man8
+	install -m 644 Packaging/openurld.8 $(OPTIONAL_PROGRAMS:%=Packaging/openurl-%.8) $(ROOT)/share/man/man8
 	install -m 644 $(COMPLETIONS).bash $(ROOT)/share/bash-completion/completions/openurl
 	install -m 644 $(COMPLETIONS).fish $(ROOT)/share/fish/vendor_completions.d/openurl.fish
 	install -m 644 $(COMPLETIONS).zsh $(ROOT)/share/zsh/site-functions/_openurl
 	$(foreach language,$(LANGUAGES),install -m 644 .build/locale/$(language).mo \
 		$(ROOT)/share/locale/$(language)/LC_MESSAGES/openurl.mo;)
+	$(if $(filter portal,$(WITH)),$(INSTALL_PORTAL))
 	$(PUBLISH)
 	@# The cache belongs to all packages.
 	[ -z "$(DESTDIR)" ] || rm -f $(ROOT)/share/applications/mimeinfo.cache
 	@[ -n "$(DESTDIR)" ] || printf '%s\n' 'To start the router with each login, run: systemctl --user enable --now openurld.service' \
 		'To write a handler, run: openurl new com.example.greeter --python'
+
+INSTALL_PORTAL = sed 's|@BINDIR@|$(BINDIR)|' Packaging/portal/org.freedesktop.impl.portal.desktop.openurl.service.in | \
+	install -m 644 /dev/stdin $(ROOT)/share/dbus-1/services/org.freedesktop.impl.portal.desktop.openurl.service && \
+	install -m 644 Packaging/portal/openurl.portal $(ROOT)/share/xdg-desktop-portal/portals && \
+	ln -sf openurl.portal $(ROOT)/share/xdg-desktop-portal/portals/00-openurl.portal
 
 # A package for Debian, in .build/deb. The packages that it needs to build are those of `make build`; Debian has no Swift.
 deb:
@@ -259,12 +276,13 @@ debtest: deb
 	@Packaging/require debootstrap
 	Packaging/try-deb .build/deb/openurl_$(VERSION)_*.deb .build/clean-debian
 
-uninstall: WITH = $(OPTIONAL)
+uninstall: WITH = $(OPTIONAL) portal
 uninstall: EXAMPLES = $(if $(wildcard $(ROOT)/share/openurl/handlers/com.acme.todolist.plist),todolist)
 uninstall:
 	$(CHECK_PLACE)
 	[ ! -x $(ROOT)/bin/openurl ] || $(PUBLISH) --remove
 	rm -f $(INSTALLED:%=$(ROOT)/%)
+	[ ! -d $(ROOT)/libexec/openurl ] || rmdir --ignore-fail-on-non-empty $(ROOT)/libexec/openurl
 	[ ! -d $(ROOT)/share/openurl/handlers ] || \
 		{ cd $(ROOT)/share && rmdir -p --ignore-fail-on-non-empty openurl/handlers; }
 

@@ -105,7 +105,10 @@ struct LiveRouter: AssembledRouter {
 
     func adoptRunning() async { await router.adoptRunning() }
 
-    func startDeliveries() async { await router.startDeliveries() }
+    func startDeliveries() async {
+        await router.startDeliveries()
+        await RouterObject(router, store, connection).takePortalName()
+    }
 
     func watchMemory() async { await router.watchMemory() }
 
@@ -126,6 +129,7 @@ struct LiveRouter: AssembledRouter {
     func releaseName() async throws {
         // The next router creates its own socket when it has the name.
         await router.refuseMoreOnLane()
+        try await RouterObject(router, store, connection).releasePortalName()
         try await connection.releaseName(RouterService.name)
     }
 

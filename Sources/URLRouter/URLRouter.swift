@@ -192,6 +192,17 @@ public actor URLRouter {
         lifecycle,
         parts.resources
     )
+    /// Opens the links of the desktop's portal.
+    private(set) lazy var portalChooser = PortalChooser(
+        opener,
+        callers,
+        bus,
+        parts.sessionBus.map(OtherAppChoosers.init),
+        launcher,
+        log: log
+    )
+    /// The schemes about which the portal asks; nil while the router does not serve it.
+    private var portalSchemes: PortalSchemes?
     private(set) lazy var inboxOpener = InboxOpener(opener, inboxes, handlers, callers, permissions, questions)
 
     /// Creates a router.
@@ -400,6 +411,19 @@ public actor URLRouter {
         let schemes = handlers.use(snapshot)
         if isPublishing { await services.makeActivatable() }
         handlers.announce(schemes)
+        updatePortal()
+    }
+
+    /// Makes the portal ask about the links that are the router's, from now on.
+    func followPortal() {
+        portalSchemes = parts.sessionBus.map { PortalSchemes($0, log: log) }
+        updatePortal()
+    }
+
+    private func updatePortal() {
+        guard let portalSchemes else { return }
+        let schemes = registry.routedSchemes
+        _ = RouterTasks(of: self).start { await portalSchemes.use(schemes) }
     }
 
     /// Paths to watch: if one of them changes, the rules change.

@@ -46,6 +46,11 @@ func openurl(
     try await run(executable, arguments, [], router.environment.merging(variables) { $1 }, nil, nil)
 }
 
+/// Runs another program.
+func program(_ file: URL, _ arguments: [String], environment: [String: String]) async throws -> CommandRun {
+    try await run(file, arguments, [], environment, nil, nil)
+}
+
 /// Runs a line of shell in which `$openurl` is the command.
 func shell(_ line: String, environment: [String: String] = noBus) async throws -> CommandRun {
     let variables = environment.merging(["openurl": executable.path]) { $1 }

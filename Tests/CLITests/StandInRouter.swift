@@ -9,7 +9,7 @@ import Reactor
 /// | URL | answer |
 /// |---|---|
 /// | `ok:` | opened; the reply holds the options as they arrived |
-/// | `error:CODE` | the ``OpenURLError`` with the code |
+/// | `error:CODE`, `http:CODE` | the ``OpenURLError`` with the code |
 /// | `bus:NAME` | the D-Bus error with the name |
 /// | `values:` | opened; the reply holds a value of each type |
 /// | `odd:` | opened, with text with controls, which must not reach a terminal |
@@ -305,7 +305,7 @@ actor StandInRouter {
         let parts = url.split(separator: ":", maxSplits: 1).map(String.init)
         let argument = parts.count > 1 ? parts[1] : ""
         switch parts[0].lowercased() {
-        case "error":
+        case "error", "http":
             throw OpenURLError(OpenURLError.Code(rawValue: argument) ?? .declined, "com.acme.todolist \u{1B}[31mtold")
         case "bus": throw RemoteError(ErrorName(argument) ?? .failed, "the bus told")
         case "odd": return OpenResult(handler: "com.acme.\u{202E}odd", way: .launched, reply: [:], trace: [])

@@ -81,7 +81,7 @@ import Testing
         #expect(try await router.openurl("policy", "deny", "--source", "nobody", "app").status == 64)
     }
 
-    /// The portal does not say which sandbox a URL comes from. Nobody should rely on a rule that cannot hold.
+    /// The portal may not say which sandbox a URL comes from. Nobody should rely on a rule that cannot hold.
     @Test func ruleForOneSandboxTellsWhatItDoesNotSee() async throws {
         let router = try await RouterProcess([Self.app: []])
         defer { router.stop() }

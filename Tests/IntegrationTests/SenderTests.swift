@@ -71,6 +71,19 @@ import Testing
         )
     }
 
+    /// `openurl` under the name `xdg-open` is still the command, whose parent is the sender.
+    @Test func commandNamedXDGOpenPassesURLsOnForItsParent() async throws {
+        let router = try await RouterProcess(["com.example.any": []])
+        defer { router.stop() }
+        let script = #"ln -s "$0" "$HOME/xdg-open" && "$HOME/xdg-open" "any:a b"; exit"#
+        let run = try await router.run("sh", "-c", script, RouterProcess.command.path)
+        #expect(run.status == 0 && run.output.isEmpty && run.errors.isEmpty, "\(run)")
+        #expect(try router.log(of: "com.example.any").contains("open any:a%20b"))
+        let log = try await router.run(RouterProcess.command.path, "log", "--json").output
+        let shell = URL(filePath: "/bin/sh").resolvingSymlinksInPath().path
+        #expect(log.contains(#""class":"user""#) && log.contains(#""source":"\#(shell)""#), "\(log)")
+    }
+
     /// Both programs of a copy of the command count as `openurl` of the copy's directory.
     @Test func copyOfTheCommandHasOneName() async throws {
         let router = try await RouterProcess(["com.example.any": []])

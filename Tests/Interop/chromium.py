@@ -99,6 +99,7 @@ def open_allowed(session):
         arrival = session.arrival()
         yield f"link, {what}", url, arrival["url"]
     yield session.sender(arrival, "chromium")
+    return arrival
 
 
 @check("Chromium with a policy, through the portal", *PACKAGES, "xdg-desktop-portal-gtk", limit=90)
@@ -106,6 +107,15 @@ def policy(session):
     session.start_display()
     session.begin()
     yield from open_allowed(session)
+
+
+@check("Chromium with a policy, through the portal, openurl chooses", *PACKAGES, "xdg-desktop-portal", limit=90)
+def policy_with_chooser(session):
+    session.start_display()
+    session.serve_portal()
+    session.begin()
+    arrival = yield from open_allowed(session)
+    yield "sender that is no intermediary", "chromium", session.known_sender(arrival)
 
 
 @check("Chromium with a policy, through xdg-open", *PACKAGES, "xdg-utils", limit=90)

@@ -98,10 +98,8 @@ class Firefox:
         self.script(f"{DIALOG} dialog.getButton('{button}').click()")
 
 
-@check("Firefox ESR with a policy", *PACKAGES, limit=90)
-def policy(session):
-    session.start_display()
-    session.begin()
+def open_allowed(session):
+    """Opens each link of a page that a policy allows to open them. Returns the lines, and at last the arrival."""
     page = Page(ESCAPES.values())
     browser = Firefox(session, {
         "AutoLaunchProtocolsFromOrigins": [{"protocol": SCHEME, "allowed_origins": [page.origin]}],
@@ -112,6 +110,23 @@ def policy(session):
         arrival = session.arrival()
         yield f"link, {what}", url, arrival["url"]
     yield session.sender(arrival, "firefox-esr")
+    return arrival
+
+
+@check("Firefox ESR with a policy", *PACKAGES, limit=90)
+def policy(session):
+    session.start_display()
+    session.begin()
+    yield from open_allowed(session)
+
+
+@check("Firefox ESR with a policy, openurl's entry", *PACKAGES, limit=90)
+def policy_with_router(session):
+    session.start_display()
+    session.begin()
+    session.choose_router()
+    arrival = yield from open_allowed(session)
+    yield "sender that is no intermediary", "firefox-esr", session.known_sender(arrival)
 
 
 @check("Firefox ESR, dialog", *PACKAGES, limit=90)

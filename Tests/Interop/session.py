@@ -201,6 +201,24 @@ class Session:
             file.write(f"[Default Applications]\nx-scheme-handler/{SCHEME}={entry}\n"
                        f"[Added Associations]\nx-scheme-handler/{SCHEME}={entry};\n")
 
+    def choose_router(self):
+        """Makes openurl's own entry the default for the scheme, so that GLib's programs call the router themselves."""
+        run = self.run("openurl", "default", SCHEME, "org.openurl.Router1.desktop")
+        if run.status != 0:
+            raise RuntimeError(f"openurl default: {run}")
+
+    def serve_portal(self):
+        """Installs the router as the portal's only backend for the session. Call this before the bus starts."""
+        project = f"{HERE}/../../Packaging/portal"
+        name = "org.freedesktop.impl.portal.desktop.openurl.service"
+        os.makedirs(f"{self.root}/data/dbus-1/services", exist_ok=True)
+        os.mkdir(f"{self.root}/portals")
+        with open(f"{project}/{name}.in") as source, open(f"{self.root}/data/dbus-1/services/{name}", "w") as file:
+            file.write(source.read().replace("@BINDIR@", f"{self.prefix}/bin"))
+        with open(f"{project}/openurl.portal") as source, open(f"{self.root}/portals/openurl.portal", "w") as file:
+            file.write(source.read())
+        self.environment["XDG_DESKTOP_PORTAL_DIR"] = f"{self.root}/portals"
+
     def arrival(self, seconds=10):
         """Waits for the next URL that a handler gets. Returns the URL with the handler's ID and the context."""
         self.arrivals.settimeout(seconds)
@@ -235,6 +253,12 @@ class Session:
         seen = os.path.basename(source.get("executable", "unknown"))
         expected = f"{program}, or a marked intermediary"
         return "sender", expected, expected if seen == program or source.get("intermediary") else seen
+
+    @staticmethod
+    def known_sender(arrival):
+        """Returns the name of the sender's program, or `unknown` if it only passes URLs on for others."""
+        source = arrival["context"]["source"]
+        return "unknown" if source.get("intermediary") else os.path.basename(source.get("executable", "unknown"))
 
 
 def name(id):

@@ -51,6 +51,52 @@ struct DefaultChoiceTests {
         #expect(try !hasDefault())
     }
 
+    /// The router's own entry comes first, and whatever the user has chosen second.
+    @Test func routerIsChosenForTheSchemeOfAHandler() throws {
+        let router = "org.openurl.Router1.desktop"
+        #expect(throws: DefaultError.routerNotNeeded(.scheme(try Scheme("web")))) { try set(router) }
+        try root.write(
+            "[Desktop Entry]\nType=Application\nName=openurl\nDBusActivatable=true\n",
+            to: "data1/applications/\(router)"
+        )
+        #expect(try registry().routedSchemes == ["web"])
+        try set("viewer.desktop")
+        try set(router)
+        #expect(try root.read(file)?.contains("x-scheme-handler/web=\(router);viewer.desktop;") == true)
+        // Choosers do not offer it.
+        #expect(try root.read(file)?.contains("[Added Associations]\nx-scheme-handler/web=viewer.desktop") == true)
+        #expect(try winner() == "viewer.desktop")
+        try set("com.acme.app")
+        #expect(try root.read(file)?.contains("x-scheme-handler/web=\(router);com.acme.app.desktop;") == true)
+        #expect(try winner() == "com.acme.app")
+        // Twice is as good as once.
+        try set(router)
+        #expect(try root.read(file)?.contains("x-scheme-handler/web=\(router);com.acme.app.desktop;") == true)
+        for scheme in ["system", "mail", "text/plain"] {
+            #expect(throws: DefaultError.self) { try set(router, for: scheme) }
+        }
+        try set("")
+        #expect(try !hasDefault())
+        #expect(try root.read(file)?.contains(router) == false)
+    }
+
+    @Test func routerIsForgottenWithItsLastHandler() throws {
+        let router = "org.openurl.Router1.desktop"
+        try root.write(
+            "[Desktop Entry]\nType=Application\nName=openurl\nDBusActivatable=true\n",
+            to: "data1/applications/\(router)"
+        )
+        try set(router)
+        let registry = try registry()
+        let handlers = registry.handlers.filter { $0.schemes.map(\.rawValue) == ["web"] }
+        #expect(handlers.count == 2)
+        _ = try registry.forgetDefaults(of: handlers[0], in: root.desktop())
+        #expect(try root.read(file)?.contains("x-scheme-handler/web=\(router);") == true)
+        let last = Registry(handlers: [handlers[0]], applications: registry.applications)
+        #expect(try last.forgetDefaults(of: handlers[0], in: root.desktop()))
+        #expect(try root.read(file)?.contains(router) == false)
+    }
+
     @Test func handlerIsChosenByItsEntry() throws {
         try set("viewer.desktop")
         try set("com.acme.app")

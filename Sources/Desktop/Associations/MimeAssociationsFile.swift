@@ -37,6 +37,24 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         try replaceFile(path, with: editor.bytes, followingLinks: true)
     }
 
+    /// Makes an application the default for a type, with another one as the next, and changes nothing else.
+    ///
+    /// Unlike with ``setDefault(_:for:)``, the application does not become associated with the type, so application choosers
+    /// only offer the next one.
+    package func setDefault(
+        _ id: DesktopFileID,
+        before next: DesktopFileID?,
+        for mimeType: String
+    ) throws(FileWriteError) {
+        var editor = KeyFileEditor(try contents(ofChangedFile: path, limit: MimeAssociations.limit) ?? [])
+        guard let type = validMimeType(mimeType) else {
+            throw FileWriteError(path, "cannot contain '\(printable(mimeType))', which is not a MIME type")
+        }
+        let list = KeyFileText.strings([id.rawValue] + (next.map { [$0.rawValue] } ?? []))
+        editor.setValue(list, of: type, in: AssociationLists.defaultGroup)
+        try replaceFile(path, with: editor.bytes, followingLinks: true)
+    }
+
     /// Removes the user's default for a type, so that the previous default applies again.
     ///
     /// The association that ``setDefault(_:for:)`` added is also removed. All other associations are kept.

@@ -141,8 +141,8 @@ private func application(inSource source: String) -> String? {
 private func blindSpot(ofRuleFor application: String) -> String {
     translated(
         """
-        if \(application) runs in a sandbox, a rule for it does not cover the URLs that it opens through the portal, as \
-        'xdg-open' does in a Flatpak: the portal does not say which sandbox a URL comes from
+        if \(application) runs in a sandbox, a rule for it only covers the URLs that it opens through the portal, as \
+        'xdg-open' does in a Flatpak, if the portal lets openurl choose the application (openurl-portal)
         """
     )
 }

@@ -117,6 +117,11 @@ public final class DesktopApplications: Sendable {
         associations.defaults(for: scheme.mimeType).contains { $0.rawValue == id }
     }
 
+    /// Returns whether the desktop passes the URLs of a scheme to the router's own entry.
+    func leadsToRouter(_ scheme: Scheme) -> Bool {
+        associations.defaultApplication(for: scheme.mimeType, in: entries)?.busName == BundleIdentifier.routerName
+    }
+
     /// Returns the entry that the desktop would use for a scheme if there were no entries that lead back to the router.
     func desktopChoice(for scheme: Scheme) -> DesktopEntry? { claiming(scheme).first }
 

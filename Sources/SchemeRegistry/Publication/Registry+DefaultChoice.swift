@@ -58,6 +58,8 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
     case notAssigned(DesktopFileID, ChosenKind)
     /// The desktop has no entry for the handler.
     case notPublished(BundleIdentifier)
+    /// No handler claims the scheme, or the router's entry is missing.
+    case routerNotNeeded(ChosenKind)
     /// There is no directory for the user's configuration: neither `XDG_CONFIG_HOME` nor `HOME` is an absolute path.
     case noConfigurationDirectory
     /// The file could not be written.
@@ -80,6 +82,9 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
         case .notPublished(let id):
             "\(id) has no desktop entry that can be chosen: another program's is in its place, or it could not be written, "
                 + "or the manifest has OUReach local"
+        case .routerNotNeeded(let kind):
+            "openurl itself can only be chosen for the scheme of a registered handler, and \(kind) is none, or "
+                + "org.openurl.Router1.desktop is not installed"
         case .noConfigurationDirectory:
             "there is no directory for the choice; set HOME or XDG_CONFIG_HOME to an absolute path"
         case .file(let error): error.description
@@ -103,6 +108,15 @@ extension Registry {
     ) throws(DefaultError) {
         guard let file = MimeAssociationsFile(in: directories) else { throw .noConfigurationDirectory }
         let kind = try ChosenKind(kind)
+        if let own = try routerEntry(id, for: kind) {
+            // The router's entry comes first, and stays there when the user chooses another handler.
+            let next = id == own.rawValue ? firstPlace(kind) : try desktopFile(id, opening: kind)
+            do throws(FileWriteError) {
+                return try file.setDefault(own, before: next, for: kind.mimeType)
+            } catch {
+                throw .file(error)
+            }
+        }
         let target = id.isEmpty ? nil : try desktopFile(id, opening: kind)
         do throws(FileWriteError) {
             if let target {
@@ -113,6 +127,35 @@ extension Registry {
         } catch {
             throw .file(error)
         }
+    }
+
+    /// The schemes whose URLs are the router's on the desktop: those of its handlers, and those for which the user has chosen
+    /// the router.
+    package var routedSchemes: Set<String> {
+        var schemes = Set(publishedHandlers.filter { $0.desktopFileID != nil }.flatMap(\.schemes))
+        schemes.formUnion(applications.concernedSchemes.filter(applications.leadsToRouter))
+        return Set(schemes.map(\.rawValue))
+    }
+
+    /// Returns the router's own entry if the user chooses it for a handler's scheme, or has chosen it before.
+    ///
+    /// - Throws: `routerNotNeeded` if the user chooses it for anything else.
+    private func routerEntry(_ id: String, for kind: ChosenKind) throws(DefaultError) -> DesktopFileID? {
+        guard let own = DesktopFileID(name: BundleIdentifier.routerName) else { return nil }
+        guard case .scheme(let scheme) = kind,
+            handlers(claiming: scheme).contains(where: { $0.isPublished && $0.desktopFileID != nil }),
+            applications.entries.entries[own]?.isDBusActivatable == true
+        else {
+            if id == own.rawValue { throw .routerNotNeeded(kind) }
+            return nil
+        }
+        return id == own.rawValue || !id.isEmpty && applications.leadsToRouter(scheme) ? own : nil
+    }
+
+    /// Returns the entry that the desktop would use without the router's.
+    private func firstPlace(_ kind: ChosenKind) -> DesktopFileID? {
+        guard case .scheme(let scheme) = kind else { return nil }
+        return applications.places(for: kind.mimeType, with: handlers(claiming: scheme)).first?.id
     }
 
     /// Writes several choices for one claimant in one step.
@@ -141,7 +184,18 @@ extension Registry {
             let file = MimeAssociationsFile(in: directories)
         else { return false }
         do throws(FileWriteError) {
-            return try file.remove(id, for: (handler.schemes.map(\.mimeType) + handler.fileTypes.map(\.rawValue)))
+            var isChanged = try file.remove(
+                id,
+                for: (handler.schemes.map(\.mimeType) + handler.fileTypes.map(\.rawValue))
+            )
+            // Without handlers, the router has no use for the URLs.
+            let left = handler.schemes.filter { handlers(claiming: $0).allSatisfy { $0.id == handler.id } }
+            if let own = DesktopFileID(name: BundleIdentifier.routerName),
+                try file.remove(own, for: left.map(\.mimeType))
+            {
+                isChanged = true
+            }
+            return isChanged
         } catch {
             throw .file(error)
         }

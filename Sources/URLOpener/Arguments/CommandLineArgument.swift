@@ -13,6 +13,15 @@ package enum CommandLineArgument: Sendable, Hashable {
         }
     }
 
+    /// The name by which the process was started, without its directory; empty if there is none.
+    static var calledName: String {
+        guard CommandLine.argc > 0, let path = CommandLine.unsafeArgv[0] else { return "" }
+        return String(
+            decoding: CommandLineArgument(path).bytes.split(separator: UInt8(ascii: "/")).last ?? [],
+            as: UTF8.self
+        )
+    }
+
     private init(_ string: UnsafeMutablePointer<CChar>) {
         if let text = String(validatingCString: string) {
             self = .text(text)

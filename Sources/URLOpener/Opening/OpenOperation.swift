@@ -83,6 +83,24 @@ package struct OpenOperation {
         return operation.openAll(router, startup, outputs, openTrace, invocation)
     }
 
+    /// Opens the only URL, and prints nothing.
+    func performOnly(_ invocation: Invocation) throws(CommandFailure) {
+        let router = RouterClient(on: invocation, mayUseLane: true)
+        let startup = StartupNotification(
+            invocation.environment(Self.startupVariable),
+            on: invocation.environment("DISPLAY")
+        )
+        let interrupt = invocation.makeInterrupt()
+        defer { interrupt?.end() }
+        var isWithApplication = false
+        defer { if !isWithApplication { startup?.end() } }
+        for url in urls {
+            let method = RouterInterface.openURL
+            let result = try open(url.urlText(), method, with: router, interrupt, invocation)
+            isWithApplication = result.isWithApplication
+        }
+    }
+
     private func openAll(
         _ router: RouterClient,
         _ startup: StartupNotification?,

@@ -71,6 +71,8 @@ package final class StandardOutput {
 
 /// The program's messages to people, as opposed to its output.
 package struct StandardError {
+    /// The name of the program, with which each message begins.
+    package var program = "openurl"
     /// The descriptor, which this does not own.
     package var descriptor = STDERR_FILENO
 
@@ -85,7 +87,7 @@ package struct StandardError {
     /// Writes the beginning of a line that the user at the terminal completes, with the controls in the message
     /// escaped.
     package func prompt(_ message: String) {
-        _ = URLOpener.write(Array("openurl: \(message.printable)".utf8)[...], to: descriptor)
+        _ = URLOpener.write(Array("\(program): \(message.printable)".utf8)[...], to: descriptor)
     }
 
     /// Replaces the terminal's current line with a string without controls.
@@ -105,7 +107,7 @@ package struct StandardError {
 
     private func write(_ text: String) {
         // If this write fails, no stream is left to report that.
-        _ = URLOpener.write(Array("openurl: \(text)\n".utf8)[...], to: descriptor)
+        _ = URLOpener.write(Array("\(program): \(text)\n".utf8)[...], to: descriptor)
     }
 }
 

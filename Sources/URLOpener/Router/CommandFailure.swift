@@ -152,7 +152,7 @@ package struct CommandFailure: Error, Hashable {
 
 extension ErrorName {
     /// Whether this name means that the bus could not start a service.
-    fileprivate var isAboutStarting: Bool {
+    var isAboutStarting: Bool {
         rawValue.hasPrefix("org.freedesktop.DBus.Error.Spawn.") || rawValue == "org.freedesktop.DBus.Error.TimedOut"
     }
 }

@@ -48,8 +48,7 @@ struct URLOrigin {
             confinement = ProcessConfinement(pid: parent)
         }
         isIntermediary =
-            confinement != nil || Self.isProxy(executable)
-            || executable.map(Self.portals.contains(system:)) ?? false
+            confinement != nil || Self.isProxy(executable) || Self.isPortal(executable)
     }
 
     /// The program or script that this process runs, if it only passes URLs on.
@@ -107,6 +106,9 @@ struct URLOrigin {
         let name = executable?.split(separator: "/").last?.split(separator: " ").first
         return name.map { proxies.contains(String($0)) } ?? false
     }
+
+    /// Returns whether a program is the system's xdg-desktop-portal.
+    static func isPortal(_ executable: String?) -> Bool { executable.map(portals.contains(system:)) ?? false }
 
     /// Returns whether a process adopts orphans, as init and the user's service manager do.
     private static func adoptsOrphans(_ pid: UInt32, _ program: String) -> Bool {

@@ -15,17 +15,9 @@ struct PortalPerson: PersonAsking {
     private static let close = Method<Empty, Empty>("org.freedesktop.impl.portal.Request", "Close")
     private static let choice = "remember"
 
-    /// The names of the desktop's own portal and of the one that most desktops have.
-    private var names: [BusName] {
-        let desktops = (environment["XDG_CURRENT_DESKTOP"] ?? "").split(separator: ":").prefix(4).map {
-            $0.lowercased()
-        }
-        return (desktops + ["gtk"]).compactMap { BusName("org.freedesktop.impl.portal.desktop.\($0)") }
-    }
-
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
         let end = ContinuousClock.now + time
-        for name in names {
+        for name in OtherAppChoosers.names(environment) {
             do throws(CallError) {
                 guard try await connection.canReach(name, starting: true) else { continue }
                 return try await ask(dialog, RemoteObject(name, Self.path), within: max(end - .now, .zero))

@@ -8,9 +8,9 @@ internal import UserFiles
 
 /// The router on the bus: the interfaces of `/org/openurl/Router1`, and the code behind each method.
 public struct RouterObject: Sendable {
-    private let router: URLRouter
+    let router: URLRouter
     private let store: RegistryStore
-    private let connection: Connection
+    let connection: Connection
 
     /// Connects a router, its registry and its connection.
     public init(_ router: URLRouter, _ store: RegistryStore, _ connection: Connection) {
