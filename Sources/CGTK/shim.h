@@ -16,9 +16,31 @@ static inline void prefer_dark_theme(void) {
     g_object_set(gtk_settings_get_default(), "gtk-application-prefer-dark-theme", TRUE, NULL);
 }
 
-// A widget with a role of its own: the role is only set when the widget is made.
+// Widgets with roles of their own, which can only be given to them when they are made.
 static inline GtkWidget *new_box_with_role(GtkAccessibleRole role, GtkOrientation orientation, int spacing) {
     return g_object_new(GTK_TYPE_BOX, "accessible-role", role, "orientation", orientation, "spacing", spacing, NULL);
+}
+static inline GtkWidget *new_check_button(GtkAccessibleRole role, const char *text) {
+    return g_object_new(GTK_TYPE_CHECK_BUTTON, "accessible-role", role, "label", text, "use-underline", TRUE, NULL);
+}
+static inline GtkWidget *new_decoration(GIcon *icon) {
+    return g_object_new(GTK_TYPE_IMAGE, "accessible-role", GTK_ACCESSIBLE_ROLE_PRESENTATION, "gicon", icon, NULL);
+}
+
+// Returns whether the window is on a Wayland display.
+static inline gboolean is_wayland_surface(GtkWidget *window) {
+#ifdef GDK_WINDOWING_WAYLAND
+    return GDK_IS_WAYLAND_DISPLAY(gtk_widget_get_display(window));
+#else
+    return FALSE;
+#endif
+}
+
+// Lets the pointer reach what is below a window that is shown.
+static inline void ignore_pointer(GtkWidget *window) {
+    cairo_region_t *nothing = cairo_region_create();
+    gdk_surface_set_input_region(gtk_native_get_surface(GTK_NATIVE(window)), nothing);
+    cairo_region_destroy(nothing);
 }
 
 // Uses an activation token for the window that is shown next. Under Wayland, GTK takes the token from the display before

@@ -37,6 +37,10 @@ package enum ChooserProgram {
         window.run()
         guard let choice = window.choice else { return Status.closed }
         print(choice.keyFile, terminator: "")
+        fflush(nil)
+        // At the end of the output, the router starts the program.
+        close(STDOUT_FILENO)
+        window.waitForChosenProgram()
         return 0
     }
 

@@ -15,6 +15,8 @@ internal import Translations
     private var rememberSite: Widget?
     private var rememberSender: Widget?
     private var privateWindow: Widget?
+    /// The options, in the order of Tab.
+    private var tabStops: [Widget] = []
     private let loop = g_main_loop_new(nil, 0)
 
     /// Makes the window, and shows nothing yet. GTK is initialized.
@@ -48,7 +50,32 @@ internal import Translations
         g_main_loop_run(loop)
     }
 
-    func close() { g_main_loop_quit(loop) }
+    /// Keeps the window's surface, which nobody sees, until the chosen program takes the focus from it. A key or the time
+    /// limit ends this too.
+    ///
+    /// Some Wayland compositors, such as Mutter, take a token only while the surface that asked for it exists.
+    func waitForChosenProgram() {
+        guard is_wayland_surface(window) != 0 else { return }
+        gtk_widget_set_opacity(window, 0)
+        ignore_pointer(window)
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        let changed: @convention(c) (OpaquePointer, OpaquePointer, gpointer) -> Void = { _, _, this in
+            ChooserWindow.from(this) { $0.close() }
+        }
+        connect(window, "notify::is-active", unsafeBitCast(changed, to: GCallback.self), this)
+        let limitInMilliseconds: guint = 3000
+        g_timeout_add(
+            limitInMilliseconds,
+            { this in
+                if let this { ChooserWindow.from(this) { $0.close() } }
+                return 0
+            },
+            this
+        )
+        g_main_loop_run(loop)
+    }
+
+    private func close() { g_main_loop_quit(loop) }
 
     // MARK: The parts
 
@@ -105,6 +132,8 @@ internal import Translations
         gtk_scrolled_window_set_max_content_height(OpaquePointer(scrolled), 456)
         gtk_scrolled_window_set_has_frame(OpaquePointer(scrolled), 1)
         gtk_scrolled_window_set_child(OpaquePointer(scrolled), list)
+        // The rows take the focus, and scroll into view.
+        gtk_widget_set_focusable(scrolled, 0)
         return scrolled
     }
 
@@ -129,24 +158,26 @@ internal import Translations
     }
 
     private func icon(of candidate: Question.Candidate) -> Widget {
-        let image: Widget
+        let icon: OpaquePointer?
         if candidate.icon.hasPrefix("/") {
-            image = gtk_image_new_from_file(candidate.icon)
+            let file = g_file_new_for_path(candidate.icon)
+            icon = g_file_icon_new(file)
+            g_object_unref(UnsafeMutableRawPointer(file))
         } else {
-            let icon = g_themed_icon_new(candidate.icon)
+            icon = g_themed_icon_new(candidate.icon)
             g_themed_icon_append_name(icon, "application-x-executable")
-            image = gtk_image_new_from_gicon(icon)
-            g_object_unref(UnsafeMutableRawPointer(icon))
         }
+        defer { g_object_unref(UnsafeMutableRawPointer(icon)) }
+        let image: Widget = new_decoration(icon)
         gtk_image_set_pixel_size(OpaquePointer(image), 32)
         return image
     }
 
     private func options() -> [Widget] {
         var options: [Widget] = []
-        let once: Widget = gtk_check_button_new_with_mnemonic(translated("_Only this time"))
+        let once = checkButton(translated("_Only this time"), GTK_ACCESSIBLE_ROLE_RADIO)
         func add(_ text: String) -> Widget {
-            let option: Widget = gtk_check_button_new_with_mnemonic(text)
+            let option = checkButton(text, GTK_ACCESSIBLE_ROLE_RADIO)
             gtk_check_button_set_group(cast(option), cast(once))
             options.append(option)
             return option
@@ -164,16 +195,27 @@ internal import Translations
             let group: Widget = new_box_with_role(GTK_ACCESSIBLE_ROLE_RADIO_GROUP, GTK_ORIENTATION_VERTICAL, 6)
             set_accessible_text(group, GTK_ACCESSIBLE_PROPERTY_LABEL, translated("Remember the choice"))
             for option in [once] + options { append(option, to: group) }
+            tabStops.append(once)
             options = [group]
         } else {
             g_object_unref(g_object_ref_sink(once))
         }
         if question.candidates.contains(where: \.offersPrivateWindow) {
-            let option: Widget = gtk_check_button_new_with_mnemonic(translated("_Private window"))
+            let option = checkButton(translated("_Private window"), GTK_ACCESSIBLE_ROLE_CHECKBOX)
             privateWindow = option
+            tabStops.append(option)
             options.append(option)
         }
         return options
+    }
+
+    private func checkButton(_ text: String, _ role: GtkAccessibleRole) -> Widget {
+        let button: Widget = new_check_button(role, text)
+        // Otherwise its name has the underscores that mark keys.
+        let mark = "\0"
+        let name = text.replacing("__", with: mark).replacing("_", with: "").replacing(mark, with: "_")
+        set_accessible_text(button, GTK_ACCESSIBLE_PROPERTY_LABEL, name)
+        return button
     }
 
     /// The candidates that a key chooses.
@@ -249,14 +291,23 @@ internal import Translations
 
     /// Does what a key means. Returns false if the key means nothing here.
     private func press(_ key: guint) -> Bool {
-        if key == GDK_KEY_Escape {
+        if key == GDK_KEY_Escape || choice != nil {
             close()
             return true
+        }
+        // In a list, GTK goes from row to row.
+        if key == GDK_KEY_Tab, hasListTheFocus, let next = tabStops.first {
+            return gtk_widget_grab_focus(next) != 0
         }
         let digit = Int(gdk_keyval_to_unicode(key)) - Int(UInt8(ascii: "0"))
         guard Self.numbersWithKeys.contains(digit) else { return false }
         choose(digit)
         return true
+    }
+
+    private var hasListTheFocus: Bool {
+        guard let focus = gtk_window_get_focus(cast(window)) else { return false }
+        return gtk_widget_is_ancestor(focus, list) != 0
     }
 
     private func choose(_ number: Int) {

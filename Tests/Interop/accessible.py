@@ -9,12 +9,15 @@ Each element is a list: the role, the name, the description, and the states of a
 import json, sys, time
 import pyatspi
 
+# A screen reader reads these as one, and not what is in them.
+WHOLE = ["list item", "radio button", "check box"]
+
 
 def parts(accessible):
     states = [pyatspi.stateToString(state) for state in accessible.getState().getStates()]
     yield [accessible.getRoleName(), accessible.name, accessible.description, states]
-    for child in accessible:
-        if child:
+    if accessible.getRoleName() not in WHOLE:
+        for child in filter(None, accessible):
             yield from parts(child)
 
 
