@@ -18,7 +18,7 @@ EXAMPLES =
 # names, and the tests need every program. `make install WITH=portal` makes the router a backend of xdg-desktop-portal, which then
 # asks it about links.
 WITH =
-OPTIONAL = bridge
+OPTIONAL = bridge chooser
 OPTIONAL_PROGRAMS = $(filter $(OPTIONAL),$(WITH))
 export OPENURL_WITH = $(OPTIONAL_PROGRAMS)
 PROGRAMS = openurl-command openurld openurl openurl-remote $(OPTIONAL_PROGRAMS:%=openurl-%) $(EXAMPLES)
@@ -29,9 +29,11 @@ LANGUAGES = $(basename $(notdir $(wildcard Packaging/po/*.po)))
 CATALOGUES = $(LANGUAGES:%=.build/locale/%.mo)
 SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benchmarks/Sources
 
-BUILD_PACKAGES = dbus gcc gettext libdbus-1-dev libsqlite3-dev pkg-config
+BUILD_PACKAGES = dbus gcc gettext libdbus-1-dev libsqlite3-dev pkg-config $(foreach name,$(WITH),$(PACKAGES_OF_$(name)))
+PACKAGES_OF_bridge = libmosquitto-dev
+PACKAGES_OF_chooser = libgtk-4-dev
 RELEASE_PACKAGES = $(BUILD_PACKAGES) libstdc++-12-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gir1.2-gtk-4.0 libmosquitto-dev libsystemd-dev mosquitto openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
+TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gir1.2-gtk-4.0 libsystemd-dev mosquitto openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
 
 # SwiftPM builds the packages of other projects without this flag.
 ifeq ($(CI),true)
@@ -157,7 +159,7 @@ shell:
 	@examples/session.sh --log .build/debug bash -c 'openurl register Schemes/com.acme.todolist.plist && exec bash --norc'
 
 # Everything that is built for tests includes the optional programs.
-demo shell test docs documents sanitize: WITH = $(OPTIONAL)
+demo shell test docs documents sanitize interop: WITH = $(OPTIONAL)
 
 # Tests that all run at once compete for the processors, and one of the product's time limits may run out.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))
@@ -242,14 +244,14 @@ INSTALL_PORTAL = sed 's|@BINDIR@|$(BINDIR)|' Packaging/portal/org.freedesktop.im
 # A package for Debian, in .build/deb. The packages that it needs to build are those of `make build`; Debian has no Swift.
 deb:
 	@Packaging/require debhelper dpkg-dev lintian
-	$(MAKE) build LINK=shared
+	$(MAKE) build LINK=shared WITH='$(OPTIONAL)'
 	rm -rf .build/deb
 	install -d .build/deb/openurl
 	cp -r Packaging/debian .build/deb/openurl
 	printf 'openurl (%s) unstable; urgency=medium\n\n  * The changelog of openurl lists the changes.\n\n -- %s  %s\n' $(VERSION) \
 		"$$(sed -n 's/^Maintainer: //p' Packaging/debian/control)" \
 		"$$(date --utc --rfc-email --date=@$(SOURCE_DATE_EPOCH))" >.build/deb/openurl/debian/changelog
-	cd .build/deb/openurl && PROJECT=$(CURDIR) dpkg-buildpackage --build=binary --no-sign
+	cd .build/deb/openurl && PROJECT=$(CURDIR) OPTIONAL='$(OPTIONAL)' dpkg-buildpackage --build=binary --no-sign
 	lintian --fail-on error,warning .build/deb/*.changes
 	ls -l .build/deb/*.deb
 

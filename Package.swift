@@ -324,6 +324,16 @@ if optionalPrograms.contains("bridge") {
     ]
 }
 
+if optionalPrograms.contains("chooser") {
+    package.products.append(.executable(name: "openurl-chooser", targets: ["openurl-chooser"]))
+    package.targets += [
+        .systemLibrary(name: "CGTK", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
+        .target(name: "Chooser", dependencies: ["CGTK", "RFC1808", "Release", "Translations"]),
+        .executableTarget(name: "openurl-chooser", dependencies: ["Chooser"]),
+        .testTarget(name: "ChooserTests", dependencies: ["Chooser", "RFC1808"]),
+    ]
+}
+
 // In these targets `unsafe` marks every expression that the compiler cannot prove to be memory-safe:
 // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0458-strict-memory-safety.md
 // The others call C on most lines, where the marks would hide the code.

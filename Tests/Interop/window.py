@@ -61,8 +61,8 @@ def by_command(token):
     launcher.spawnv(["openurl", PEER])
 
 
-# What each key does, with a token that the window asks for.
-OPENERS = {"o": by_call, "c": by_command}
+# What each key does, with a token that the window asks for. The check opens something itself with that of the last one.
+OPENERS = {"o": by_call, "c": by_command, "k": lambda token: None}
 
 
 def press(key):
@@ -99,9 +99,9 @@ class GTKWindow:
     window = None
 
     def run(self):
-        for namespace in ["Gtk", "Gdk", "GdkWayland"]:
+        for namespace in ["Gtk", "Gdk", "GdkWayland", "GdkX11"]:
             gi.require_version(namespace, "4.0")
-        from gi.repository import Gdk, GdkWayland, Gtk
+        from gi.repository import Gdk, GdkWayland, GdkX11, Gtk
         self.Gdk, self.Gtk, show = Gdk, Gtk, self.show
 
         class Application(Gtk.Application):
