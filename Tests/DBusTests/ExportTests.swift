@@ -146,7 +146,10 @@ import Testing
         )
         let refusal = RemoteError("com.example.No", "no")
         for refused in [Self.inTask, Self.immediate] {
-            let checked = interface.checked { name in name == refused.name ? { _ in throw refusal } : nil }
+            let checked = interface.checked { name in
+                guard name == refused.name else { return nil }
+                return { _ in throw refusal }
+            }
             try await withPair { (pair: Pair) async throws in
                 await pair.service.export([checked], at: "/checked")
                 for method in [Self.inTask, Self.immediate] {
