@@ -53,7 +53,7 @@ final class CallbackRequests {
                 var opening = OpenOptions()
                 opening.activationToken = options.activationToken
                 let request = opener.request(asked.description, opening, of: caller)
-                request.originator = relayed.map(Caller.init)
+                request.originator = relayed.map { Caller($0) }
                 do throws(OpenURLError) {
                     _ = try await opener.open(request)
                 } catch {

@@ -67,7 +67,7 @@ extension Opener: DeliveryReceiver {
     func open(_ asked: AskedCallbacks, _ outcome: Result<OpenResult, OpenURLError>) {
         guard let callback = asked.callback(for: outcome)?.description else { return }
         let observed = parts.monitor.observe(.callback, callback)
-        return OpenRequest(
+        let request = OpenRequest(
             callback,
             OpenOptions(),
             from: .callback(asked),

@@ -47,7 +47,7 @@ final class OpenCalls {
         let handle = try options.handleToken.map { token in try handles.make(token, for: caller) }
         let stop = handle.map { Stop($0, abandon) }
         let request = opener.request(url, options, of: caller, bytes: bytes, stop: stop)
-        request.originator = relayed.map(Caller.init)
+        request.originator = relayed.map { Caller($0) }
         return request
     }
 
