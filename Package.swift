@@ -245,7 +245,9 @@ let package = Package(
         ),
         .testTarget(
             name: "CLITests",
-            dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurl-command", "openurld"]
+            dependencies: [
+                "DBus", "OpenURLBus", "PrivateBus", "Reactor", "TestSupport", "openurl", "openurl-command", "openurld",
+            ]
         ),
         .testTarget(
             name: "OpenURLCommandTests",
