@@ -2,7 +2,7 @@ internal import RFC1808
 
 /// A URL as people see it, in three parts: the host, which is always in full, and the shortened text around it.
 ///
-/// A ``GenericURL`` consists of printable ASCII, so the text has no character that looks like another one, that changes the
+/// A `GenericURL` consists of printable ASCII, so the text has no character that looks like another one, that changes the
 /// direction of the text, or that is invisible. Internationalized hosts are in Punycode.
 struct ShownURL: Hashable {
     /// The scheme and the user.
