@@ -79,6 +79,12 @@ import UserFiles
         #expect(rule?.text == "OPEN https://*.example/* with two")
     }
 
+    @Test func schemeAloneIsNoLink() throws {
+        let rules = try rules("open * mailto: with one")
+        for url in ["https:", "mailto:"] { #expect(try decision(rules, url) == "usual") }
+        for url in ["https:/a", "https:a", "mailto:a"] { #expect(try decision(rules, url) == "one", "\(url)") }
+    }
+
     @Test func sourcesMatch() throws {
         let rules = try rules(
             "open * with one from com.acme.* app:firefox",
