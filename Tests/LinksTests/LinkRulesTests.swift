@@ -151,7 +151,7 @@ import UserFiles
         ("open * with a between 9 and 17:00", "two times"), ("open * with a between 09:00 to 17:00", "two times"),
         ("open * with a between 09:00 and 25:00", "two times"), ("open * with a on monday", "days"),
         ("open * with a from /usr/bin/x", "program:NAME"), ("open * with \"a", "second quotation mark"),
-        ("open * with a nowhere", "has 'nowhere'"),
+        ("open * with a nowhere", "has 'nowhere'"), ("open file: with a", "by their type"),
     ]) func brokenLinesGiveTheReason(_ line: String, _ part: String) {
         let reason = reason(line)
         #expect(reason.contains(part), "\(reason)")
