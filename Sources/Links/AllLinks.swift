@@ -12,7 +12,7 @@ package struct AllLinks: Sendable {
     private let directory: String?
 
     /// The schemes that are taken.
-    package static let schemes = ["http", "https"]
+    package static let schemes = ["https", "http"]
     /// The router's own desktop entry.
     package static let entry = "org.openurl.Router1.desktop"
 

@@ -70,6 +70,9 @@ package struct LinkPattern: Sendable, Hashable, CustomStringConvertible {
                 "'\(printable(text))' is not a pattern: write *://HOST/PATH for web pages, SCHEME: for a scheme, or *"
             )
         }
+        if asciiLowercased(String(name)) == "file" {
+            throw LinkSyntaxError("files are opened by their type: choose the program with 'openurl default TYPE ID'")
+        }
         do throws(Scheme.ParseError) {
             return try Scheme(String(name)).rawValue
         } catch {

@@ -98,8 +98,11 @@ package struct LinkRules: Sendable, Hashable {
 
     /// Returns whether the rules may have something to say about a URL.
     package func concern(_ url: GenericURL) -> Bool {
-        guard !rules.isEmpty, let scheme = url.lowercasedScheme else { return false }
-        return Link.isOfTheWeb(scheme) || schemes.contains(scheme)
+        guard !rules.isEmpty, let scheme = url.lowercasedScheme,
+            Link.isOfTheWeb(scheme) || schemes.contains(scheme)
+        else { return false }
+        // A scheme alone, as in a question about its default application, is not a link.
+        return url.host != nil || !url.path.isEmpty || url.opaquePart?.isEmpty == false
     }
 
     /// Decides about a link.

@@ -340,8 +340,9 @@ import Testing
 
         #expect(try await router.tool("gio", "mime", type, "\(id).desktop").status == 0)
         _ = try await router.connection.call(RegistryInterface.reload, on: RouterService.object, Empty())
-        // The default leads back to the router, so the next application opens the URL.
-        #expect(try await router.open("https://example.com/").handler == "browser.desktop")
+        let error = try await router.failure("https://example.com/")
+        #expect(error.code == .noHandler)
+        #expect(error.message.contains("leads back to openurl"), "\(error.message)")
     }
 
     /// Tests the router's installed entry, and an entry that only the bus can start.

@@ -195,8 +195,12 @@ import Testing
                 == "# mine\nopen *://x.example with firefox.desktop --profile work --private\nopen * with chooser\n"
         )
         // The rule decides from now on.
-        let explained = try await router.openurl("explain", "https://x.example/b")
-        #expect(explained.output.contains("links.conf:2: "), "\(explained)")
+        let explained = try await router.connection.call(
+            RouterInterface.explain,
+            on: RouterService.object,
+            Arguments("https://x.example/b", OpenOptions())
+        )
+        #expect(explained.linkRule?.contains("links.conf:2: ") == true, "\(explained)")
     }
 
     @Test(arguments: [("exit 1", true), ("exit 3", false), ("kill -9 $$", false), ("echo nonsense", false)])

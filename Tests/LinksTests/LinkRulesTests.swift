@@ -79,6 +79,12 @@ import UserFiles
         #expect(rule?.text == "OPEN https://*.example/* with two")
     }
 
+    @Test func schemeAloneIsNoLink() throws {
+        let rules = try rules("open * mailto: with one")
+        for url in ["https:", "mailto:"] { #expect(try decision(rules, url) == "usual") }
+        for url in ["https:/a", "https:a", "mailto:a"] { #expect(try decision(rules, url) == "one", "\(url)") }
+    }
+
     @Test func sourcesMatch() throws {
         let rules = try rules(
             "open * with one from com.acme.* app:firefox",
@@ -145,7 +151,7 @@ import UserFiles
         ("open * with a between 9 and 17:00", "two times"), ("open * with a between 09:00 to 17:00", "two times"),
         ("open * with a between 09:00 and 25:00", "two times"), ("open * with a on monday", "days"),
         ("open * with a from /usr/bin/x", "program:NAME"), ("open * with \"a", "second quotation mark"),
-        ("open * with a nowhere", "has 'nowhere'"),
+        ("open * with a nowhere", "has 'nowhere'"), ("open file: with a", "by their type"),
     ]) func brokenLinesGiveTheReason(_ line: String, _ part: String) {
         let reason = reason(line)
         #expect(reason.contains(part), "\(reason)")

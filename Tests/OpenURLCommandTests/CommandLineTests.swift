@@ -33,7 +33,7 @@ import Testing
         (["unregister"], "Missing expected argument '<id> ...' (see 'openurl unregister --help')"),
         (["list", "x"], "Unexpected argument 'x' (see 'openurl list --help')"),
         (["open", "\u{1B}[31m", "--unheard"], "Unknown option '--unheard' (see 'openurl open --help')"),
-        (["default"], "Missing expected argument '<scheme>' (see 'openurl default --help')"),
+        (["default"], "name a scheme or a type (see 'openurl default --help')"),
         (["default", "a", "b", "c"], "Unexpected argument 'c' (see 'openurl default --help')"),
         (["default", "--reset", "a", "b"], "use --reset without an ID (see 'openurl default --help')"),
         (["explain"], "Missing expected argument '<url>' (see 'openurl explain --help')"),

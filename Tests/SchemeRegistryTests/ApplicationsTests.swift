@@ -87,7 +87,7 @@ struct ApplicationsTests {
         #expect(applications.all.map(\.id.rawValue) == ["other.desktop"])
         #expect(try claiming("web", in: applications) == ["other.desktop"])
         #expect(applications[try desktopFile(file)] == nil)
-        #expect(try applications.desktopChoice(for: Scheme("web"))?.isOwn == true)
+        #expect(applications.ownChoice(for: try Scheme("web")) != nil)
     }
 
     @Test func ownEntryConcernsItsSchemeOnlyAsADefault() throws {

@@ -17,7 +17,6 @@ struct Default: Command {
             """
         ),
         examples: [
-            "openurl default mailto",
             "openurl default image/png org.gimp.GIMP.desktop",
             "openurl default --all-links",
         ]

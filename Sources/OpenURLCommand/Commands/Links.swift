@@ -5,16 +5,16 @@ internal import URLOpener
 struct Links: Command {
     static let configuration = CommandConfiguration(
         commandName: "links",
-        abstract: translated("List the rules for links, the browsers' profiles, and what is wrong with them."),
+        abstract: translated("List the rules for links, and the browsers' profiles."),
         discussion: translated(
             """
             The rules say which browser or application opens a link, by its host and path, by the program that it comes from, \
-            and by the time. They are in links.conf. 'openurl explain URL' names the rule that decides.
+            and by the time. They are in links.conf. What is wrong with them comes last. 'openurl explain URL' names the rule that decides.
             """
         ),
         examples: [
             "openurl links",
-            "openurl explain https://a.example/",
+            "openurl links --json",
         ]
     )
 
