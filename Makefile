@@ -46,6 +46,7 @@ INSTALLED = \
 	share/dbus-1/services/org.openurl.Router1.service \
 	$(addprefix share/dbus-1/interfaces/,$(notdir $(INTERFACES))) \
 	lib/systemd/user/openurld.service \
+	$(if $(filter bridge,$(WITH)),lib/systemd/user/openurl-bridge.service) \
 	lib/systemd/user-preset/90-openurl.preset \
 	share/metainfo/org.openurl.Router1.metainfo.xml \
 	share/man/man1/openurl.1 \
@@ -196,6 +197,8 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 		install -m 644 /dev/stdin $(ROOT)/share/dbus-1/services/org.openurl.Router1.service
 	sed 's|@BINDIR@|$(BINDIR)|' Packaging/openurld.service.in | \
 		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurld.service
+	$(if $(filter bridge,$(WITH)),sed 's|@BINDIR@|$(BINDIR)|' Packaging/bridge/openurl-bridge.service.in | \
+		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurl-bridge.service)
 	install -m 644 Packaging/90-openurl.preset $(ROOT)/lib/systemd/user-preset
 	install -m 644 $(INTERFACES) $(ROOT)/share/dbus-1/interfaces
 	install -m 644 Packaging/org.openurl.Router1.metainfo.xml $(ROOT)/share/metainfo

@@ -120,6 +120,7 @@ public actor URLRouter {
         callers,
         Bridge(parts.sessionBus, callers),
         launcher,
+        systemBus,
         limits,
         RouterTasks(of: self),
         parts.hosts
