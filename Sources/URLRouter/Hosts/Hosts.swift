@@ -340,7 +340,9 @@ final class Hosts: DeliveryReceiver {
             throw OpenURLError(.loopDetected, "\(request.hops) handlers and hosts in a row have opened each other")
         }
         let options = request.options.fromOtherHost
-        let key = RequestKey(origin: context.source.account, name: request.id, digest: request.digest)
+        // No two hosts may share names, or one could ask for the outcomes of another.
+        let origin = host.map { "the host \($0)" } ?? "other hosts"
+        let key = RequestKey(origin: origin, name: request.id, digest: request.digest)
         let id: Int64
         switch await opener.receiver(of: Delivery(url: request.url, handler: "", options: options, context: context)) {
         case .success(let handler):
