@@ -2,11 +2,14 @@
 """Sends URLs from one router to others through openurl-bridge and a real mosquitto.
 
     bridge.py DIRECTORY chaos [COUNT EVENTS SEED]
+    bridge.py DIRECTORY clocks
     bridge.py DIRECTORY figures [HOSTS ...]
 
 DIRECTORY holds openurl's programs. `chaos` has two routers and two bridges. While URLs are on their way, it kills the broker and starts it
 again, with its files, without them, or with old ones; cuts the network, at once or silently; kills a bridge; and publishes requests a second
 time. The exit status is 0 only if each URL was handled once, and has its true outcome at the sender.
+
+`clocks` does the same while the clock of the second host is three days ahead, and then three days behind (faketime).
 
 `figures` has one router, and simulated hosts that answer as routers would: it measures URLs a second, memory, and the time until 1,000 URLs
 that were queued without a broker are through.
@@ -161,10 +164,21 @@ class Bridge:
 
 class BridgeSender(Sender):
     def add_host(self):
-        self.call("Hosts1", "Add", "ss", "*", "bridge:")
+        super().add_host("*", "bridge:")
 
 
-def chaos(programs, root, count=2000, events=30, seed=None):
+def clocks(programs, root):
+    library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
+    if not os.path.exists(library):
+        sys.exit(f"{library} is missing; install faketime")
+    for offset in ["+3d", "-3d"]:
+        print(f"the clock of the second host is {offset} off")
+        os.mkdir(f"{root}/{offset}")
+        variables = {"LD_PRELOAD": library, "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
+        chaos(programs, f"{root}/{offset}", 200, 5, variables=variables)
+
+
+def chaos(programs, root, count=2000, events=30, seed=None, variables={}):
     seed = seed or random.randrange(1 << 32)
     choose = random.Random(seed)
     print(f"{count} URLs, {events} events, seed {seed}")
@@ -176,7 +190,7 @@ def chaos(programs, root, count=2000, events=30, seed=None):
     }
     broker = Broker(f"{root}/broker")
     proxy = Proxy(broker.port)
-    far = PrivateBus(programs, f"{root}/far", manifests)
+    far = PrivateBus(programs, f"{root}/far", manifests, variables)
     os.makedirs(f"{root}/far/config/openurl")
     with open(f"{root}/far/config/openurl/policy.conf", "w") as file:
         file.write("allow taken from host:near\nallow declined from host:near\n")
@@ -249,6 +263,15 @@ def chaos(programs, root, count=2000, events=30, seed=None):
         near.run(lambda: time.monotonic() >= end)
     near.run(lambda: left == 0 and len(near.states) >= count)
     print(f"through after {time.monotonic() - begin:.1f} s; events: {dict(done)}")
+    # A URL that has expired while its host was away must not be opened when the host is back.
+    bridges[0].end()
+    near.send_to("far", "taken:stale", lifetime=dbus.UInt32(2000))
+    near.send("taken:patient")
+    near.run(lambda: "taken:stale" in near.numbers and near.states.get(near.numbers["taken:stale"]) == "dead")
+    end = time.monotonic() + 2
+    near.run(lambda: time.monotonic() >= end)
+    bridges[0].start()
+    near.run(lambda: near.states.get(near.numbers["taken:patient"]) == "delivered")
     replayed.terminate()
     print(replayed.communicate()[0].strip())
     problems = []
@@ -259,8 +282,12 @@ def chaos(programs, root, count=2000, events=30, seed=None):
         expected = "dead" if url.startswith("declined") else "delivered"
         if near.states.get(near.numbers[url]) != expected:
             problems.append(f"{url} should be {expected}, and is {near.states.get(near.numbers[url])}")
-    named = [entry for entry in near.queue() if not str(entry.get("error", "")).endswith("Declined")]
-    problems += [f"{entry['url']} is a dead letter without its reason" for entry in named]
+    if times["taken:stale"] or times["taken:patient"] != 1:
+        problems.append("a URL that had expired was opened, or one that had not was not")
+    for entry in near.queue():
+        reason = "TimedOut" if entry["url"] == "taken:stale" else "Declined"
+        if not str(entry.get("error", "")).endswith(reason):
+            problems.append(f"{entry['url']} is a dead letter without its reason, {reason}")
     for bridge in bridges:
         bridge.end()
     near.end()
@@ -270,7 +297,7 @@ def chaos(programs, root, count=2000, events=30, seed=None):
         print(problem)
     if problems:
         sys.exit(f"{len(problems)} problems; the files are in {root}")
-    print("each URL was handled once, and has its outcome")
+    print("each URL was handled once, and has its outcome; the one that had expired was never opened")
 
 
 def figures(programs, root, *counts):
@@ -288,14 +315,16 @@ def figures(programs, root, *counts):
         daemon = near.bus.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus", introspect=False)
         router = daemon.GetConnectionUnixProcessID("org.openurl.Router1", dbus_interface="org.freedesktop.DBus")
         processes = [router, bridge.process.pid, broker.process.pid]
-        near.send_to("host-0", "x:first")
-        near.run(lambda: len(near.states) == 1)
+        # Caches grow with the first URLs, and not with the hosts.
+        warm, total = 2000, 4000
+        for number in range(warm):
+            near.send_to("host-0", f"x:warm-{number}")
+        near.run(lambda: len(near.states) == warm)
         before = [memory(pid) for pid in processes]
-        total = 4000
         begin = time.monotonic()
         for number in range(total):
             near.send_to(f"host-{number % count}", f"x:{number}")
-        near.run(lambda: len(near.states) == total + 1)
+        near.run(lambda: len(near.states) == warm + total)
         speed = total / (time.monotonic() - begin)
         growth = [(memory(pid) - old) / count for pid, old in zip(processes, before)]
         broker.kill(signal.SIGTERM)
@@ -304,12 +333,12 @@ def figures(programs, root, *counts):
         near.run(lambda: near.calls == 0)
         begin = time.monotonic()
         broker.start()
-        near.run(lambda: len(near.states) == total + 1001)
+        near.run(lambda: len(near.states) == warm + total + 1000)
         late = time.monotonic() - begin
         hosts.terminate()
         requests, messages = [int(words.split()[0]) for words in hosts.communicate()[0].splitlines()[-1].split(",")]
         print(f"{count:6} {total:6} {speed:7.0f} {growth[0]:18.1f} {growth[1]:7.1f} {growth[2]:7.1f} {late:20.1f} s")
-        if requests != total + 1001:
+        if requests != warm + total + 1000:
             sys.exit(f"the hosts have had {requests} requests in {messages} messages")
         print(f"{'':6} each host has had its URLs once; {messages - requests} requests arrived twice")
         bridge.end()
@@ -319,7 +348,7 @@ def figures(programs, root, *counts):
 
 def main(programs, mode, *numbers):
     root = tempfile.mkdtemp(prefix="openurl-bridge-")
-    {"chaos": chaos, "figures": figures}[mode](os.path.realpath(programs), root, *map(int, numbers))
+    {"chaos": chaos, "clocks": clocks, "figures": figures}[mode](os.path.realpath(programs), root, *map(int, numbers))
     shutil.rmtree(root)
 
 

@@ -95,8 +95,10 @@ class Sender(PrivateBus):
         self.call("Router1", "Subscribe", "")
         self.add_host()
 
-    def add_host(self):
-        self.call("Hosts1", "Add", "ss", "far", "ssh:box")
+    def add_host(self, name="far", address="ssh:box"):
+        answers = []
+        self.call("Hosts1", "Add", "ss", name, address, done=lambda: answers.append(True))
+        self.run(lambda: answers)
 
     def changed(self, number, state):
         if state in ["delivered", "dead"]:
@@ -105,14 +107,14 @@ class Sender(PrivateBus):
     def send(self, url):
         self.send_to("far", url)
 
-    def send_to(self, host, url):
+    def send_to(self, host, url, **options):
         def answered(result):
             self.calls -= 1
             self.numbers[url] = str(result["id"])
 
         self.run(lambda: self.calls < IN_FLIGHT)
         self.calls += 1
-        self.call("Router1", "OpenURL", "sa{sv}", url, {"to": host}, done=answered)
+        self.call("Router1", "OpenURL", "sa{sv}", url, {"to": host} | options, done=answered)
 
     def queue(self):
         """Returns the queue's entries."""
@@ -176,14 +178,27 @@ def main(programs, count=10_000, cuts=100, kills=0, seed=None):
             if server.cut(name):
                 done[name] += 1
                 events.pop()
-        GLib.timeout_add(choose.randrange(1, pause), act)
+        # Most cuts come while URLs are on their way, and some while the next connection is being made.
+        wait() if choose.random() < 0.75 else GLib.timeout_add(choose.randrange(1, 300), act)
         return False
 
-    # The cuts are spread over the whole time, which is not known before: they follow the number of handled URLs.
-    pause = 150
+    def wait():
+        """Spreads the events over the URLs."""
+        begun = total - len(events)
+        goal = begun * count / (total + 1)
+
+        def look():
+            if len(near.states) >= goal:
+                GLib.timeout_add(choose.randrange(1, 30), act)
+                return False
+            return True
+
+        GLib.timeout_add(20, look)
+
+    total = len(events)
     begin = time.monotonic()
     urls = [("declined" if number % EVERY == 0 else "taken") + f":{number}" for number in range(count)]
-    GLib.timeout_add(50, act)
+    wait()
     for url in urls:
         near.send(url)
     near.run(lambda: near.calls == 0)

@@ -147,13 +147,14 @@ package actor Bridge {
         unanswered = [:]
         for request in sent.values { request.end(nil) }
         failures += 1
-        let delay = min(.seconds(1 << min(failures - 1, 6)), Self.longestDelay)
+        // The hosts that lose a broker together must not come back together.
+        let longest = min(.seconds(1 << min(failures - 1, 6)), Self.longestDelay)
+        let delay = longest * Double.random(in: 0.5...1)
         loop.schedule(at: .now + delay) { [weak self] in self?.assumeIsolated { $0.connect() } }
     }
 
     private func published(_ number: Int32, _ isTaken: Bool) {
         guard let name = unanswered.removeValue(forKey: number), let request = sent[name] else { return }
-        request.number = nil
         if !isTaken { request.wasLost() }
         // There is no need to wait for a host that is not there.
         if !isTaken || presence[request.host] == false { request.end(nil) }
@@ -198,7 +199,7 @@ package actor Bridge {
             correlation: Array(request.id.utf8)
         )
         guard let number else { throw RemoteError(.disconnected, "the broker cannot be reached: \(problem)") }
-        known.published(as: number)
+        known.published()
         unanswered[number] = request.id
     }
 

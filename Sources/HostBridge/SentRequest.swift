@@ -9,8 +9,6 @@ final class SentRequest {
     private var publications = 0
     /// When the broker may get it again; nil for at once.
     private var next: ContinuousClock.Instant?
-    /// The number of the publication that the broker has not answered; nil if there is none.
-    var number: Int32?
     /// The outcome, for which no call is waiting.
     var outcome: OpenOutcome?
     private var waiter: CheckedContinuation<OpenOutcome?, Never>?
@@ -26,14 +24,13 @@ final class SentRequest {
     var isWaitedFor: Bool { waiter != nil }
 
     /// Notes that it was published.
-    func published(as number: Int32) {
-        self.number = number
+    func published() {
         next = .now + min(Self.firstDelay * (1 << min(2 * publications, 20)), .seconds(86_400))
         publications += 1
     }
 
     /// Notes that the broker does not have it.
-    func wasLost() { (next, number) = (nil, nil) }
+    func wasLost() { next = nil }
 
     /// Returns the outcome; nil when ``end(_:)`` is called without one.
     func wait() async -> OpenOutcome? {

@@ -130,6 +130,7 @@ public actor URLRouter {
         callers,
         Bridge(parts.sessionBus, callers),
         launcher,
+        systemBus,
         limits,
         RouterTasks(of: self),
         parts.hosts

@@ -33,13 +33,15 @@ final class RouterProcess: Sendable {
     /// - Parameter wrapper: A program, by its path, that runs the router, and the arguments before the router's own
     ///   path.
     /// - Parameter variables: Variables of the router's environment that replace those of the bus.
+    /// - Parameter isSecond: Whether the test has another router too.
     init(
         _ handlers: [String: [String]] = [:],
         wrapper: [String] = [],
         variables: [String: String] = [:],
+        isSecond: Bool = false,
         prepare: (URL) throws -> Void = { _ in }
     ) async throws {
-        bus = try await PrivateBus { directory in
+        bus = try await PrivateBus(isSecond: isSecond) { directory in
             let schemes = directory.appending(path: "XDG_DATA_DIRS/openurl")
             try FileManager.default.createDirectory(at: schemes, withIntermediateDirectories: true)
             try FileManager.default.copyItem(at: Self.schemes, to: schemes.appending(path: "handlers"))

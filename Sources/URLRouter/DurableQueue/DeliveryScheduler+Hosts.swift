@@ -25,7 +25,30 @@ extension DeliveryScheduler {
         }
     }
 
-    /// Ends the deliveries that have expired, also those to a host that cannot be reached.
+    /// Sets the timer for the delivery that expires next.
+    func planExpiry() async {
+        nextExpiry = nil
+        do throws(DeliveryStoreError) {
+            if let next = try await store.nextExpiry(after: WallClock.milliseconds) { planExpiry(at: next) }
+        } catch {
+            log.error("queued URLs that expire: \(error)")
+        }
+    }
+
+    /// Sets the timer for a delivery that expires at this time, unless another one expires earlier.
+    func planExpiry(at time: Int64) {
+        guard time < nextExpiry ?? .max else { return }
+        nextExpiry = time
+        expiryTimer.start(at: .now + .milliseconds(max(time - WallClock.milliseconds, 1))) {
+            self.tasks.start {
+                await self.endExpired()
+                await self.planExpiry()
+            }
+        }
+    }
+
+    /// Ends the deliveries that have expired, also those to a host that cannot be reached. If one is in progress, its next
+    /// attempt notices that it has expired.
     func endExpired() async {
         do throws(DeliveryStoreError) {
             for (id, problem) in try await store.expired(at: WallClock.milliseconds) where !waiting.isInProgress(id) {

@@ -10,7 +10,7 @@ final class DeliveryScheduler {
     let store: DeliveryStore
     let bus: any BusNames & RouterSignals
     let log: Logger
-    private let tasks: RouterTasks
+    let tasks: RouterTasks
     /// Returns the parts that make deliveries. The last one takes all.
     private let receivers: () -> [any DeliveryReceiver]
     /// Returns for how long a handler that has crashed too often must not be started; nil if it may be started.
@@ -23,6 +23,9 @@ final class DeliveryScheduler {
     /// Number of deliveries that are being stored.
     private var storing = 0
     private let timer: RestartableTimer
+    let expiryTimer: RestartableTimer
+    /// When the timer looks for deliveries that have expired, in milliseconds since 1970; nil if it is not set.
+    var nextExpiry: Int64?
     /// Deliveries that wait for the times that their senders have set.
     private(set) lazy var timetable = DeliveryTimetable(
         on: loop,
@@ -114,6 +117,7 @@ final class DeliveryScheduler {
         waiting = WaitingDeliveries(limits)
         waiters = OutcomeWaiters(limit: limits.replyWaiters)
         timer = RestartableTimer(on: loop)
+        expiryTimer = RestartableTimer(on: loop)
     }
 
     // MARK: Start and end
@@ -131,6 +135,7 @@ final class DeliveryScheduler {
                 for delivery in stored { wait(for: delivery, at: now) }
                 if state == .new { state = .running }
                 if state == .running { timetable.start() }
+                await planExpiry()
                 return deliverDue()
             }
             log.notice("another router of this user delivers the queued URLs")
@@ -160,6 +165,7 @@ final class DeliveryScheduler {
         state = .stopping
         timer.cancel()
         timetable.stop()
+        expiryTimer.cancel()
         waiters.endAll(Self.ending)
         await idle()
         state = .closed
@@ -173,6 +179,7 @@ final class DeliveryScheduler {
         state = .closed
         timer.cancel()
         timetable.stop()
+        expiryTimer.cancel()
         waiters.endAll(Self.ending)
         for id in attempted { await abandon(id) }
         await store.giveBack()
@@ -234,6 +241,7 @@ final class DeliveryScheduler {
             throw OpenURLError(error.isFull ? .limitsExceeded : .notQueued, error.description)
         }
         if accepted.isRepeated { return accepted.id }
+        if let lifetime = delivery.options.lifetime { planExpiry(at: (due ?? now) + lifetime.milliseconds) }
         for removed in accepted.removed { giveUp(removed) }
         wait(
             for: DeliveryStore.Waiting(

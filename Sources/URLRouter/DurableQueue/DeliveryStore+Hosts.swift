@@ -118,6 +118,17 @@ extension DeliveryStore {
         }
     }
 
+    /// Returns when the next waiting delivery expires; nil if none does.
+    func nextExpiry(after now: Int64) throws(DeliveryStoreError) -> Int64? {
+        try reading(nil) { database throws(SQLiteError) in
+            let rows = try database.prepare(
+                "SELECT min(expires), min(expires) IS NULL FROM deliveries WHERE due IS NOT NULL AND expires > ?"
+            )
+            try rows.bind(1, now)
+            return try rows.step() && rows.integer(1) == 0 ? rows.integer(0) : nil
+        }
+    }
+
     /// Returns the numbers of the waiting deliveries that have expired, and why the last attempt at each failed.
     func expired(at now: Int64) throws(DeliveryStoreError) -> [(id: Int64, problem: String?)] {
         try reading([]) { database throws(SQLiteError) in

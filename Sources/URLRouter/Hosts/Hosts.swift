@@ -3,6 +3,7 @@ internal import DBus
 internal import Logging
 internal import OpenURLBus
 internal import Reactor
+internal import SchemeRegistry
 
 /// URLs to other hosts and from other hosts.
 ///
@@ -18,6 +19,7 @@ final class Hosts: DeliveryReceiver {
     private let callers: Callers
     private let bridge: Bridge
     private let launcher: HandlerLauncher
+    private let systemBus: SystemBus
     private let limits: RouterLimits
     private let tasks: RouterTasks
     private let log: Logger
@@ -28,6 +30,9 @@ final class Hosts: DeliveryReceiver {
     /// The name of this router's queue among those of all hosts; nil before it is first needed.
     private var identity: String?
     private var isStopped = false
+    /// Follows the network while a host cannot be reached.
+    private var networkFollower: Task<Void, Never>?
+    private var isNetworkThere: Bool?
 
     /// What the queue has in place of a handler for a URL to another host, before the host's name.
     static let handlerMark = "host:"
@@ -44,6 +49,7 @@ final class Hosts: DeliveryReceiver {
         _ callers: Callers,
         _ bridge: Bridge,
         _ launcher: HandlerLauncher,
+        _ systemBus: SystemBus,
         _ limits: RouterLimits,
         _ tasks: RouterTasks,
         _ store: HostStore?
@@ -53,6 +59,7 @@ final class Hosts: DeliveryReceiver {
         self.callers = callers
         self.bridge = bridge
         self.launcher = launcher
+        self.systemBus = systemBus
         self.limits = limits
         self.tasks = tasks
         self.store = store
@@ -173,6 +180,7 @@ final class Hosts: DeliveryReceiver {
     /// Ends the sessions. The URLs wait for the next router.
     func stop() {
         isStopped = true
+        networkFollower?.cancel()
         for link in links.values { link.stop() }
     }
 
@@ -216,14 +224,16 @@ final class Hosts: DeliveryReceiver {
             case .ssh(let destination):
                 let link = link(to: host, destination)
                 let reply = await link.send(request, lifetime: lifetime)
-                return result(of: reply, from: host, outcomeDelay: Self.outcomeDelay)
+                return result(of: reply, from: host, within: lifetime, outcomeDelay: Self.outcomeDelay)
             case .bridge:
                 guard let reply = await bridge.send(request, to: host) else {
                     deliveries.hold(handler)
                     let problem = OpenURLError(.launchFailed, "no program is the bridge; start openurl-bridge")
                     return .postponed(problem, Self.usualDelay)
                 }
-                return result(of: reply, from: host, outcomeDelay: Self.bridgedDelay)
+                // The bridge says when it has reached the broker.
+                if case .answer(.failed(let error)) = reply, error.name == .disconnected { deliveries.hold(handler) }
+                return result(of: reply, from: host, within: lifetime, outcomeDelay: Self.bridgedDelay)
             case nil:
                 deliveries.hold(handler)
                 return .postponed(Self.unknown(host.rawValue), Self.usualDelay)
@@ -249,8 +259,12 @@ final class Hosts: DeliveryReceiver {
             launcher,
             tasks,
             log,
-            hold: { [unowned self] in deliveries?.hold(handler) },
+            hold: { [unowned self] in
+                deliveries?.hold(handler)
+                followNetwork()
+            },
             release: { [unowned self] in
+                followNetwork()
                 tasks.start {
                     await self.deliveries?.endExpired()
                     self.deliveries?.tryWaiting(for: handler)
@@ -261,15 +275,37 @@ final class Hosts: DeliveryReceiver {
         return link
     }
 
+    /// Follows the network while a host cannot be reached, and tries all such hosts when the machine is connected again.
+    private func followNetwork() {
+        guard links.values.contains(where: { $0.next != nil }), !isStopped else {
+            networkFollower?.cancel()
+            return networkFollower = nil
+        }
+        guard networkFollower == nil else { return }
+        isNetworkThere = nil
+        networkFollower = tasks.start {
+            await self.systemBus.follow(PropertySource.network.place) { self.take(network: $0) }
+        }
+    }
+
+    private func take(network properties: [String: Value]) {
+        let isThere = PropertySource.network.values(properties)[.network]?.options?["connected"]?.bool
+        defer { isNetworkThere = isThere ?? isNetworkThere }
+        guard isThere == true, isNetworkThere == false else { return }
+        for link in links.values { link.networkChanged() }
+    }
+
     private func result(
         of reply: HostReply,
         from host: HostName,
+        within lifetime: Duration?,
         outcomeDelay: Duration
     ) -> DeliveryScheduler.AttemptResult {
         switch reply {
         case .answer(.opened(let result)) where result.way == .queued:
             let error = OpenURLError(.timedOut, "\(host) has the URL, but no outcome yet")
-            return .postponed(error, outcomeDelay)
+            // The next attempt may be the one that finds that the URL has expired.
+            return .postponed(error, min(outcomeDelay, lifetime ?? outcomeDelay))
         case .answer(.opened(var result)):
             // Its number belongs to the other host's queue.
             result.id = nil
@@ -304,7 +340,9 @@ final class Hosts: DeliveryReceiver {
             throw OpenURLError(.loopDetected, "\(request.hops) handlers and hosts in a row have opened each other")
         }
         let options = request.options.fromOtherHost
-        let key = RequestKey(origin: context.source.account, name: request.id, digest: request.digest)
+        // No two hosts may share names, or one could ask for the outcomes of another.
+        let origin = host.map { "the host \($0)" } ?? "other hosts"
+        let key = RequestKey(origin: origin, name: request.id, digest: request.digest)
         let id: Int64
         switch await opener.receiver(of: Delivery(url: request.url, handler: "", options: options, context: context)) {
         case .success(let handler):

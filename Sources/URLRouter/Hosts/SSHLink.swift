@@ -133,9 +133,9 @@ final class SSHLink {
         if wasOpen, failures == 1 { return }
         if problem != reason { log.notice("another host cannot be reached: \(reason)", metadata: ["host": "\(host)"]) }
         problem = reason
-        hold()
         let time = ContinuousClock.now + min(.seconds(1 << min(failures - 1, 9)), Self.longestDelay)
         next = time
+        hold()
         timer.start(at: time) { [unowned self] in
             next = nil
             release()
