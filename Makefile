@@ -285,7 +285,7 @@ sanitize:
 # linked separately.
 FUZZ_SECONDS ?= 60
 READERS ?= $(basename $(notdir $(wildcard Tests/Fuzz/Readers/*.swift)))
-FUZZ_MODULES = Loopback URLHandler URLRouter
+FUZZ_MODULES = Loopback Relay URLHandler URLRouter
 fuzz:
 	@Packaging/require $(BUILD_PACKAGES)
 	for module in $(FUZZ_MODULES); do swift build -c release --scratch-path .build-fuzz --target $$module \

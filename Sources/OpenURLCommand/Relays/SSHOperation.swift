@@ -59,7 +59,7 @@ final class SSHOperation {
         )
         defer { relay.directory.remove(keepingDirectory: false) }
         relay.start()
-        let control = "\(relay.directory.path)/\(ShareDirectory.controlName)"
+        let control = "\(relay.directory.pathForChildren)/\(ShareDirectory.controlName)"
         // A write to a program that has ended must not end this one. From here on, Ctrl-C is for ssh.
         signal(SIGPIPE, SIG_IGN)
         let signals = try ProgramSignals()
@@ -68,7 +68,7 @@ final class SSHOperation {
         defer { master.end(within: Self.endTime) }
         guard let far = farPlace(master) else { return Self.failureOfSSH }
         var session = ssh(command.isEmpty || hasTerminal ? ["-t"] : ["-T"], control, [])
-        if send(to: master, far), try forward(relay.directory.path, far, control, signals) {
+        if send(to: master, far), try forward(relay.directory.pathForChildren, far, control, signals) {
             session.append(sessionCommand(far.directory))
         } else if !command.isEmpty {
             session.append(command.joined(separator: " "))
@@ -132,7 +132,9 @@ final class SSHOperation {
         let sockets = "\(far.directory)/\(ShareDirectory.socketName):\(directory)/\(ShareDirectory.socketName)"
         guard try run(ssh(["-O", "forward", "-R", sockets], control, []), signals) == 0 else {
             invocation.errors.print(
-                translated("warning: \(host) does not forward sockets (AllowStreamLocalForwarding), so its URLs stay there")
+                translated(
+                    "warning: \(host) does not forward sockets (AllowStreamLocalForwarding), so its URLs stay there"
+                )
             )
             return false
         }

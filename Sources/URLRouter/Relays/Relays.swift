@@ -43,6 +43,7 @@ final class Relays {
         options.timeout = asked.timeout
         options.activationToken = asked.activationToken
         let place = try OpenContext.Source(relayedFrom: source)
+        try permissions.checkScheme(of: try GenericURL(ofCaller: url), from: place)
         return try await openCalls.openURL(
             url,
             options,

@@ -46,7 +46,8 @@ public struct RouterObject: Sendable {
         checked([
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
             PolicyObject.interface(router), CallbackObject.interface(router), MonitorObject.interface(router),
-            PushObject.interface(router), RelayObject.interface(router), TasksObject.interface(router), NotificationsObject.interface(router), desktop,
+            PushObject.interface(router), RelayObject.interface(router), TasksObject.interface(router),
+            NotificationsObject.interface(router), desktop,
         ])
     }
 
