@@ -91,6 +91,7 @@ import Testing
         )
         #expect(opened.status == 5, "\(opened)")
         #expect(try addresses(router) == ["https://example.com/1", "https://example.com/2", "https://example.com/3"])
+        #expect(try await router.openurl("log").output.contains("host:box"))
         let asked = try await ssh(router, server, "openurl", "can-open", "https://example.com/", "mailto:x")
         #expect(asked.status == 3 && asked.output == "yes\nno\n", "\(asked)")
         for url in ["mailto:x@example.com", "file:///etc/passwd", "javascript:alert(1)"] {

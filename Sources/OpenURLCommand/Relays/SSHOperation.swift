@@ -40,10 +40,16 @@ final class SSHOperation {
         self.invocation = invocation
     }
 
-    /// The name of the other machine in the policy: the user's own name for it, and not one that it gives itself.
-    private var name: String {
+    /// Returns the name of the other machine in the policy: the user's own name for it, and not one that it gives itself.
+    ///
+    /// - Parameter host: the machine in the form that ssh accepts.
+    /// - Returns: nil if no rule can contain the name.
+    static func name(of host: String) -> String? {
         let name = host.lastIndex(of: "@").map { host[host.index(after: $0)...] } ?? host[...]
-        return String(name)
+        let isName = name.unicodeScalars.allSatisfy { scalar in
+            scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789._-:".unicodeScalars.contains(scalar))
+        }
+        return name.isEmpty || name.utf8.count > 255 || !isName ? nil : String(name)
     }
 
     /// Runs the session, and returns its exit status.
@@ -52,7 +58,7 @@ final class SSHOperation {
         ShareDirectory.removeAbandoned(Self.place, in: runtimeDirectory)
         let relay = try RunningRelay(
             "\(Self.place)\(String(UInt32.random(in: .min ... .max), radix: 36))",
-            "host:\(name)",
+            "host:\(Self.name(of: host) ?? host)",
             for: .descendants,
             in: runtimeDirectory,
             invocation

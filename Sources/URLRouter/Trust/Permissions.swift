@@ -98,7 +98,8 @@ final class Permissions {
     func checkScheme(of url: GenericURL, from source: OpenContext.Source) throws(OpenURLError) {
         guard let scheme = Scheme(of: url), !scheme.isForBrowsers else { return }
         let policyURL = PolicyURL(url, scheme: scheme)
-        let rule = rule(for: policyURL, from: source)
+        // Whatever the rules say, no program there answers a call.
+        let rule = scheme == .reply ? nil : rule(for: policyURL, from: source)
         guard rule == nil || rule?.decision == .deny else { return }
         let verdict = PolicyVerdict(decision: .deny, reason: rule.map { .rule($0) } ?? .remoteCaller)
         throw verdict.refusal(policyURL.pattern(from: PolicyCaller(source).source), to: source)
