@@ -52,6 +52,7 @@ INSTALLED = \
 	$(addprefix share/dbus-1/interfaces/,$(notdir $(INTERFACES))) \
 	lib/systemd/user/openurld.service \
 	lib/systemd/user/openurl-share@.service \
+	$(if $(filter bridge,$(WITH)),lib/systemd/user/openurl-bridge.service) \
 	lib/systemd/user-preset/90-openurl.preset \
 	share/metainfo/org.openurl.Router1.metainfo.xml \
 	share/man/man1/openurl.1 \
@@ -217,6 +218,8 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurld.service
 	sed 's|@BINDIR@|$(BINDIR)|' Packaging/openurl-share@.service.in | \
 		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurl-share@.service
+	$(if $(filter bridge,$(WITH)),sed 's|@BINDIR@|$(BINDIR)|' Packaging/bridge/openurl-bridge.service.in | \
+		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurl-bridge.service)
 	install -m 644 Packaging/90-openurl.preset $(ROOT)/lib/systemd/user-preset
 	install -m 644 $(INTERFACES) $(ROOT)/share/dbus-1/interfaces
 	install -m 644 Packaging/org.openurl.Router1.metainfo.xml $(ROOT)/share/metainfo
@@ -315,7 +318,7 @@ sanitize:
 # linked separately.
 FUZZ_SECONDS ?= 60
 READERS ?= $(basename $(notdir $(wildcard Tests/Fuzz/Readers/*.swift)))
-FUZZ_MODULES = Loopback URLHandler URLRouter
+FUZZ_MODULES = Loopback Relay URLHandler URLRouter
 fuzz:
 	@Packaging/require $(BUILD_PACKAGES)
 	for module in $(FUZZ_MODULES); do swift build -c release --scratch-path .build-fuzz --target $$module \

@@ -26,7 +26,6 @@ enum LoopbackSocket {
         var one: CInt = 1
         let size = socklen_t(MemoryLayout<CInt>.size)
         if family == .v6 { setsockopt(socket, CInt(IPPROTO_IPV6), IPV6_V6ONLY, &one, size) }
-        // A port stays reserved for a minute after its connections have ended, but a program may sign in twice.
         if port != 0 { setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &one, size) }
         let status =
             switch family {
@@ -47,6 +46,9 @@ enum LoopbackSocket {
                     bind(socket, $0, $1)
                 }
             }
+        // The kernel remembers ended connections for a minute. A program that signs in twice can have the port again, if
+        // both servers allow it. A free port is chosen without this, so that it is really free.
+        setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &one, size)
         guard status == 0, Glibc.listen(socket, backlog) == 0 else {
             let error = SocketError()
             close(socket)

@@ -118,10 +118,15 @@ class Share:
         with open(f"/proc/{self.process}/statm") as file:
             return int(file.read().split()[1]) * 4
 
+    def ask_all(self, requests):
+        """Sends requests from one container, and returns the answers."""
+        return self.inside(f"for request in {requests!r}:\n    print(repr(ask(request)))").splitlines()
+
     def is_served(self, path="served"):
-        """Whether another program in the container gets its address opened in time."""
+        """Whether another program gets its address opened through the share in time."""
+        code = PRELUDE + f"\nprint(ask('openurl/1 open https://ok.example/{path}\\n', {self.directory + '/socket'!r}))"
         begin = time.monotonic()
-        self.inside(f"print(open_url('https://ok.example/{path}'))")
+        self.session.run(PYTHON, "-c", code)
         return f"https://ok.example/{path}" in self.opened() and time.monotonic() - begin < LIMIT
 
 
@@ -144,7 +149,7 @@ def addresses(words, urls, handler=False):
         secret = f"{session.root}/secret.txt"
         with open(secret, "w") as file:
             file.write(SECRET)
-        answers = {share.inside(f"print(open_url({url.replace('SECRET', secret)!r}))") for url in urls}
+        answers = set(share.ask_all([f"openurl/1 open {url.replace('SECRET', secret)}\n" for url in urls]))
         harm = share.opened() or victim and len(victim.urls()) > before
         return bool(harm), f"{len(urls)} URLs: {short(sorted(answers), 100)}, opened: {share.opened()}"
 
@@ -366,18 +371,18 @@ def injects(session):
 @attack("relay", "hides a second request behind the first")
 def hides(session):
     share = Share(session)
-    answers = [share.inside(f"print(repr(ask({text!r})))") for text in [
+    answers = share.ask_all([
         "openurl/1 open https://ok.example/1\nopenurl/1 open https://ok.example/2\n",
         "openurl/1 open https://ok.example/3\r\nopenurl/1 open https://ok.example/4\n",
-        "openurl/1 open https://ok.example/5 https://ok.example/6\n"]]
+        "openurl/1 open https://ok.example/5 https://ok.example/6\n"])
     return bool(share.opened()), f"{short(answers)}, opened: {share.opened()}"
 
 
 @attack("relay", "sends controls in a URL")
 def controls(session):
     share = Share(session)
-    texts = [f"https://ok.example/{chr(number)}x" for number in [0, 7, 8, 9, 11, 27, 127, 155, 0x202E]]
-    answers = {share.inside(f"print(repr(open_url({text!r})))") for text in texts}
+    numbers = [0, 7, 8, 9, 11, 27, 127, 155, 0x202E]
+    answers = set(share.ask_all([f"openurl/1 open https://ok.example/{chr(number)}x\n" for number in numbers]))
     raw = [c for c in session.log_text() if c in "\x07\x08\x0b\x1b\x7f\u202e"]
     return bool(share.opened()) or bool(raw), f"{short(answers)}, in the log: {raw}"
 
@@ -508,7 +513,8 @@ for _ in range(20):
 print("ready", flush=True)
 time.sleep(20)
 """)
-    return not share.is_served(), "another program of the container is served"
+    served = share.is_served()
+    return not served, f"another program is served: {served}"
 
 
 @attack("relay", "waits for as many callbacks as it can")
@@ -561,13 +567,13 @@ for number in range(3000):
     text = bytearray(b"openurl/1 open https://x.example/\\n" if number % 2 else random.randbytes(40))
     for _ in range(random.randrange(1, 5)):
         text[random.randrange(len(text))] = random.randrange(256)
-    relay = connect()
     try:
+        relay = connect()
         relay.sendall(text)
         relay.shutdown(socket.SHUT_RDWR)
+        relay.close()
     except OSError:
-        pass
-    relay.close()
+        time.sleep(0.01)
 """, limit=60)
     bad = [url for url in share.opened() if not url.lower().startswith("https:")]
     harm = share.process != process or bool(bad) or not share.is_served()
@@ -598,9 +604,9 @@ def other_name(session):
     share = Share(session, rule=False)
     share.allow("https", "container:trusted")
     share.allow("https", "host:trusted")
-    answers = [share.inside(f"print(ask({text!r}))") for text in [
+    answers = share.ask_all([
         "openurl/1 open https://evil.example/?container=trusted\n", "openurl/1 container:trusted https://evil.example/\n",
-        "openurl/1 open https://evil.example/ container:trusted\n", "openurl/1 open:container:trusted https://evil.example/\n"]]
+        "openurl/1 open https://evil.example/ container:trusted\n", "openurl/1 open:container:trusted https://evil.example/\n"])
     return bool(share.opened()), f"{short(answers)}"
 
 
@@ -714,8 +720,10 @@ def schemes(session):
     share = Share(session)
     session.swift()
     asked = ["victim:", "file:///etc/passwd", "mailto:x", "openurl-reply://x/success", "no-such-scheme:"]
-    answers = {url: share.inside(f"print(ask('openurl/1 can-open {url}\\\\n'))") for url in asked}
-    return len(set(answers.values())) != 1, f"{answers}"
+    answers = share.ask_all([f"openurl/1 can-open {url}\n" for url in asked])
+    # The advice in the message has the scheme.
+    opens = [answer[:9] for answer in share.ask_all([f"openurl/1 open {url}\n" for url in asked])]
+    return set(answers) != {repr("no\n")} or len(set(opens)) != 1, f"{answers}, {opens}"
 
 
 # A hostile machine at the other end of ssh

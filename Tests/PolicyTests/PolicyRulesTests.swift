@@ -102,6 +102,26 @@ import Testing
             expected: "deny tel from user"
         ),
         Case(rules: "allow tel from user\nask tel from user", url: "tel", caller: user, expected: "ask tel from user"),
+        Case(
+            rules: "deny * from remote\nallow tel from container:Dev",
+            url: "tel",
+            caller: PolicyCaller(.remote, container: "Dev"),
+            expected: "allow tel from container:Dev"
+        ),
+        // A container is not a host, and its name has a case.
+        Case(
+            rules: "allow * from host:dev",
+            url: "tel",
+            caller: PolicyCaller(.remote, container: "dev"),
+            expected: nil
+        ),
+        Case(rules: "allow * from container:laptop.local", url: "tel", caller: remote, expected: nil),
+        Case(
+            rules: "allow * from container:dev",
+            url: "tel",
+            caller: PolicyCaller(.remote, container: "Dev"),
+            expected: nil
+        ),
         // The name of a program is not the name of its host, and the other way round.
         Case(rules: "allow * from app:laptop.local", url: "tel", caller: remote, expected: nil),
         Case(
@@ -143,11 +163,13 @@ import Testing
     // MARK: Properties
 
     private static let sources = [
-        "*", "user", "sandboxed", "remote", "host:laptop", "org.*", "org.example.*", "org.example.App", "app:firefox",
+        "*", "user", "sandboxed", "remote", "host:laptop", "container:dev", "org.*", "org.example.*", "org.example.App",
+        "app:firefox",
     ]
     private static let patterns = ["*", "tel", "sms", "*://a.b", "tel://a.b", "tel://*.b", "*://*.b", "sms://*.a.b"]
     private static let callers = [
         user, nameless, app, PolicyCaller(.remote, name: "laptop"), PolicyCaller(.sandboxed, name: "firefox"),
+        PolicyCaller(.remote, container: "dev"),
         PolicyCaller(.handler, name: "org.example.Other"),
     ]
 

@@ -70,6 +70,7 @@ import Testing
         #expect(PolicyCaller(.handler, name: "com.acme.app").isMemorable)
         #expect(PolicyCaller(.sandboxed, name: "com.acme.app").isMemorable)
         #expect(PolicyCaller(.remote, name: "laptop").isMemorable)
+        #expect(PolicyCaller(.remote, container: "devbox").isMemorable)
         #expect(!PolicyCaller(.unknown, name: "com.acme.app").isMemorable)
         #expect(!PolicyCaller(.sandboxed).isMemorable)
         #expect(!PolicyCaller(.sandboxed, name: "two words").isMemorable)

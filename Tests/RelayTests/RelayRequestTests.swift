@@ -20,7 +20,8 @@ import Testing
         "\n", "openurl/1 open \n", "openurl/1 open  https://a/\n", " openurl/1 open https://a/\n",
         "openurl/2 open https://a/\n", "openurl/1 Open https://a/\n", "openurl/1 list https://a/\n",
         "openurl/1 open no-scheme\n", "openurl/1 open https://a/ b\n", "openurl/1 open https://a/\r\n",
-        "openurl/1 open https://a/\u{1B}[2J\n", "openurl/1 open https://\u{E4}.example/\n", "openurl/1 open https://a/\0\n",
+        "openurl/1 open https://a/\u{1B}[2J\n", "openurl/1 open https://\u{E4}.example/\n",
+        "openurl/1 open https://a/\0\n",
         "GET / HTTP/1.1\n", "openurl/1\topen\thttps://a/\n", "openurl/1 open https://a/%zz\n",
     ])
     func otherLinesAreRefused(_ line: String) {

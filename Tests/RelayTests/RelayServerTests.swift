@@ -191,8 +191,10 @@ import Testing
 
     @Test func systemPortsAreRefused() async throws {
         try await withShare(for: .descendants) { (share) async throws in
-            for address in ["http://127.0.0.1:80/", "http://127.0.0.1:22/", "http://[::1]:1023/x"] {
-                let answer = try share.connectAsChild().ask("openurl/1 open https://a.example/?redirect_uri=\(address)\n")
+            for address in ["http://127.0.0.1:80/", "http://localhost:22/", "http%3A%2F%2F%5B%3A%3A1%5D%3A1023%2Fx"] {
+                let answer = try share.connectAsChild().ask(
+                    "openurl/1 open https://a.example/?redirect_uri=\(address)\n"
+                )
                 #expect(answer.first?.hasPrefix("failed 7 ") == true, "\(answer)")
             }
             #expect(await share.router.opened.isEmpty)

@@ -18,6 +18,28 @@ extension URLRouter {
         try await openCalls.openURL(url, options, caller: caller, abandon: abandon)
     }
 
+    func openRelayed(
+        _ source: String,
+        _ url: String,
+        _ options: OpenOptions,
+        caller: BusName?
+    ) async throws -> OpenResult {
+        try await relays.openURL(source, url, options, caller: caller, bytes: url.utf8.count) {}
+    }
+
+    func canOpenRelayed(_ source: String, _ url: String) async throws -> Bool {
+        try await relays.canOpenURL(source, url)
+    }
+
+    func requestRelayedCallback(
+        _ source: String,
+        _ url: String,
+        _ options: CallbackOptions,
+        caller: BusName?
+    ) async throws -> ObjectPath {
+        try await relays.requestCallback(source, url, options, caller: caller)
+    }
+
     func openURLs(_ urls: [String], _ options: OpenOptions, caller: BusName?, bytes: Int) async throws -> [OpenOutcome]
     {
         try await openCalls.openURLs(urls, options, caller: caller, bytes: bytes)

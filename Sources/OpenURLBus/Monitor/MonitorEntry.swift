@@ -24,7 +24,8 @@ public struct MonitorEntry: Sendable, Hashable {
     public var kind: Reported<Kind>
     /// The request's ID.
     public var requestID: String?
-    /// Identifier of the program that the request comes from, or else its path; nil if neither is known.
+    /// Identifier of the program that the request comes from, its host or container, or else its path; nil if none is
+    /// known.
     public var source: String?
     /// Class of the program that the request comes from.
     public var callerClass = Reported<CallerClass>.absent
@@ -90,7 +91,7 @@ extension MonitorEntry: Record, ErrorReporting {
             "source",
             { $0.source },
             { $0.source = $1 },
-            "The identifier of the program that the request comes from, or else the program's path."
+            "The identifier of the program that the request comes from, its host or container, or else the program's path."
         ),
         Field(
             "class",

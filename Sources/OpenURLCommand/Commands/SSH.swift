@@ -48,7 +48,7 @@ struct SSH: Command {
     var command: [String] = []
 
     func validate() throws {
-        if host.hasPrefix("-") || host.isEmpty {
+        if host.hasPrefix("-") || SSHOperation.name(of: host) == nil {
             throw ValidationError(translated("'\(host)' is not the name of a machine"))
         }
     }

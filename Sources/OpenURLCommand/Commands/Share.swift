@@ -25,7 +25,10 @@ struct Share: Command {
 
     @Option(
         name: .customLong("for"),
-        help: .init(translated("The program that runs the container, for the line that is printed."), valueName: "engine")
+        help: .init(
+            translated("The program that runs the container, for the line that is printed."),
+            valueName: "engine"
+        )
     )
     var engine: ContainerEngine = .podman
 

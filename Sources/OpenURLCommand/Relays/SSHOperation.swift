@@ -40,10 +40,16 @@ final class SSHOperation {
         self.invocation = invocation
     }
 
-    /// The name of the other machine in the policy: the user's own name for it, and not one that it gives itself.
-    private var name: String {
+    /// Returns the name of the other machine in the policy: the user's own name for it, and not one that it gives itself.
+    ///
+    /// - Parameter host: the machine in the form that ssh accepts.
+    /// - Returns: nil if no rule can contain the name.
+    static func name(of host: String) -> String? {
         let name = host.lastIndex(of: "@").map { host[host.index(after: $0)...] } ?? host[...]
-        return String(name)
+        let isName = name.unicodeScalars.allSatisfy { scalar in
+            scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789._-:".unicodeScalars.contains(scalar))
+        }
+        return name.isEmpty || name.utf8.count > 255 || !isName ? nil : String(name)
     }
 
     /// Runs the session, and returns its exit status.
@@ -52,14 +58,14 @@ final class SSHOperation {
         ShareDirectory.removeAbandoned(Self.place, in: runtimeDirectory)
         let relay = try RunningRelay(
             "\(Self.place)\(String(UInt32.random(in: .min ... .max), radix: 36))",
-            "host:\(name)",
+            "host:\(Self.name(of: host) ?? host)",
             for: .descendants,
             in: runtimeDirectory,
             invocation
         )
         defer { relay.directory.remove(keepingDirectory: false) }
         relay.start()
-        let control = "\(relay.directory.path)/\(ShareDirectory.controlName)"
+        let control = "\(relay.directory.pathForChildren)/\(ShareDirectory.controlName)"
         // A write to a program that has ended must not end this one. From here on, Ctrl-C is for ssh.
         signal(SIGPIPE, SIG_IGN)
         let signals = try ProgramSignals()
@@ -68,7 +74,7 @@ final class SSHOperation {
         defer { master.end(within: Self.endTime) }
         guard let far = farPlace(master) else { return Self.failureOfSSH }
         var session = ssh(command.isEmpty || hasTerminal ? ["-t"] : ["-T"], control, [])
-        if send(to: master, far), try forward(relay.directory.path, far, control, signals) {
+        if send(to: master, far), try forward(relay.directory.pathForChildren, far, control, signals) {
             session.append(sessionCommand(far.directory))
         } else if !command.isEmpty {
             session.append(command.joined(separator: " "))
@@ -132,7 +138,9 @@ final class SSHOperation {
         let sockets = "\(far.directory)/\(ShareDirectory.socketName):\(directory)/\(ShareDirectory.socketName)"
         guard try run(ssh(["-O", "forward", "-R", sockets], control, []), signals) == 0 else {
             invocation.errors.print(
-                translated("warning: \(host) does not forward sockets (AllowStreamLocalForwarding), so its URLs stay there")
+                translated(
+                    "warning: \(host) does not forward sockets (AllowStreamLocalForwarding), so its URLs stay there"
+                )
             )
             return false
         }

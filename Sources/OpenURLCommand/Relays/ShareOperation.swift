@@ -87,7 +87,9 @@ struct ShareOperation {
         guard text == Self.readyLine else {
             let rest = text.map { $0.hasPrefix("openurl: ") ? String($0.dropFirst("openurl: ".count)) : $0 }
             let reason = rest ?? translated("it did not start in time")
-            throw CommandFailure(OpenURLError(.launchFailed, translated("the share \(name) has not started: \(reason)")))
+            throw CommandFailure(
+                OpenURLError(.launchFailed, translated("the share \(name) has not started: \(reason)"))
+            )
         }
         program.release()
         for line in engine.lines(path(of: name), name) { invocation.output.print(line) }

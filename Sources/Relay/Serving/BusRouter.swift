@@ -12,7 +12,8 @@ package final class BusRouter: RelayedRouter {
     private let source: String
     private let bus: BusAddress
     private let loop: EventLoop
-    private let state = Lock<WayToRouter?>(nil)
+    /// The connection to the bus, or the attempt to open one, so that requests at the same time share it.
+    private let opening = Lock<Task<WayToRouter, any Error>?>(nil)
     private let lastToken = Atomic<UInt64>(0)
 
     /// How much longer than the router's own limits a call may take.
@@ -87,14 +88,32 @@ package final class BusRouter: RelayedRouter {
 
     /// Returns an open connection to the bus, on which the installed router has its name.
     private func way() async throws -> WayToRouter {
-        if let way = state.withLock(\.self), await way.connection.isOpen {
-            try await way.refuseStranger()
-            return way
-        }
-        let way = WayToRouter(bus: try await Connection.open(bus, on: loop))
-        state.withLock { $0 = way }
+        var way = try await connected()
+        // A bus that has ended may have a successor.
+        if await !way.connection.isOpen { way = try await connected() }
         try await way.refuseStranger()
         return way
+    }
+
+    /// Returns the connection to the bus. If it has ended, the next call opens another one.
+    private func connected() async throws -> WayToRouter {
+        let task = opening.withLock { opening in
+            let task = opening ?? Task { [bus, loop] in WayToRouter(bus: try await Connection.open(bus, on: loop)) }
+            opening = task
+            return task
+        }
+        do {
+            let way = try await task.value
+            if await !way.connection.isOpen { forget(task) }
+            return way
+        } catch {
+            forget(task)
+            throw error
+        }
+    }
+
+    private func forget(_ task: Task<WayToRouter, any Error>) {
+        opening.withLock { opening in if opening == task { opening = nil } }
     }
 
     /// Performs a request, and turns each of its errors into the one that the far side learns.

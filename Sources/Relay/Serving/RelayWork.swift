@@ -54,7 +54,10 @@ struct RelayWork: Sendable {
         do throws(LoopbackError) {
             wait = try LoopbackWait(signIn.redirect, state: signIn.state, on: loop)
         } catch {
-            throw OpenURLError(.launchFailed, "the callback cannot be received on the machine with the browser: \(error)")
+            throw OpenURLError(
+                .launchFailed,
+                "the callback cannot be received on the machine with the browser: \(error)"
+            )
         }
         await wait.start()
         do throws(OpenURLError) {

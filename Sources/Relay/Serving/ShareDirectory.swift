@@ -19,6 +19,10 @@ package final class ShareDirectory {
     package let path: String
     private let directory: PrivateDirectory
 
+    /// A path of the open directory, for the programs that this process starts. It is short enough for the address of a
+    /// socket in every runtime directory.
+    package var pathForChildren: String { "/proc/\(getpid())/fd/\(directory.descriptor)" }
+
     /// The names of the files in each share.
     package static let socketName = "socket"
     package static let clientName = "openurl-remote"
@@ -126,7 +130,11 @@ extension ShareDirectory {
         let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        let socket = Glibc.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        let socket = Glibc.socket(
+            AF_UNIX,
+            CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue),
+            0
+        )
         guard socket >= 0 else { return nil }
         defer { close(socket) }
         guard withAddress(of: descriptor, { connect(socket, $0, $1) }) == 0 else { return nil }

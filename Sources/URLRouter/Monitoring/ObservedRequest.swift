@@ -68,7 +68,7 @@ struct ObservedRequest: Sendable {
         entry.requestID = requestID?.prefix(bytes: Self.textBytes)
         entry.attempt = attempt
         if let source {
-            entry.source = (source.application ?? source.executable)?.prefix(bytes: Self.textBytes)
+            entry.source = (source.application ?? source.place ?? source.executable)?.prefix(bytes: Self.textBytes)
             entry.callerClass = source.callerClass
             entry.pid = source.pid
         }

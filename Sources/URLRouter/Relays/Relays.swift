@@ -43,6 +43,7 @@ final class Relays {
         options.timeout = asked.timeout
         options.activationToken = asked.activationToken
         let place = try OpenContext.Source(relayedFrom: source)
+        try permissions.checkScheme(of: try GenericURL(ofCaller: url), from: place)
         return try await openCalls.openURL(
             url,
             options,
@@ -95,6 +96,9 @@ final class Relays {
 }
 
 extension OpenContext.Source {
+    /// The machine or the container that the request comes from, as in a rule of the policy; nil for a program here.
+    var place: String? { host.map { "host:\($0)" } ?? container.map { "container:\($0)" } }
+
     /// Creates the source of a request that a relay passes on.
     ///
     /// - Parameter text: `host:NAME` or `container:NAME`.

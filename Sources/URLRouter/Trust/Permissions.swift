@@ -64,8 +64,7 @@ final class Permissions {
         } else if isForeignFile {
             verdict = PolicyVerdict(decision: .deny, reason: .localFile)
         } else if callerClass == .remote {
-            let isForBrowser = ["http", "https"].contains(scheme.rawValue)
-            verdict = PolicyVerdict(decision: isForBrowser ? .ask : .deny, reason: .remoteCaller)
+            verdict = PolicyVerdict(decision: scheme.isForBrowsers ? .ask : .deny, reason: .remoteCaller)
         } else if let handler, handler.asks {
             verdict = PolicyVerdict(decision: .ask, reason: .manifest(handler))
         } else {
@@ -88,6 +87,20 @@ final class Permissions {
     func rule(for url: PolicyURL, from source: OpenContext.Source) -> PolicyLine? {
         if snapshot.rules.isEmpty { return nil }
         return rule(for: url, from: PolicyCaller(source), isIntermediary: source.isIntermediary)
+    }
+
+    /// Checks a URL of a program on another machine or in a container before anything is looked up, so that the program
+    /// learns of no scheme whether it has a handler unless it may open the scheme's URLs.
+    ///
+    /// - Throws: `notAllowed`.
+    func checkScheme(of url: GenericURL, from source: OpenContext.Source) throws(OpenURLError) {
+        guard let scheme = Scheme(of: url), !scheme.isForBrowsers else { return }
+        let policyURL = PolicyURL(url, scheme: scheme)
+        // Whatever the rules say, no program there answers a call.
+        let rule = scheme == .reply ? nil : rule(for: policyURL, from: source)
+        guard rule == nil || rule?.decision == .deny else { return }
+        let verdict = PolicyVerdict(decision: .deny, reason: rule.map { .rule($0) } ?? .remoteCaller)
+        throw verdict.refusal(policyURL.pattern(from: PolicyCaller(source).source), to: source)
     }
 
     /// Checks a URL before it goes to the program that waits for it. Such a program cannot wait for the user's answer,
@@ -285,4 +298,9 @@ private struct GivenPermissions {
         permissions.removeAll { $0.text == text }
         return true
     }
+}
+
+extension Scheme {
+    /// Whether the scheme's URLs are web pages.
+    fileprivate var isForBrowsers: Bool { rawValue == "http" || rawValue == "https" }
 }
