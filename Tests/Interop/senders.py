@@ -70,6 +70,10 @@ def portal(session):
         source = session.arrival()["context"]["source"]
         seen[f"{source.get('class')} {source.get('application')}"] += 1
     yield f"{SANDBOXED_RUNS} sandboxed links", {f"sandboxed {APPLICATION}": SANDBOXED_RUNS}, dict(seen)
+    session.run(*OPEN, f"{SCHEME}:?host", "{}")
+    source = session.arrival()["context"]["source"]
+    seen = "gdbus" if os.path.basename(source.get("executable", "")) == "gdbus" else source.get("intermediary")
+    yield "link without a sandbox", True, seen in ["gdbus", True]
     session.run("openurl", "policy", "deny", "--source", APPLICATION, SCHEME)
     sandbox.enter(*OPEN, f"{SCHEME}:?denied", "{}")
     yield "link that a rule for the sandbox denies", "nothing", session.url(2)

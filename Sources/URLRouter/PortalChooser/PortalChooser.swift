@@ -137,10 +137,12 @@ final class PortalChooser {
     /// Returns the program that has called the portal.
     ///
     /// If it is running, the kernel knows it, and the portal only adds the sandbox's identifier. Otherwise, the portal's word
-    /// counts: it has looked at the program when it was called.
+    /// counts, because it has looked at the program when it was called. If it says nothing, the portal itself is the sender,
+    /// which is marked as an intermediary.
     private func originator(of question: Question, by portal: Caller) async -> Caller {
         var known = Caller(OpenContext.Source())
         if let name = AppChooserPortal.caller(of: question.handle) { known = await callers.caller(name) }
+        if known.callerClass == .unknown, question.application.isEmpty { return portal }
         var source = known.source
         let way = portal.source.executable.map { [$0] } ?? []
         source.via = way + source.via
