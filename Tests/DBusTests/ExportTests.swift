@@ -120,7 +120,7 @@ import Testing
             ]
         )
         try await withPair { (pair: Pair) async throws in
-            await pair.service.export([isChecked ? interface.checked { _, _ in } : interface], at: "/both")
+            await pair.service.export([isChecked ? interface.checked { _ in { _ in } } : interface], at: "/both")
             let client = pair.client
             let calls = await Caller(client).inOrder(0..<100) { number in
                 let method = number.isMultiple(of: 2) ? Self.inTask : Self.immediate
@@ -133,6 +133,36 @@ import Testing
             await #expect(throws: odd) { try await calls[51].value }
             #expect(started.withLock(\.self) == Array(0..<100))
             await pair.service.waitUntilAnswered()
+        }
+    }
+
+    @Test func onlyMethodsWithACheckAreChecked() async throws {
+        let interface = ExportedInterface(
+            Self.inTask.interface,
+            [
+                .method(Self.inTask) { _, number in number },
+                .method(answering: Self.immediate) { _, number, answer in answer(.success(number)) },
+            ]
+        )
+        let refusal = RemoteError("com.example.No", "no")
+        for refused in [Self.inTask, Self.immediate] {
+            let checked = interface.checked { name in
+                guard name == refused.name else { return nil }
+                return { _ in throw refusal }
+            }
+            try await withPair { (pair: Pair) async throws in
+                await pair.service.export([checked], at: "/checked")
+                for method in [Self.inTask, Self.immediate] {
+                    let object = RemoteObject(Echo.name, "/checked")
+                    if method.name == refused.name {
+                        await #expect(throws: CallError.remote(refusal)) {
+                            try await pair.client.call(method, on: object, 7)
+                        }
+                    } else {
+                        #expect(try await pair.client.call(method, on: object, 7) == 7)
+                    }
+                }
+            }
         }
     }
 

@@ -62,17 +62,18 @@ public struct ExportedInterface: Sendable {
     /// The names of the methods, in alphabetical order.
     public var methodNames: [MemberName] { methods.keys.sorted { $0.rawValue < $1.rawValue } }
 
-    /// Returns the interface with a check before each method.
+    /// Returns the interface with a check before methods.
     ///
-    /// - Parameter check: Gets the call and the method's name. If it throws, the method does not run, and the error is
-    ///   the answer.
+    /// - Parameter check: Returns the check for a method with this name; nil for a method that needs none. If the check
+    ///   throws, the method does not run, and the error is the answer.
     public func checked(
-        by check: @escaping @Sendable (IncomingCall, MemberName) async throws -> Void
+        by check: (MemberName) -> (@Sendable (IncomingCall) async throws -> Void)?
     ) -> ExportedInterface {
         ExportedInterface(
             self,
             methods: methods.mapValues { method in
-                ExportedMethod(
+                guard let check = check(method.name) else { return method }
+                return ExportedMethod(
                     name: method.name,
                     inputs: method.inputs,
                     outputs: method.outputs,
@@ -81,12 +82,12 @@ public struct ExportedInterface: Sendable {
                     switch try method.begin(&reader) {
                     case .task(let body):
                         return .task { call in
-                            try await check(call, method.name)
+                            try await check(call)
                             return try await body(call)
                         }
                     case .immediate(let body):
                         return .task { call in
-                            try await check(call, method.name)
+                            try await check(call)
                             return try await withCheckedThrowingContinuation { result in
                                 body(call) { result.resume(with: $0) }
                             }

@@ -41,7 +41,7 @@ public struct RouterObject: Sendable {
         await router.publishCallbacks { [store] schemes, number in await store.publishCallbacks(schemes, number) }
     }
 
-    /// The router's interfaces, which check the caller's rights before each method.
+    /// The router's interfaces, which check the caller's rights before each method that is not open to every caller.
     var interfaces: [ExportedInterface] {
         checked([
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
@@ -51,9 +51,11 @@ public struct RouterObject: Sendable {
     }
 
     private func checked(_ interfaces: [ExportedInterface]) -> [ExportedInterface] {
-        interfaces.map { [router] in
-            let name = $0.name
-            return $0.checked { call, method in try await router.check(call.sender, of: method, name) }
+        interfaces.map { [router] interface in
+            interface.checked { method in
+                if Rights.table[interface.name]?[method]?.needNoCheck == true { return nil }
+                return { call in try await router.check(call.sender, of: method, interface.name) }
+            }
         }
     }
 

@@ -11,7 +11,6 @@ extension Callers {
         guard let rights = Rights.table[interface]?[method] else {
             throw OpenURLError(.notAllowed, "\(interface).\(method) may not be called")
         }
-        if rights.needNoCheck { return }
         let callerClass = await confirmedCaller(caller).callerClass
         guard rights[callerClass] == .no else { return }
         throw OpenURLError(.notAllowed, "\(callerClass.words) may not call \(interface).\(method)")

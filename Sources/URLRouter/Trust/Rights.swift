@@ -36,8 +36,8 @@ package struct Rights: Sendable, Hashable {
         }
     }
 
-    /// Whether every caller may use the method to some extent. If so, the method itself looks up the caller, after it
-    /// has given the request its place in the order of arrival.
+    /// Whether every caller may use the method to some extent. If so, there is no check before it. The method itself
+    /// looks up the caller, after it has given the request its place in the order of arrival.
     var needNoCheck: Bool { ![user, handler, confined, unknown].contains(.no) }
 
     private static let opening = Rights(user: .yes, handler: .yes, confined: .reachable, unknown: .reachable)
