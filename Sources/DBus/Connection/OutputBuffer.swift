@@ -32,6 +32,8 @@ struct OutputBuffer {
 
     var isEmpty: Bool { pieces.isEmpty }
 
+    /// Number of bytes for which a new piece has room without growing.
+    private static let firstSize = 16 << 10
     /// Above this size, the next message begins a new piece.
     static let pieceSize = 64 << 10
 
@@ -47,6 +49,8 @@ struct OutputBuffer {
             pieces[last].bytes.set(serial, at: start + MessageHeader.serialPlace)
         } else {
             var sent = message.sentBytes
+            // Other messages follow.
+            if message.descriptors.isEmpty { sent.reserveCapacity(Self.firstSize) }
             sent.set(serial, at: MessageHeader.serialPlace)
             bytes += sent.count
             descriptors += message.descriptors.count

@@ -1,8 +1,13 @@
 /// The objects that a connection exports, by path.
 struct ObjectTree {
-    private struct Object {
+    private final class Object: Sendable {
         let own: [ExportedInterface]
         let properties: ExportedInterface
+
+        init(_ own: [ExportedInterface]) {
+            self.own = own
+            properties = StandardInterfaces.properties(of: own)
+        }
 
         func interface(_ name: InterfaceName) -> ExportedInterface? {
             own.first { $0.name == name } ?? (name == properties.name ? properties : nil)
@@ -19,7 +24,7 @@ struct ObjectTree {
             own.removeAll { $0.name == interface.name }
             own.append(interface)
         }
-        objects[path] = Object(own: own, properties: StandardInterfaces.properties(of: own))
+        objects[path] = Object(own)
     }
 
     mutating func remove(_ path: ObjectPath) {
@@ -27,7 +32,7 @@ struct ObjectTree {
     }
 
     mutating func addSubtree(_ interfaces: [ExportedInterface], below path: ObjectPath) {
-        subtrees[path] = Object(own: interfaces, properties: StandardInterfaces.properties(of: interfaces))
+        subtrees[path] = Object(interfaces)
     }
 
     private func object(_ path: ObjectPath) -> Object? {

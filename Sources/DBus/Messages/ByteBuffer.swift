@@ -108,13 +108,17 @@ struct ByteBuffer: ~Copyable {
 
     /// Appends the bytes of a string.
     mutating func append(utf8 text: String) {
-        // `withUTF8` would need a copy, which adds a reference.
-        let isAppended: Void? = text.utf8.withContiguousStorageIfAvailable {
-            append(contentsOf: UnsafeRawBufferPointer($0))
+        Self.copy(text, to: extend(by: text.utf8.count))
+    }
+
+    private static func copy(_ text: String, to place: UnsafeMutableRawPointer) {
+        func copy(_ bytes: UnsafeBufferPointer<UInt8>) {
+            if let start = bytes.baseAddress { place.copyMemory(from: start, byteCount: bytes.count) }
         }
-        if isAppended == nil {
+        // `withUTF8` would need a copy, which adds a reference.
+        if text.utf8.withContiguousStorageIfAvailable(copy) == nil {
             var text = text
-            text.withUTF8 { append(contentsOf: UnsafeRawBufferPointer($0)) }
+            text.withUTF8(copy)
         }
     }
 
@@ -141,9 +145,10 @@ struct ByteBuffer: ~Copyable {
     mutating func append(text: String) -> Bool {
         let size = text.utf8.count
         append(number: UInt32(size))
-        append(utf8: text)
-        append(0)
-        return memchr(base + (count - 1 - size), 0, size) == nil
+        let place = extend(by: size + 1)
+        Self.copy(text, to: place)
+        place.storeBytes(of: 0, toByteOffset: size, as: UInt8.self)
+        return memchr(place, 0, size) == nil
     }
 
     /// Appends a signature, which has to be valid.

@@ -102,7 +102,7 @@ extension Message {
     /// Compares the body's signature with the expected one.
     func check(_ expected: Signature) throws(MessageDecodingError) {
         let found = UnsafeRawBufferPointer(start: start + signature.lowerBound, count: signature.count)
-        guard found.elementsEqual(expected.rawValue.utf8) else {
+        guard expected.rawValue.hasBytes(found) else {
             throw .wrongType(expected: expected, found: String(decoding: found, as: UTF8.self))
         }
     }

@@ -214,7 +214,7 @@ struct HeaderNames {
 
 extension String {
     /// Whether the string has exactly these bytes.
-    fileprivate func hasBytes(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func hasBytes(_ bytes: UnsafeRawBufferPointer) -> Bool {
         utf8.withContiguousStorageIfAvailable {
             guard $0.count == bytes.count, let own = $0.baseAddress, let other = bytes.baseAddress else { return false }
             return memcmp(own, other, bytes.count) == 0

@@ -80,7 +80,7 @@ struct WrittenMessage {
 
     private init<Body: MessageBody>(
         _ header: consuming MessageHeader,
-        _ body: Body,
+        _ body: borrowing Body,
         limit: Int
     ) throws(MessageEncodingError) {
         let signature = Body.signature
@@ -90,7 +90,7 @@ struct WrittenMessage {
 
     private init<Body: MessageBody>(
         _ header: consuming MessageHeader,
-        _ body: Body,
+        _ body: borrowing Body,
         _ signature: Signature,
         limit: Int
     ) throws(MessageEncodingError) {

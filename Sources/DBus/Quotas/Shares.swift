@@ -49,6 +49,21 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
         return self[account] + amount > room ? .holdsItsShare : nil
     }
 
+    /// Adds an amount to an account's share, unless that would exceed the limit.
+    ///
+    /// - Returns: The reason why the account cannot have more; nil if the amount was added.
+    @inlinable public mutating func take(_ amount: Int, for account: Account) -> Refusal? {
+        guard amount > 0 else { return nil }
+        let room = limit - all - amount
+        if room < 0 { return .isFull }
+        let index = accounts.index(forKey: account)
+        let held = index.map { accounts.values[$0] } ?? 0
+        if held + amount > room { return .holdsItsShare }
+        if let index { accounts.values[index] += amount } else { accounts[account] = amount }
+        all += amount
+        return nil
+    }
+
     /// Adds an amount to an account's share, even above the limit.
     @inlinable public mutating func add(_ amount: Int, to account: Account) {
         guard amount > 0 else { return }

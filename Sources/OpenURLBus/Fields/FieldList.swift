@@ -1,7 +1,9 @@
 internal import DBus
 
 /// A type's fields, and the value that the reader starts with.
-package struct FieldList<Root: Sendable>: Sendable {
+///
+/// It is a class so that each reading copies the value only once.
+package final class FieldList<Root: Sendable>: Sendable {
     /// Fields in the order in which they are written and shown.
     package let all: [Field<Root>]
     /// The value of an `a{sv}` without entries.

@@ -41,8 +41,9 @@ extension Record {
     ///
     /// - Throws: `MessageDecodingError` if a known key has a value of another type, or if a required key is missing.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
-        self = try Self.fields.read(&reader)
-        try validate()
+        let record = try Self.fields.read(&reader)
+        try record.validate()
+        self = record
     }
 
     /// Appends an entry for each field that has a value.

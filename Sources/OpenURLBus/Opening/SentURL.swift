@@ -21,8 +21,7 @@ public struct SentURL: MessageBody, Hashable {
 
     /// Reads the arguments.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
-        url = try String(from: &reader)
-        options = try OpenOptions(from: &reader)
+        self.init(try String(from: &reader), try OpenOptions(from: &reader))
     }
 
     /// Writes the arguments.
