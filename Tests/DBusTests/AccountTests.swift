@@ -107,19 +107,17 @@ import Testing
         var shares = Shares<String>(limit: 8)
         func fill(_ account: String) -> Int {
             var count = 0
-            while shares.refusal(of: account, 1) == nil {
-                shares.add(1, to: account)
-                count += 1
-            }
+            while shares.refusal(of: account, 1) == nil, shares.take(1, for: account) == nil { count += 1 }
             return count
         }
         #expect(fill("a") == 4)
         #expect(fill("b") == 2)
         #expect(fill("c") == 1)
         #expect(fill("d") == 0)
-        #expect(shares.refusal(of: "d", 1) == .holdsItsShare)
-        #expect(shares.refusal(of: "d", 2) == .isFull)
-        #expect(shares.refusal(of: "d", 0) == nil)
+        for (amount, refusal) in [(1, Shares<String>.Refusal.holdsItsShare), (2, .isFull), (0, nil)] {
+            #expect(shares.refusal(of: "d", amount) == refusal)
+            #expect(shares.take(amount, for: "d") == refusal)
+        }
         shares.remove(4, from: "a")
         #expect(shares["a"] == 0)
         #expect(fill("d") == 2)

@@ -347,17 +347,17 @@ final class FakeHandlers: RouterBus {
     func busName(of caller: BusName) -> BusName { caller }
 
     func open(
-        _ url: String,
-        _ context: OpenContext,
-        with id: BusName,
-        at owner: BusName,
+        _ delivered: DeliveredURL,
+        with handler: RemoteObject,
         timeout: Duration
     ) async throws(CallError) -> OpenAnswer {
+        guard let owner = handler.destination else { throw .disconnected }
+        let url = delivered.url
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (answer: Answer) in
                 content.withLock {
                     $0.answers[url] = answer
-                    $0.contexts[url] = context
+                    $0.contexts[url] = delivered.context
                 }
                 record(.opened(url, at: owner))
             }

@@ -5,7 +5,9 @@ public import UserFiles
 ///
 /// Entries that the registry wrote for its own handlers are not among them. If one of those entries is a default, its
 /// handler is the default.
-public struct DesktopApplications: Sendable {
+///
+/// It is a class because copies of a registry share it.
+public final class DesktopApplications: Sendable {
     /// The applications by their ids, each once.
     public let all: [DesktopEntry]
     /// Problems in the desktop's files.
@@ -19,12 +21,12 @@ public struct DesktopApplications: Sendable {
     private let choices: Set<Scheme>
 
     /// Creates an empty set of applications, for a system without a desktop.
-    public init() {
+    public convenience init() {
         self.init(entries: DesktopEntries(), associations: MimeAssociations())
     }
 
     /// Reads the desktop's files. Blocks while it reads.
-    public init(loading directories: DesktopDirectories) {
+    public convenience init(loading directories: DesktopDirectories) {
         self.init(entries: DesktopEntries(loading: directories), associations: MimeAssociations(loading: directories))
     }
 

@@ -93,7 +93,7 @@ struct HandlerIndex: Sendable {
     /// Returns the handler that gets a URL.
     func winner(for scheme: Scheme, host: String?) -> Handler? {
         guard let claims = claims[scheme] else { return nil }
-        guard claims.dependsOnHost else { return claims.firstOfAnyHost.flatMap(handler) }
+        guard claims.dependsOnHost else { return claims.firstOfAnyHost.flatMap { handler($0) } }
         let first = claims.lists(for: host).compactMap { $0.slots.first.flatMap(handler) }
         return first.first(where: \.isFixed) ?? first.first
     }

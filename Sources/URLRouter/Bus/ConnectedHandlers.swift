@@ -85,13 +85,11 @@ struct ConnectedHandlers: RouterBus {
     func busName(of caller: BusName) -> BusName { lane.busName(of: caller) }
 
     func open(
-        _ url: String,
-        _ context: OpenContext,
-        with id: BusName,
-        at owner: BusName,
+        _ url: DeliveredURL,
+        with handler: RemoteObject,
         timeout: Duration
     ) async throws(CallError) -> OpenAnswer {
-        try await call(HandlerInterface.open, handler(id, owner), DeliveredURL(url, context), timeout: timeout)
+        try await call(HandlerInterface.open, handler, url, timeout: timeout)
     }
 
     func cancel(_ request: String, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {

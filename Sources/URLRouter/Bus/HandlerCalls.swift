@@ -12,12 +12,10 @@ protocol HandlerCalls: Sendable {
     /// Ends the handler's connection over the lane because its process has exited, but first handles the answers that
     /// have already arrived. Call this on the router's event loop.
     func detach(_ owner: BusName)
-    /// Hands a URL to the handler `id` at the connection `owner`.
+    /// Hands a URL to a handler's object.
     func open(
-        _ url: String,
-        _ context: OpenContext,
-        with id: BusName,
-        at owner: BusName,
+        _ url: DeliveredURL,
+        with handler: RemoteObject,
         timeout: Duration
     ) async throws(CallError) -> OpenAnswer
     /// Asks the handler to stop its work on the request with this name.

@@ -46,16 +46,27 @@ final class Callers {
     ///
     /// - Parameter name: the caller's unique name; nil on a connection without a bus.
     func caller(_ name: BusName?) async -> Caller {
-        // Most callers are known, and need no step that might wait.
         let known = if let name, let entry = self.known[name] { entry } else { await identify(name) }
         if held != nil { await waitForRelease() }
         await sessions.host.launcher.waitForStart(of: known.process?.pid)
-        let caller = caller(known, name)
-        // From now on, the connection charges the same account for calls, so that one confined program cannot keep a
-        // processor busy.
-        let isPaced = caller.callerClass.isConfined
         // While this waited, the caller may have been looked up again.
-        guard let name, self.known[name].map({ $0 === known }) != false else { return caller }
+        guard let name, self.known[name].map({ $0 === known }) != false else { return caller(known, name) }
+        return chargedCaller(known, name)
+    }
+
+    /// Looks up a caller without waiting, as is possible for most callers; returns nil for any other.
+    func knownCaller(_ name: BusName?) -> Caller? {
+        guard held == nil, !sessions.host.launcher.started.areStarting, let name, let entry = known[name] else {
+            return nil
+        }
+        return chargedCaller(entry, name)
+    }
+
+    /// Returns a caller. From now on, the connection charges the same account for calls, so that one confined program
+    /// cannot keep a processor busy.
+    private func chargedCaller(_ known: KnownCallers.Entry, _ name: BusName) -> Caller {
+        let caller = caller(known, name)
+        let isPaced = caller.callerClass.isConfined
         if known.account != caller.account || known.isPaced != isPaced {
             known.isPaced = bus.count(name, to: caller.account, isPaced: isPaced) ? isPaced : nil
         }

@@ -37,6 +37,6 @@ final class LaunchAnnouncer {
     /// Announces that a launch is over, because the handler is ready or because the launch has failed. Does nothing if
     /// its beginning was not announced.
     func ended(_ id: BusName) {
-        if launches.removeValue(forKey: id) == true { bus.announceEndOfLaunch(of: id) }
+        if !launches.isEmpty, launches.removeValue(forKey: id) == true { bus.announceEndOfLaunch(of: id) }
     }
 }

@@ -5,24 +5,28 @@ internal import SchemeRegistry
 
 /// The work done in the stages.
 extension Opener {
-    /// Returns the call or the program that waits for a URL; nil if the URL takes its usual route.
-    func waiting(for url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Receiver? {
-        let claims: [CallbackClaim]
+    /// Returns the claims of programs that wait for a URL; none if the URL takes its usual route.
+    func claims(on url: GenericURL, _ request: OpenRequest) throws(OpenURLError) -> [CallbackClaim] {
         switch request.start {
-        case .queue, .router: return nil
-        case .caller:
-            if Scheme(of: url) == .reply { return .call(url) }
-            claims = request.options.handler == nil ? parts.callbacks.claims(on: url) : []
+        case .queue, .router: return []
+        case .caller: return request.options.handler == nil ? parts.callbacks.claims(on: url) : []
         case .callback(let asked):
             switch parts.callbacks.place(of: url, asked.source, asked.connection) {
             case nil: throw OpenURLError(.notAllowed, "the sender of the URL no longer has the scheme of the callback")
             case .claimant(let id):
                 request.options.handler = id
-                return nil
-            case .claims(let all): claims = all
+                return []
+            case .claims(let all): return all
             }
         }
-        if claims.isEmpty { return nil }
+    }
+
+    /// Returns the program that waits for a URL; nil if the URL takes its usual route.
+    func receiver(
+        of url: GenericURL,
+        _ request: OpenRequest,
+        among claims: [CallbackClaim]
+    ) async throws(OpenURLError) -> Receiver? {
         let sender = try await sender(of: request)
         do throws(OpenURLError) {
             return try claim(for: url, request, from: sender, among: claims)
@@ -54,31 +58,76 @@ extension Opener {
         return .claim(claim, url)
     }
 
+    /// Finds the type of the file that a URL refers to; returns nil if the URL refers to none.
+    func kind(of url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> FileKind? {
+        let sender = try await sender(of: request)
+        return try await parts.files.kind(of: url, request.options, for: request.account, sender.callerClass)
+    }
+
     /// Finds out who claims a URL.
-    func destination(of url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Destination {
-        var file: FileKind?
+    ///
+    /// - Parameter file: the type of the file that the URL refers to; nil for any other URL.
+    func destination(
+        of url: GenericURL,
+        _ file: FileKind?,
+        _ request: OpenRequest
+    ) throws(OpenURLError) -> Destination {
         var isInInbox = request.inbox != nil
-        if Scheme(of: url) == .file {
-            let sender = try await sender(of: request)
-            file = try await parts.files.kind(of: url, request.options, for: request.account, sender.callerClass)
-            if case .queue(let delivery, _) = request.start {
-                isInInbox = parts.inboxes.holds(url, of: delivery.options.handler)
-            }
+        if case .queue(let delivery, _) = request.start, Scheme(of: url) == .file {
+            isInInbox = parts.inboxes.holds(url, of: delivery.options.handler)
         }
+        let snapshot = parts.handlers.snapshot
         return try Destination(
             url,
-            in: parts.handlers.registry,
+            in: snapshot.registry,
             for: request.options,
             file: file,
             isInInbox: isInInbox
         )
     }
 
+    /// Finds the receiver of a URL that no program waits for.
+    func receiver(
+        of url: GenericURL,
+        _ file: FileKind?,
+        _ request: OpenRequest
+    ) throws(OpenURLError) -> Receiver {
+        var destination = try destination(of: url, file, request)
+        try request.waiting?.take(&destination)
+        request.destination = destination
+        if request.isToBeStored { return .store(try store(for: request)) }
+        switch destination.claimant {
+        case .handler(let handler) where handler.kind == .native: return .handler(parts.sessions.obtain(for: handler))
+        case .handler, .application: return .application
+        }
+    }
+
     /// Looks up the sender, and charges its application for the request.
-    func sender(of request: OpenRequest) async throws(OpenURLError) -> Caller {
-        if let sender = request.sender { return sender }
+    func findSender(of request: OpenRequest) async throws(OpenURLError) {
+        if request.sender != nil { return }
         let name = if case .caller(let name) = request.start { name } else { nil as BusName? }
-        let sender = await parts.callers.caller(name)
+        if try takeKnownSender(name, for: request) { return }
+        try take(await parts.callers.caller(name), for: request)
+    }
+
+    /// Looks up the sender.
+    private func sender(of request: OpenRequest) async throws(OpenURLError) -> Caller {
+        try await findSender(of: request)
+        guard let sender = request.sender else { throw .withdrawn }
+        return sender
+    }
+
+    /// Notes the sender if it can be looked up without waiting.
+    ///
+    /// - Returns: whether it could.
+    private func takeKnownSender(_ name: BusName?, for request: OpenRequest) throws(OpenURLError) -> Bool {
+        guard let sender = parts.callers.knownCaller(name) else { return false }
+        try take(sender, for: request)
+        return true
+    }
+
+    /// Notes the sender, and charges its application for the request.
+    private func take(_ sender: Caller, for request: OpenRequest) throws(OpenURLError) {
         if sender.account != request.account {
             let session = if case .queue(let session) = request.place { session } else { nil as HandlerSession? }
             session?.requests.uncount(request)
@@ -86,7 +135,6 @@ extension Opener {
             try session?.count(request, to: sender.account)
         }
         request.sender = sender
-        return sender
     }
 
     /// Decides whether a URL may go to a handler or an application: first according to their manifests, and then
@@ -129,7 +177,8 @@ extension Opener {
         request.account = delivery.caller
         do throws(OpenURLError) {
             let url = try GenericURL(ofCaller: delivery.url, desktopEntry: delivery.options.desktopEntry)
-            let destination = try await destination(of: url, request)
+            let file = Scheme(of: url) == .file ? try await kind(of: url, request) : nil
+            let destination = try destination(of: url, file, request)
             request.destination = destination
             if case .refuse(let error) = decide(request, from: sender) { return .failure(error) }
             return .success(destination.claimant.id)
@@ -155,7 +204,8 @@ extension Opener {
         from sender: Caller,
         to destination: Destination
     ) throws(OpenURLError) -> OpenContext {
-        let receivers = parts.handlers.registry.receivers(of: destination.claimant)
+        let snapshot = parts.handlers.snapshot
+        let receivers = snapshot.registry.receivers(of: destination.claimant)
         switch request.start {
         case .queue(let delivery, _):
             try parts.callers.check(delivery.context, for: receivers)

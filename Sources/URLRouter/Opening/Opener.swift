@@ -54,8 +54,8 @@ final class Opener {
                     let receiver = try await resolve(request)
                     try place(request, at: receiver)
                     defer { leave(request) }
-                    let sender = try await identify(request)
-                    switch decide(request, from: sender, for: receiver) {
+                    try await identify(request)
+                    switch decide(request, for: receiver) {
                     case .go:
                         return answer(request, try await deliver(request, to: receiver))
                     case .ask(let dialog):
@@ -92,15 +92,12 @@ final class Opener {
         request.destination = nil
         if case .caller = request.start { request.sender = nil }
         let url = try GenericURL(ofCaller: request.url, desktopEntry: request.options.desktopEntry)
-        if let receiver = try await waiting(for: url, request) { return receiver }
-        var destination = try await destination(of: url, request)
-        try request.waiting?.take(&destination)
-        request.destination = destination
-        if request.isToBeStored { return .store(try store(for: request)) }
-        switch destination.claimant {
-        case .handler(let handler) where handler.kind == .native: return .handler(parts.sessions.obtain(for: handler))
-        case .handler, .application: return .application
-        }
+        let scheme = Scheme(of: url)
+        if case .caller = request.start, scheme == .reply { return .call(url) }
+        let claims = try claims(on: url, request)
+        if !claims.isEmpty, let receiver = try await receiver(of: url, request, among: claims) { return receiver }
+        let file = scheme == .file ? try await kind(of: url, request) : nil
+        return try receiver(of: url, file, request)
     }
 
     /// Gives a request its place in the order of arrival.
@@ -127,18 +124,17 @@ final class Opener {
     }
 
     /// Finds out who the sender is.
-    private func identify(_ request: OpenRequest) async throws(OpenURLError) -> Caller {
-        let sender = try await sender(of: request)
+    private func identify(_ request: OpenRequest) async throws(OpenURLError) {
+        try await findSender(of: request)
         // Handlers tell requests apart by their names, so don't let a confined program choose one.
-        if sender.callerClass.isConfined, case .caller = request.start, case .queue = request.place {
+        if request.sender?.callerClass.isConfined == true, case .caller = request.start, case .queue = request.place {
             request.id = names.next()
         }
-        return sender
     }
 
     /// Decides whether the URL may go to its receiver.
-    private func decide(_ request: OpenRequest, from sender: Caller, for receiver: Receiver) -> Decision {
-        if request.isCancelled { return .refuse(.withdrawn) }
+    private func decide(_ request: OpenRequest, for receiver: Receiver) -> Decision {
+        guard !request.isCancelled, let sender = request.sender else { return .refuse(.withdrawn) }
         switch receiver {
         case .handler, .application, .store: return decide(request, from: sender)
         case .call(let url): return decide(request, from: sender, answering: url)
@@ -162,17 +158,23 @@ final class Opener {
         if !request.isToBeStored { parts.sessions.host.focusTokens.spend(&request.options) }
         switch receiver {
         case .handler(let session):
-            if case .caller(let name) = request.start {
-                request.asked = parts.callbacks.asked(by: request, of: name, session)
-                request.cause = request.sender?.cause
-            }
-            request.complete()
+            complete(request, for: session)
             return try await session.deliver(request)
         case .application: return try await deliverToApplication(request)
         case .store(let deliveries): return try await store(request, in: deliveries)
         case .claim(let claim, let url): return parts.callbacks.deliver(url, request, to: claim)
         case .call(let url): return try parts.calls.answer(with: url)
         }
+    }
+
+    /// Notes what the request's place in a chain of openings is, and what its sender wants to hear, before the handler
+    /// gets it.
+    private func complete(_ request: OpenRequest, for session: HandlerSession) {
+        if case .caller(let name) = request.start {
+            request.asked = parts.callbacks.asked(by: request, of: name, session)
+            request.cause = request.sender?.cause
+        }
+        request.complete()
     }
 
     /// Finishes a request that was delivered.

@@ -28,11 +28,21 @@ final class OpenCalls {
         bytes: Int? = nil,
         abandon: @escaping @Sendable () -> Void = {}
     ) async throws -> OpenResult {
+        let request = try request(url, options, caller, bytes, abandon)
+        defer { if let handle = request.stop?.handle { handles.remove(handle) } }
+        return try await opener.open(request)
+    }
+
+    private func request(
+        _ url: String,
+        _ options: OpenOptions,
+        _ caller: BusName?,
+        _ bytes: Int?,
+        _ abandon: @escaping @Sendable () -> Void
+    ) throws -> OpenRequest {
         let options = try options.takingDescriptors()
         let handle = try options.handleToken.map { token in try handles.make(token, for: caller) }
-        defer { if let handle { handles.remove(handle) } }
-        let stop = handle.map { Stop($0, abandon) }
-        return try await opener.open(opener.request(url, options, of: caller, bytes: bytes, stop: stop))
+        return opener.request(url, options, of: caller, bytes: bytes, stop: handle.map { Stop($0, abandon) })
     }
 
     /// Performs `OpenURLs`: opens the URLs in order. If one fails, the rest are still opened, but a cancellation stops

@@ -137,6 +137,29 @@ extension HandlerSession {
         if request.causedLaunch || request.causedWake { request.addPhase("ready") }
         let left = ContinuousClock.now.duration(to: request.deadline)
         guard left > .zero else { return .failure(.cancelled) }
+        let inBackground = beginDelivery(request, owner)
+        let notifications = process.notifications.take()
+        do throws(CallError) {
+            switch request.purpose {
+            case .open:
+                let url = handOver(request, inBackground, notifications)
+                let handler = RemoteObject(owner, path)
+                return .success(try await host.bus.open(url, with: handler, timeout: left))
+            case .wake:
+                background.holdSuspension()
+                try await callWake(request, owner, notifications)
+            case .activate, .comeBack: try await show(request, owner, notifications, timeout: left)
+            }
+            return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Takes the handler to where it has to be for a request.
+    ///
+    /// - Returns: whether the request leaves it in the background.
+    private func beginDelivery(_ request: OpenRequest, _ owner: BusName) -> Bool {
         let activity = machine.state
         request.foundInBackground =
             activity == .running(owner: owner, .background) || activity == .running(owner: owner, .leaving)
@@ -151,38 +174,38 @@ extension HandlerSession {
         if request.purpose != .wake || activity != .running(owner: owner, .inactive) {
             handle(.delivers(inBackground: inBackground))
         }
-        let notifications = process.notifications.take()
-        do throws(CallError) {
-            switch request.purpose {
-            case .open:
-                request.wasHandedOver = true
-                var context = request.context
-                context.inBackground = inBackground
-                context.notifications = notifications
-                let url = request.destination?.delivered.description ?? request.url
-                host.launcher.output.note(url, of: id.rawValue)
-                if !inBackground { process.returnPaths.add(request.id ?? "", from: context.sourceApplication) }
-                request.addRouterPhase("delivered")
-                return .success(try await host.bus.open(url, context, with: id, at: owner, timeout: left))
-            case .wake:
-                background.holdSuspension()
-                try await callWake(request, owner, notifications)
-                return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))
-            case .activate, .comeBack:
-                if !notifications.isEmpty { try await host.bus.notify(notifications, id, at: owner, timeout: left) }
-                if request.purpose == .comeBack {
-                    try await host.bus.becomeActive(id, at: owner, timeout: left)
-                } else {
-                    let notification = request.waking.localNotification
-                    request.wasHandedOver = notification != nil
-                    let platformData = FreedesktopApplication.platformData(request.options, notification)
-                    try await host.bus.activate(id, platformData, at: owner, timeout: left)
-                }
-                return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))
-            }
-        } catch {
-            return .failure(error)
-        }
+        return inBackground
+    }
+
+    /// Completes the URL that the process gets now.
+    private func handOver(
+        _ request: OpenRequest,
+        _ inBackground: Bool,
+        _ notifications: [String: Value]
+    ) -> DeliveredURL {
+        request.wasHandedOver = true
+        request.context.inBackground = inBackground
+        request.context.notifications = notifications
+        let url = request.destination?.delivered.description ?? request.url
+        host.launcher.output.note(url, of: id.rawValue)
+        if !inBackground { process.returnPaths.add(request.id ?? "", from: request.context.sourceApplication) }
+        request.addRouterPhase("delivered")
+        return DeliveredURL(url, request.context)
+    }
+
+    /// Brings the process to the foreground without a URL.
+    private func show(
+        _ request: OpenRequest,
+        _ owner: BusName,
+        _ notifications: [String: Value],
+        timeout: Duration
+    ) async throws(CallError) {
+        if !notifications.isEmpty { try await host.bus.notify(notifications, id, at: owner, timeout: timeout) }
+        if request.purpose == .comeBack { return try await host.bus.becomeActive(id, at: owner, timeout: timeout) }
+        let notification = request.waking.localNotification
+        request.wasHandedOver = notification != nil
+        let platformData = FreedesktopApplication.platformData(request.options, notification)
+        try await host.bus.activate(id, platformData, at: owner, timeout: timeout)
     }
 
     // MARK: Outcome

@@ -15,6 +15,8 @@ internal import SchemeRegistry
 /// session were an actor, the order of arrival would be lost.
 final class HandlerSession {
     let id: BusName
+    /// The path of the handler's object.
+    let path: ObjectPath
     let host: SessionHost
     /// The handler as it is registered now. Its process may have been started with an earlier manifest.
     private(set) var handler: Handler
@@ -46,6 +48,7 @@ final class HandlerSession {
     init(_ handler: Handler, _ id: BusName, _ host: SessionHost) {
         self.handler = handler
         self.id = id
+        path = HandlerInterface.object(of: id)
         self.host = host
         quarantine = Quarantine(id, host)
         requests = RequestQueue(host.limits)

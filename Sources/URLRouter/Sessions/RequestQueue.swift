@@ -36,12 +36,11 @@ struct RequestQueue {
     mutating func count(_ request: OpenRequest, to account: String) -> String? {
         if request.isCounted, request.account == account { return nil }
         uncount(request)
-        if let refusal = shares.refusal(of: account, 1) {
+        if let refusal = shares.take(1, for: account) {
             return refusal == .isFull
                 ? "\(shares.limit) URLs are already waiting; try again later"
                 : "\(shares[account]) URLs of \(account) are already waiting, and one sender gets at most half of what is left"
         }
-        shares.add(1, to: account)
         request.account = account
         request.isCounted = true
         return nil
@@ -103,7 +102,7 @@ struct RequestQueue {
         return waiting.firstIndex { !isOneOfMany($0.account) }
     }
 
-    private func isOneOfMany(_ account: String) -> Bool { shares[account] > many }
+    private func isOneOfMany(_ account: String) -> Bool { shares.total > many && shares[account] > many }
 
     private mutating func endTurn(_ request: OpenRequest) {
         guard request.isOneOfMany else { return }

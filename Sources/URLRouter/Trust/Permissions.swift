@@ -53,11 +53,9 @@ final class Permissions {
     func verdict(on destination: Destination, from source: OpenContext.Source) -> PolicyVerdict {
         let handler = destination.claimant.handler
         let callerClass = source.callerClass.known ?? .unknown
+        if snapshot.rules.isEmpty, !callerClass.isConfined, handler?.asks != true { return .allowed }
         guard let scheme = Scheme(of: destination.url) else { return .allowed }
         let isForeignFile = callerClass.isConfined && scheme.rawValue == "file" && !destination.isInInbox
-        if snapshot.rules.isEmpty, callerClass != .remote, handler?.asks != true, !isForeignFile {
-            return .allowed
-        }
         let caller = PolicyCaller(source)
         let url = PolicyURL(destination.url, scheme: scheme)
         let verdict: PolicyVerdict
