@@ -6,6 +6,13 @@ internal import DBus
 package final class FieldList<Root: Sendable>: Sendable {
     /// Fields in the order in which they are written and shown.
     package let all: [Field<Root>]
+    /// Appends the entries of all fields. Each closure calls the next one, which takes less time than calling those in an
+    /// array.
+    let write: Writing
+
+    /// A function that appends entries. It does not change the root.
+    typealias Writing = @Sendable (inout Root, inout MessageWriter) throws(MessageEncodingError) -> Void
+
     /// The value of an `a{sv}` without entries.
     let initial: Root
     /// The message of the error for a missing required key.
@@ -22,6 +29,15 @@ package final class FieldList<Root: Sendable>: Sendable {
     ) {
         precondition(fields.count <= Present.capacity, "the list has more fields than `Present` has bits")
         all = fields
+        var chain: Writing = { _, _ in }
+        for field in fields.reversed() {
+            let (write, rest) = (field.write, chain)
+            chain = { (root, writer) throws(MessageEncodingError) in
+                try write(&root, &writer)
+                try rest(&root, &writer)
+            }
+        }
+        write = chain
         self.initial = initial
         self.incomplete = incomplete
         self.ignoresUnknown = ignoresUnknown

@@ -49,10 +49,8 @@ extension Record {
     /// Appends an entry for each field that has a value.
     public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try writer.appendOptions { (writer) throws(MessageEncodingError) in
-            let fields = Self.fields.all
             var root = self
-            // Iterating over the elements would copy each field, with a reference count for each of its properties.
-            for index in fields.indices { try fields[index].write(&root, &writer) }
+            try Self.fields.write(&root, &writer)
         }
     }
 }

@@ -2,7 +2,9 @@ internal import OpenURLBus
 internal import SchemeRegistry
 
 /// A program that calls the router, as the bus and the kernel know it.
-struct Caller {
+///
+/// It is a class, so that the stages of a request do not copy the facts about it.
+final class Caller {
     /// The program that the caller's URLs come from, as the handler will see it. Its class decides what the caller may
     /// do.
     let source: OpenContext.Source

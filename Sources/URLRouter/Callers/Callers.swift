@@ -84,23 +84,20 @@ final class Callers {
     }
 
     private func caller(_ known: KnownCallers.Entry, _ name: BusName?) -> Caller {
-        var session: HandlerSession?
+        guard let process = known.process, let name, let session = sessions.session(ofProcess: process, name) else {
+            return known.caller
+        }
         var source = known.source
-        if let process = known.process, let name {
-            session = sessions.session(ofProcess: process, name)
-            // A handler may have started another application's sandbox.
-            if source.callerClass == .known(.sandboxed),
-                session?.isItself(process, name, inSandboxOf: source.application) == false
-            {
-                session = nil
-            }
+        // A handler may have started another application's sandbox.
+        if source.callerClass == .known(.sandboxed),
+            !session.isItself(process, name, inSandboxOf: source.application)
+        {
+            return known.caller
         }
-        if let id = session?.handler.id.rawValue {
-            source.application = id
-            // If a handler is in a sandbox, it has the sandbox's rights, but its own identifier.
-            if source.callerClass == .known(.user) { source.callerClass = .known(.handler) }
-        }
-        return Caller(source, session, pid: known.process?.pid)
+        source.application = session.handler.id.rawValue
+        // If a handler is in a sandbox, it has the sandbox's rights, but its own identifier.
+        if source.callerClass == .known(.user) { source.callerClass = .known(.handler) }
+        return Caller(source, session, pid: process.pid)
     }
 
     /// Makes caller look-ups wait for ``release()``.

@@ -16,6 +16,8 @@ struct KnownCallers {
         /// The connection's process; nil if it had exited before it could be examined. If it passes URLs on for another
         /// process, the source is that other process.
         let process: ProcessIdentity?
+        /// The caller, as long as it is not a handler.
+        private(set) lazy var caller = Caller(source, pid: process?.pid)
         /// The application that was charged for the caller's last request; nil before the first.
         var account: String?
         /// Whether the connection limits the rate of the caller's calls; nil if it does not charge ``account`` for them yet.
