@@ -148,6 +148,8 @@ final class LinkChooser {
                         [program],
                         environment: environment,
                         input: text,
+                        // Under Wayland, its window stays until the chosen program has the focus.
+                        answersBeforeExit: true,
                         limit: Self.maximumSize,
                         within: self.limits.questionTime
                     )

@@ -203,8 +203,8 @@ final class Opener {
         if let asked = request.asked { open(asked, .failure(error)) }
         var told = error
         if case .caller(let name) = request.start {
-            let sender =
-                if let sender = request.sender ?? request.originator { sender } else { await parts.callers.caller(name) }
+            let known = request.sender ?? request.originator
+            let sender = if let known { known } else { await parts.callers.caller(name) }
             request.observed?.note { $0.source = $0.source ?? sender.source }
             switch sender.callerClass {
             case .sandboxed, .remote: told = error.forConfinedCallers

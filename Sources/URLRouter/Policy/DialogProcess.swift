@@ -27,6 +27,8 @@ struct DialogProcess {
     /// - Parameters:
     ///   - name: the program's name, for the unit in which it runs.
     ///   - input: what the program reads from its standard input; nil for nothing.
+    ///   - answersBeforeExit: whether the answer is complete as soon as the program closes its output, although it may run
+    ///     a little longer. It then counts as having succeeded.
     ///   - limit: maximum number of bytes that are read from its output.
     /// - Returns: nil if the time ran out, or if the task was cancelled. The program is then ended.
     func run(
@@ -35,6 +37,7 @@ struct DialogProcess {
         _ arguments: [String],
         environment: [String: String],
         input: String? = nil,
+        answersBeforeExit: Bool = false,
         limit: Int,
         within time: Duration
     ) async throws(ProgramStart.Failure) -> Result? {
@@ -59,6 +62,18 @@ struct DialogProcess {
             process.kill()
             ending.end(nil)
         }
+        let end = ends[0]
+        var answer: [UInt8] = []
+        var watch: DescriptorWatch?
+        if answersBeforeExit {
+            // Without any events to wait for, only the end of the output is reported.
+            watch = launcher.loop.watch(end, for: []) { _ in
+                watch?.cancel()
+                answer = Self.output(of: end, limit)
+                if !answer.isEmpty { ending.end(.exited(status: EXIT_SUCCESS)) }
+            }
+        }
+        defer { watch?.cancel() }
         // This closure runs on the loop, to which both objects belong.
         nonisolated(unsafe) let stop = {
             process.kill()
@@ -70,7 +85,7 @@ struct DialogProcess {
             launcher.loop.execute { stop() }
         }
         launcher.loop.cancelTimer(timer)
-        return exit.map { Result(exit: $0, output: Self.output(of: ends[0], limit)) }
+        return exit.map { Result(exit: $0, output: answer.isEmpty ? Self.output(of: end, limit) : answer) }
     }
 
     /// Returns a file in memory with a text, at its beginning. Unlike a pipe, it takes a text of any length at once.
