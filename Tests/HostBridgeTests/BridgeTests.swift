@@ -100,7 +100,7 @@ import Testing
         // Everything that is on its way is lost.
         var ids: [UInt64] = []
         for number in 2...20 { ids.append(try await near.send("app:\(number)", to: "far")) }
-        broker.kill()
+        await broker.kill()
         try broker.start()
         for id in ids { #expect(try await near.outcome(of: id).handler == Self.app) }
         #expect(Set(try far.opened()) == Set((1...20).map { "open app:\($0)" }))
@@ -130,7 +130,7 @@ import Testing
         let directory = try TemporaryDirectory()
         let broker = try TestBroker(in: URL(filePath: directory.path))
         defer { broker.stop() }
-        try broker.addRule("user far\ntopic read openurl/1/@all/open/from/+\n")
+        try await broker.addRule("user far\ntopic read openurl/1/@all/open/from/+\n")
         let far = try await host("far", broker, isSecond: false, groups: ["all"])
         defer { far.stop() }
         let near = try await host("near", broker, isSecond: true)

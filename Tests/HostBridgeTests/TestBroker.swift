@@ -64,17 +64,19 @@ final class TestBroker {
     }
 
     /// Ends the broker, and removes what it has kept.
-    func kill() {
-        stop()
-        process.waitUntilExit()
+    func kill() async {
+        await withCheckedContinuation { continuation in
+            process.terminationHandler = { _ in continuation.resume() }
+            stop()
+        }
         unlink(file("mosquitto.db").path)
     }
 
     /// Adds lines to the rules, which the broker reads when it is started.
-    func addRule(_ lines: String) throws {
+    func addRule(_ lines: String) async throws {
         let rules = try String(contentsOf: file("acl"), encoding: .utf8)
         try Data("\(rules)\n\(lines)".utf8).write(to: file("acl"))
-        kill()
+        await kill()
         try start()
     }
 

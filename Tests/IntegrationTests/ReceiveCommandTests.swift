@@ -23,6 +23,8 @@ import Testing
         let process = Process()
         private let requests = Pipe()
         private let outcomes = Pipe()
+        private let exits: AsyncStream<Int32>
+        private var chunks: AsyncStream<Data>.Iterator
         private var input = HostFrames.Input()
 
         init(_ router: RouterProcess, from name: String? = "desktop") throws {
@@ -34,6 +36,19 @@ import Testing
             process.standardInput = requests
             process.standardOutput = outcomes
             process.standardError = FileHandle.nullDevice
+            let (data, arrived) = AsyncStream<Data>.makeStream()
+            chunks = data.makeAsyncIterator()
+            outcomes.fileHandleForReading.readabilityHandler = { handle in
+                let chunk = handle.availableData
+                arrived.yield(chunk)
+                if chunk.isEmpty {
+                    handle.readabilityHandler = nil
+                    arrived.finish()
+                }
+            }
+            let (statuses, ended) = AsyncStream<Int32>.makeStream()
+            exits = statuses
+            process.terminationHandler = { ended.yield($0.terminationStatus) }
             try process.run()
             try outcomes.fileHandleForWriting.close()
         }
@@ -44,22 +59,21 @@ import Testing
             try send(try HostFrames.bytes(of: HostFrames.Request(number, deadline, request)))
         }
 
-        func next<Body: MessageBody>(_ type: Body.Type) throws -> Body {
+        func next<Body: MessageBody>(_ type: Body.Type) async throws -> Body {
             while true {
                 if let body = try input.next(type) { return body }
-                let data = outcomes.fileHandleForReading.availableData
-                try #require(!data.isEmpty, "the command has ended")
-                input.append(data)
+                let data = await chunks.next(isolation: #isolation)
+                input.append(try #require(data, "the command has ended"))
             }
         }
 
-        func outcome() throws -> (UInt32, OpenOutcome) { try next(HostFrames.Answer.self).values }
+        func outcome() async throws -> (UInt32, OpenOutcome) { try await next(HostFrames.Answer.self).values }
 
         /// Ends the input, and returns the exit status.
-        func end() throws -> Int32 {
+        func end() async throws -> Int32 {
             try requests.fileHandleForWriting.close()
-            process.waitUntilExit()
-            return process.terminationStatus
+            for await status in exits { return status }
+            throw CancellationError()
         }
     }
 
@@ -77,11 +91,11 @@ import Testing
         var pids: [Value?] = []
         for _ in 1...2 {
             let receiver = try Receiver(router)
-            let (name, clock) = try receiver.next(HostFrames.Hello.self).values
+            let (name, clock) = try await receiver.next(HostFrames.Hello.self).values
             #expect(name == HostFrames.protocolName && clock > 0)
             for number: UInt32 in 1...3 {
                 try receiver.send(number, request("app:1"))
-                let (answered, outcome) = try receiver.outcome()
+                let (answered, outcome) = try await receiver.outcome()
                 guard case .opened(let result) = outcome else {
                     Issue.record("\(outcome)")
                     return
@@ -89,7 +103,7 @@ import Testing
                 #expect(answered == number)
                 pids.append(result.reply["pid"])
             }
-            #expect(try receiver.end() == 0)
+            #expect(try await receiver.end() == 0)
         }
         #expect(Set(pids).count == 1)
         #expect(try opened(router) == ["open app:1"])
@@ -99,30 +113,30 @@ import Testing
         let router = try await router()
         defer { router.stop() }
         let receiver = try Receiver(router)
-        _ = try receiver.next(HostFrames.Hello.self)
+        _ = try await receiver.next(HostFrames.Hello.self)
         for number: UInt32 in 1...100 { try receiver.send(number, request("app:\(number)")) }
         var answered: Set<UInt32> = []
-        for _ in 1...100 { answered.insert(try receiver.outcome().0) }
+        for _ in 1...100 { answered.insert(try await receiver.outcome().0) }
         #expect(answered == Set(1...100))
         #expect(try opened(router) == (1...100).map { "open app:\($0)" })
-        #expect(try receiver.end() == 0)
+        #expect(try await receiver.end() == 0)
     }
 
     @Test func expiredRequestIsNotTaken() async throws {
         let router = try await router()
         defer { router.stop() }
         let receiver = try Receiver(router)
-        let clock = try receiver.next(HostFrames.Hello.self).values.1
+        let clock = try await receiver.next(HostFrames.Hello.self).values.1
         try receiver.send(1, request("app:late"), deadline: clock)
-        guard case .failed(let error) = try receiver.outcome().1 else {
+        guard case .failed(let error) = try await receiver.outcome().1 else {
             Issue.record("the URL was opened")
             return
         }
         #expect(OpenURLError(error)?.code == .timedOut)
         try receiver.send(2, request("app:next"), deadline: clock + 600_000)
-        _ = try receiver.outcome()
+        _ = try await receiver.outcome()
         #expect(try opened(router) == ["open app:next"])
-        #expect(try receiver.end() == 0)
+        #expect(try await receiver.end() == 0)
     }
 
     /// A host must not get the outcome of a request that it has not made.
@@ -130,29 +144,29 @@ import Testing
         let router = try await router()
         defer { router.stop() }
         let first = try Receiver(router)
-        _ = try first.next(HostFrames.Hello.self)
+        _ = try await first.next(HostFrames.Hello.self)
         try first.send(1, request("app:1"))
-        _ = try first.outcome()
+        _ = try await first.outcome()
         for name in ["laptop", nil] {
             let second = try Receiver(router, from: name)
-            _ = try second.next(HostFrames.Hello.self)
+            _ = try await second.next(HostFrames.Hello.self)
             try second.send(1, request("app:1"))
-            guard case .failed(let error) = try second.outcome().1 else {
+            guard case .failed(let error) = try await second.outcome().1 else {
                 Issue.record("\(name ?? "nobody") got an outcome")
                 return
             }
             #expect(OpenURLError(error)?.code == .notAllowed)
-            #expect(try second.end() == 0)
+            #expect(try await second.end() == 0)
         }
         // One name stands for one request.
         try first.send(2, request("app:2", id: "store.app:1"))
-        guard case .failed(let error) = try first.outcome().1 else {
+        guard case .failed(let error) = try await first.outcome().1 else {
             Issue.record("two requests had one name")
             return
         }
         #expect(OpenURLError(error) == nil && error.message.contains("another request"), "\(error)")
         #expect(try opened(router) == ["open app:1"])
-        #expect(try first.end() == 0)
+        #expect(try await first.end() == 0)
     }
 
     @Test(arguments: [
@@ -163,9 +177,9 @@ import Testing
         let router = try await router()
         defer { router.stop() }
         let receiver = try Receiver(router)
-        _ = try receiver.next(HostFrames.Hello.self)
+        _ = try await receiver.next(HostFrames.Hello.self)
         try receiver.send(bytes)
-        #expect(try receiver.end() == 1)
+        #expect(try await receiver.end() == 1)
         #expect(try opened(router).isEmpty)
     }
 
@@ -173,10 +187,10 @@ import Testing
         let router = try await router()
         defer { router.stop() }
         let receiver = try Receiver(router)
-        _ = try receiver.next(HostFrames.Hello.self)
+        _ = try await receiver.next(HostFrames.Hello.self)
         for (number, id) in ["", "a b", String(repeating: "x", count: 200)].enumerated() {
             try receiver.send(UInt32(number), request("app:1", id: id))
-            guard case .failed = try receiver.outcome().1 else {
+            guard case .failed = try await receiver.outcome().1 else {
                 Issue.record("a request had the name '\(id)'")
                 return
             }
@@ -184,13 +198,13 @@ import Testing
         var circle = request("app:circle")
         circle.hops = 8
         try receiver.send(9, circle)
-        guard case .failed(let error) = try receiver.outcome().1 else {
+        guard case .failed(let error) = try await receiver.outcome().1 else {
             Issue.record("the circle was not noticed")
             return
         }
         #expect(OpenURLError(error)?.code == .loopDetected)
         #expect(try opened(router).isEmpty)
-        #expect(try receiver.end() == 0)
+        #expect(try await receiver.end() == 0)
     }
 
     @Test func namesOfGroupsAndWordsAreRefused() async throws {
@@ -198,7 +212,7 @@ import Testing
         defer { router.stop() }
         for name in ["@all", "a/b", "", "host name"] {
             let receiver = try Receiver(router, from: name)
-            #expect(try receiver.end() == 64)
+            #expect(try await receiver.end() == 64)
         }
     }
 }

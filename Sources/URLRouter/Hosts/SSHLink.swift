@@ -25,6 +25,8 @@ final class SSHLink {
     private var isIdle = false
     /// Requests that wait for a session.
     private var waiters: [CheckedContinuation<Bool, Never>] = []
+    /// Whether nothing should be sent. A request that was under way then may still make a session.
+    private var isHeld = false
     private var failures = 0
     private let timer: RestartableTimer
     /// When the host is tried again; nil if it can be reached.
@@ -115,6 +117,7 @@ final class SSHLink {
 
     private func opened() {
         isOpen = true
+        if isHeld { endHold() }
         log.debug("connected to another host", metadata: ["host": "\(host)"])
         resumeWaiters()
     }
@@ -135,11 +138,15 @@ final class SSHLink {
         problem = reason
         let time = ContinuousClock.now + min(.seconds(1 << min(failures - 1, 9)), Self.longestDelay)
         next = time
+        isHeld = true
         hold()
-        timer.start(at: time) { [unowned self] in
-            next = nil
-            release()
-        }
+        timer.start(at: time) { [unowned self] in endHold() }
+    }
+
+    private func endHold() {
+        next = nil
+        isHeld = false
+        release()
     }
 
     private func resumeWaiters() {
@@ -151,9 +158,8 @@ final class SSHLink {
     /// Tries again at once if the host could not be reached, for example because the network has changed.
     func networkChanged() {
         guard next != nil else { return }
-        next = nil
         timer.cancel()
-        release()
+        endHold()
     }
 
     /// Ends the session. No other one is started.
