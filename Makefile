@@ -57,6 +57,7 @@ INSTALLED = \
 	share/metainfo/org.openurl.Router1.metainfo.xml \
 	share/man/man1/openurl.1 \
 	share/man/man1/openurl-command.1 \
+	share/man/man1/openurl-remote.1 \
 	share/man/man5/openurl-manifest.5 \
 	share/man/man8/openurld.8 \
 	$(OPTIONAL_PROGRAMS:%=share/man/man8/openurl-%.8) \
@@ -225,6 +226,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 	install -m 644 Packaging/org.openurl.Router1.metainfo.xml $(ROOT)/share/metainfo
 	install -m 644 Packaging/openurl.1 $(ROOT)/share/man/man1
 	echo '.so man1/openurl.1' | install -m 644 /dev/stdin $(ROOT)/share/man/man1/openurl-command.1
+	install -m 644 Packaging/openurl-remote.1 $(ROOT)/share/man/man1
 	install -m 644 Packaging/openurl-manifest.5 $(ROOT)/share/man/man5
 	install -m 644 Packaging/openurld.8 $(OPTIONAL_PROGRAMS:%=Packaging/openurl-%.8) $(ROOT)/share/man/man8
 	install -m 644 $(COMPLETIONS).bash $(ROOT)/share/bash-completion/completions/openurl

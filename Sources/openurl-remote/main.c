@@ -256,6 +256,10 @@ static void await_callback(int relay, char *line) {
     if (fork() != 0) _exit(0);
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int i = 0; i < 3; i++) dup2(nothing, i);
+    // Whoever waits for the end of another file must not wait for this process.
+    if (relay != 3) dup2(relay, 3);
+    relay = 3;
+    close_range(4, ~0U, 0);
     signal(SIGPIPE, SIG_IGN);
     if (read_line(relay, line, now() + CALLBACK_TIME * 1000LL) && strncmp(line, "callback ", 9) == 0) deliver(line + 9);
     _exit(0);

@@ -46,7 +46,7 @@ import UserFiles
         (
             "deny tel from users",
             "'users' is not a source: write an identifier such as com.acme.app or com.acme.*, one of handler, user, sandboxed, "
-                + "remote, unknown, host:NAME, app:NAME, or *"
+                + "remote, unknown, host:NAME, container:NAME, app:NAME, or *"
         ),
         (
             "deny tel from host:",
