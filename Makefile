@@ -14,7 +14,12 @@ VERSION := $(shell sed -n 's/.*current = "\(.*\)"/\1/p' Sources/Release/Version.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat --format=%Y CHANGELOG.md)
 # `make install EXAMPLES=todolist` also installs the to-do list, whose URLs the documents open.
 EXAMPLES =
-PROGRAMS = openurl-command openurld openurl $(EXAMPLES)
+# `make build WITH=NAME` also builds the optional program openurl-NAME, and `make install WITH=NAME` installs it. OPTIONAL lists all
+# names, and the tests need every program.
+WITH =
+OPTIONAL =
+export OPENURL_WITH = $(WITH)
+PROGRAMS = openurl-command openurld openurl $(WITH:%=openurl-%) $(EXAMPLES)
 HANDLERS = $(wildcard Schemes/org.openurl.*.plist $(EXAMPLES:%=Schemes/com.acme.%.plist))
 INTERFACES = $(wildcard Packaging/interfaces/*.xml)
 COMPLETIONS = Sources/OpenURLCommand/Completion/Scripts/openurl
@@ -47,6 +52,7 @@ INSTALLED = \
 	share/man/man1/openurl-command.1 \
 	share/man/man5/openurl-manifest.5 \
 	share/man/man8/openurld.8 \
+	$(WITH:%=share/man/man8/openurl-%.8) \
 	share/bash-completion/completions/openurl \
 	share/fish/vendor_completions.d/openurl.fish \
 	share/zsh/site-functions/_openurl \
@@ -134,6 +140,9 @@ shell:
 	swift build $(STRICT)
 	@examples/session.sh --log .build/debug bash -c 'openurl register Schemes/com.acme.todolist.plist && exec bash --norc'
 
+# Everything that is built for tests includes the optional programs.
+demo shell test docs documents sanitize: WITH = $(OPTIONAL)
+
 # Tests that all run at once compete for the processors, and one of the product's time limits may run out.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))
 test:
@@ -193,7 +202,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 	install -m 644 Packaging/openurl.1 $(ROOT)/share/man/man1
 	echo '.so man1/openurl.1' | install -m 644 /dev/stdin $(ROOT)/share/man/man1/openurl-command.1
 	install -m 644 Packaging/openurl-manifest.5 $(ROOT)/share/man/man5
-	install -m 644 Packaging/openurld.8 $(ROOT)/share/man/man8
+	install -m 644 Packaging/openurld.8 $(WITH:%=Packaging/openurl-%.8) $(ROOT)/share/man/man8
 	install -m 644 $(COMPLETIONS).bash $(ROOT)/share/bash-completion/completions/openurl
 	install -m 644 $(COMPLETIONS).fish $(ROOT)/share/fish/vendor_completions.d/openurl.fish
 	install -m 644 $(COMPLETIONS).zsh $(ROOT)/share/zsh/site-functions/_openurl
@@ -242,6 +251,7 @@ debtest: deb
 	@Packaging/require debootstrap
 	Packaging/try-deb .build/deb/openurl_$(VERSION)_*.deb .build/clean-debian
 
+uninstall: WITH = $(OPTIONAL)
 uninstall: EXAMPLES = $(if $(wildcard $(ROOT)/share/openurl/handlers/com.acme.todolist.plist),todolist)
 uninstall:
 	$(CHECK_PLACE)

@@ -6,6 +6,10 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
+// The optional programs that are built: the words in OPENURL_WITH. Each needs a library that other builds do without,
+// so its product and its targets are added to the package below, in an `if`.
+let optionalPrograms = Set(Context.environment["OPENURL_WITH", default: ""].split(separator: " ").map(String.init))
+
 let package = Package(
     name: "openurl",
     products: [
