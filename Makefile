@@ -17,7 +17,7 @@ EXAMPLES =
 # `make build WITH=NAME` also builds the optional program openurl-NAME, and `make install WITH=NAME` installs it. OPTIONAL lists all
 # names, and the tests need every program.
 WITH =
-OPTIONAL =
+OPTIONAL = proofs
 export OPENURL_WITH = $(WITH)
 PROGRAMS = openurl-command openurld openurl $(WITH:%=openurl-%) $(EXAMPLES)
 HANDLERS = $(wildcard Schemes/org.openurl.*.plist $(EXAMPLES:%=Schemes/com.acme.%.plist))
@@ -27,9 +27,9 @@ LANGUAGES = $(basename $(notdir $(wildcard Packaging/po/*.po)))
 CATALOGUES = $(LANGUAGES:%=.build/locale/%.mo)
 SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benchmarks/Sources
 
-BUILD_PACKAGES = dbus gettext libdbus-1-dev libsqlite3-dev pkg-config
+BUILD_PACKAGES = dbus gettext libdbus-1-dev libsqlite3-dev pkg-config $(if $(filter proofs,$(WITH)),libcurl4-openssl-dev libjansson-dev)
 RELEASE_PACKAGES = $(BUILD_PACKAGES) gcc libstdc++-12-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gcc gir1.2-gtk-4.0 libsystemd-dev openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
+TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gcc gir1.2-gtk-4.0 libsystemd-dev openssh-client openssh-server openssl python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
 
 # SwiftPM builds the packages of other projects without this flag.
 ifeq ($(CI),true)
@@ -287,7 +287,8 @@ sanitize:
 # linked separately.
 FUZZ_SECONDS ?= 60
 READERS ?= $(basename $(notdir $(wildcard Tests/Fuzz/Readers/*.swift)))
-FUZZ_MODULES = Loopback URLHandler URLRouter
+FUZZ_MODULES = Loopback SiteProofs URLHandler URLRouter
+fuzz: WITH = $(OPTIONAL)
 fuzz:
 	@Packaging/require $(BUILD_PACKAGES)
 	for module in $(FUZZ_MODULES); do swift build -c release --scratch-path .build-fuzz --target $$module \
