@@ -53,6 +53,7 @@ struct LiveAssembly: Assembly {
             deliveries: DeliveryStore(environment: environment, on: try EventLoop(), log: log),
             pushes: PushStore(environment: environment, on: loaded.files, log: log),
             tasks: TaskStore(environment: environment, on: loaded.files, log: log),
+            proofs: ProofStore(environment: environment, on: loaded.files, log: log),
             policy: PolicyStore(environment: environment, on: loaded.files, log: log),
             requests: RequestLog(environment: environment, on: loaded.files, log: log),
             store: loaded.store,
@@ -60,6 +61,7 @@ struct LiveAssembly: Assembly {
         )
         await router.loadPolicy()
         await router.loadPushes()
+        await router.loadProofs()
         return LiveRouter(
             router: router,
             store: loaded.store,

@@ -25,6 +25,9 @@ struct Destination: Sendable {
     /// A handler with a program, or an application.
     let claimant: Claimant
 
+    /// Whether a handler gets the URL only because of a proof. Otherwise, the browser would get it.
+    let isProven: Bool
+
     /// Type of the file that the URL refers to; nil for any other URL.
     let file: FileKind?
     /// Whether the URL refers to a copy in its handler's inbox. Such a copy belongs to the handler, no matter who sent
@@ -48,6 +51,7 @@ struct Destination: Sendable {
         self.url = url
         self.file = file
         self.isInInbox = isInInbox
+        isProven = false
         let scheme = try Scheme(ofURL: url)
         let host = url.host.map(String.init)
         let winner: Claimant
@@ -81,12 +85,22 @@ struct Destination: Sendable {
         }
     }
 
+    /// Creates the destination of a link that goes to a handler instead of the browser.
+    init(_ url: GenericURL, provenFor handler: Handler) {
+        self.url = url
+        claimant = .handler(handler)
+        file = nil
+        isInInbox = false
+        isProven = true
+    }
+
     /// Creates the destination of a copy that has yet to be made for a handler. The file's type is not known yet.
     init(_ url: GenericURL, toCopyFor handler: Handler) {
         self.url = url
         claimant = .handler(handler)
         file = nil
         isInInbox = true
+        isProven = false
     }
 }
 

@@ -18,6 +18,10 @@ struct RouterParts {
     var pushes: PushStore?
     /// Storage for the handlers' tasks; nil if the router stores nothing.
     var tasks: TaskStore?
+    /// Storage for the proofs for links; nil if the router stores nothing.
+    var proofs: ProofStore?
+    /// Asks sites for proofs; nil for the program `openurl-proofs`.
+    var sites: (any SiteAsking)?
     /// Storage for the rules; nil for no rules.
     var policy: PolicyStore?
     /// The log of requests; nil if the router keeps none.

@@ -105,6 +105,7 @@ public actor URLRouter {
             callers: callers,
             files: files,
             inboxes: inboxes,
+            provenLinks: provenLinks,
             permissions: permissions,
             questions: questions,
             monitor: monitor,
@@ -151,6 +152,8 @@ public actor URLRouter {
         systemBus,
         parts.tasks
     )
+    /// The links to web pages that handlers get instead of the browser.
+    private(set) lazy var provenLinks: ProvenLinks = makeProvenLinks()
     private(set) lazy var callHandlers = CallHandlers(
         handlers,
         sessions,
@@ -165,6 +168,7 @@ public actor URLRouter {
         callbacks,
         files,
         permissions,
+        provenLinks,
         lifecycle,
         parts.resources
     )
@@ -177,6 +181,7 @@ public actor URLRouter {
     ///   - deliveries: the storage for the queue; nil if the router stores nothing.
     ///   - pushes: the storage for the registrations for pushes; nil if the router stores nothing.
     ///   - tasks: the storage for the handlers' tasks; nil if the router stores nothing.
+    ///   - proofs: the storage for the proofs for links; nil if the router stores nothing.
     ///   - policy: the storage for the rules; nil for no rules.
     ///   - requests: the log of requests; nil if the router keeps none.
     ///   - store: the registry's files, for the handlers' names and images; nil for a router that shows none.
@@ -191,6 +196,7 @@ public actor URLRouter {
         deliveries: DeliveryStore? = nil,
         pushes: PushStore? = nil,
         tasks: TaskStore? = nil,
+        proofs: ProofStore? = nil,
         policy: PolicyStore? = nil,
         requests: RequestLog? = nil,
         store: RegistryStore? = nil,
@@ -208,6 +214,7 @@ public actor URLRouter {
         parts.deliveries = deliveries
         parts.pushes = pushes
         parts.tasks = tasks
+        parts.proofs = proofs
         parts.policy = policy
         parts.requests = requests
         if let store { parts.resources = { await store.resources(of: $0) } }
@@ -253,6 +260,7 @@ public actor URLRouter {
         KnownHandlers(parts.registry, bus, limit: limits.temporaryHandlers) { [unowned self] in
             sessions.use(registry)
             callbacks.endLost()
+            provenLinks.update()
         }
     }
 
@@ -333,6 +341,11 @@ public actor URLRouter {
         )
     }
 
+    private func makeProvenLinks() -> ProvenLinks {
+        let program = SiteQuestions(launcher, environment: parts.environment, log: log)
+        return ProvenLinks(handlers, sessions.host, parts.proofs, parts.sites ?? program)
+    }
+
     private func makeLocalNotifications() -> LocalNotifications {
         LocalNotifications(
             handlers,
@@ -393,6 +406,15 @@ public actor URLRouter {
         }
     }
 
+    /// Reads the proofs for links to web pages. Call this before you request the name.
+    public func loadProofs() async {
+        do throws(RemoteError) {
+            try await provenLinks.load()
+        } catch {
+            log.error("no handler gets links to web pages for now: \(error.message)")
+        }
+    }
+
     /// Returns as soon as every request that has ended is in the log.
     public func storeLog() async { await monitor.flush() }
 
@@ -421,6 +443,7 @@ public actor URLRouter {
         await deliveries?.run()
         pushes.repeatRegistrations()
         scheduledTasks.start()
+        provenLinks.start()
     }
 
     /// Refuses the questions that are waiting for the user, and ends the calls, the claims on callbacks, the tasks and
@@ -434,6 +457,7 @@ public actor URLRouter {
         waitingCalls.stop()
         await callbacks.stop()
         await scheduledTasks.stop()
+        await provenLinks.stop()
         await deliveries?.stop()
     }
 
@@ -441,6 +465,7 @@ public actor URLRouter {
     /// router tries again.
     public func abandonDeliveries() async {
         await scheduledTasks.stop()
+        await provenLinks.stop()
         await deliveries?.abandon()
     }
 

@@ -57,7 +57,7 @@ struct CommandLineInterface: ParsableCommand {
                     Suspend.self, Terminate.self, Restart.self, Tasks.self,
                 ]
             ),
-            CommandGroup(name: translated("Rules"), subcommands: [Policy.self, Permissions.self]),
+            CommandGroup(name: translated("Rules"), subcommands: [Policy.self, Permissions.self, Links.self]),
             CommandGroup(
                 name: translated("Look"),
                 subcommands: [CanOpen.self, Explain.self, Parse.self, Monitor.self, Log.self, Doctor.self]

@@ -12,12 +12,21 @@ struct Caller {
     let session: HandlerSession?
     /// The application that is charged for everything that the caller makes the router hold.
     let account: String
+    /// The application or handler whose command the caller descends from, if the command was started a short time ago; nil
+    /// for every other program.
+    let command: String?
 
-    init(_ source: OpenContext.Source, _ session: HandlerSession? = nil, pid: UInt32? = nil) {
+    init(
+        _ source: OpenContext.Source,
+        _ session: HandlerSession? = nil,
+        pid: UInt32? = nil,
+        command: String? = nil
+    ) {
         self.source = source
         self.pid = pid
         self.session = session
         account = source.account
+        self.command = command
     }
 
     var callerClass: CallerClass { source.callerClass.known ?? .unknown }

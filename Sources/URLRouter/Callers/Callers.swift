@@ -89,7 +89,8 @@ final class Callers {
             // If a handler is in a sandbox, it has the sandbox's rights, but its own identifier.
             if source.callerClass == .known(.user) { source.callerClass = .known(.handler) }
         }
-        return Caller(source, session, pid: known.process?.pid)
+        let pid = known.process?.pid
+        return Caller(source, session, pid: pid, command: pid.flatMap(commandHops.id(of:)))
     }
 
     /// Makes caller look-ups wait for ``release()``.

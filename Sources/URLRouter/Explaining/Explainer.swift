@@ -14,6 +14,7 @@ final class Explainer {
     private let callbacks: Callbacks
     private let files: FileKinds
     private let permissions: Permissions
+    private let provenLinks: ProvenLinks
     private let lifecycle: HandlerLifecycle
     private let resources: ResourceFinder?
 
@@ -26,6 +27,7 @@ final class Explainer {
         _ callbacks: Callbacks,
         _ files: FileKinds,
         _ permissions: Permissions,
+        _ provenLinks: ProvenLinks,
         _ lifecycle: HandlerLifecycle,
         _ resources: ResourceFinder?
     ) {
@@ -34,6 +36,7 @@ final class Explainer {
         self.callbacks = callbacks
         self.files = files
         self.permissions = permissions
+        self.provenLinks = provenLinks
         self.lifecycle = lifecycle
         self.resources = resources
     }
@@ -116,7 +119,15 @@ final class Explainer {
                 }
                 return explained
             }
-            let destination = try Destination(url, in: handlers.registry, for: options, file: file)
+            let proven = provenHandler(for: url, options, caller)
+            explanation.add(
+                provenLinks.candidates(for: url).filter { Claimant.handler($0.handler).isShown(to: caller) },
+                proven
+            )
+            let destination =
+                if let proven { Destination(url, provenFor: proven) } else {
+                    try Destination(url, in: handlers.registry, for: options, file: file)
+                }
             let claimant = destination.claimant
             guard claimant.isShown(to: caller) else { throw OpenURLError.noReachableHandler }
             explanation.handler = claimant.id
@@ -192,10 +203,21 @@ final class Explainer {
         -> Destination
     {
         let url = try GenericURL(ofCaller: text, desktopEntry: options.desktopEntry)
+        if provenLinks.concern(url), let handler = provenHandler(for: url, options, await callers.caller(caller)) {
+            return Destination(url, provenFor: handler)
+        }
         guard Scheme(of: url) == .file else { return try Destination(url, in: handlers.registry, for: options) }
         let sender = await callers.caller(caller)
         let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass)
         return try Destination(url, in: handlers.registry, for: options, file: file)
+    }
+
+    /// Returns the handler that would get a link instead of the browser; nil for every other URL.
+    private func provenHandler(for url: GenericURL, _ options: OpenOptions, _ caller: Caller) -> Handler? {
+        guard !options.inBrowser, handlers.registry.claimant(wantedBy: options, for: url, nil) == nil else {
+            return nil
+        }
+        return provenLinks.handler(for: url, from: caller)
     }
 
     /// Returns whether a caller may learn who claims a URL's scheme.
@@ -260,8 +282,39 @@ extension Explanation {
     }
 }
 
+extension Explanation {
+    /// Adds the handlers that claim a link: the one that gets it first, and the others last.
+    ///
+    /// - Parameter winner: the handler that gets the link; nil if another claimant does.
+    fileprivate mutating func add(_ links: [LinkCandidate], _ winner: Handler?) {
+        if let winner {
+            for index in candidates.indices where candidates[index].wins {
+                candidates[index].wins = false
+                candidates[index].reason =
+                    "a proven handler for the link comes first; 'openurl --browser' opens it here"
+            }
+            candidates.removeAll { $0.id == winner.id.rawValue }
+        }
+        for link in links where !candidates.contains(where: { $0.id == link.handler.id.rawValue }) {
+            let wins = link.handler.id == winner?.id
+            var reason = link.reason
+            if !wins, link.origin != .nothing {
+                reason += winner.map { "; \($0.id) comes first" } ?? "; it does not get the link from this program"
+            }
+            let candidate = Candidate(
+                id: link.handler.id.rawValue,
+                kind: .known(HandlerKind(link.handler.kind)),
+                host: nil,
+                wins: wins,
+                reason: reason
+            )
+            candidates.insert(candidate, at: wins ? 0 : candidates.count)
+        }
+    }
+}
+
 extension Explanation.Candidate {
-    fileprivate init(_ candidate: Candidate) {
+    fileprivate init(_ candidate: SchemeRegistry.Candidate) {
         self.init(
             id: candidate.claimant.id,
             kind: .known(HandlerKind(candidate.claimant.kind)),

@@ -237,6 +237,23 @@ final class OpenRequest {
         allowed = nil
     }
 
+    /// Moves on to the browser if a handler that gets a link because of a proof has not opened it.
+    ///
+    /// - Returns: whether the browser is to be tried.
+    func usesBrowser(after error: OpenURLError) -> Bool {
+        guard destination?.isProven == true, !isToBeStored, !isCancelled, case .caller = start else { return false }
+        switch error.code {
+        case .launchFailed, .launchVetoed: guard !wasHandedOver else { return false }
+        // The handler has said that it does not open the link.
+        case .declined: break
+        default: return false
+        }
+        options.inBrowser = true
+        wasHandedOver = false
+        allowed = nil
+        return true
+    }
+
     /// Starts the request's clock when it gets a new place.
     ///
     /// - Parameters:

@@ -65,6 +65,7 @@ extension Opener {
                 isInInbox = parts.inboxes.holds(url, of: delivery.options.handler)
             }
         }
+        if let handler = try await provenHandler(for: url, request) { return Destination(url, provenFor: handler) }
         return try Destination(
             url,
             in: parts.handlers.registry,
@@ -72,6 +73,19 @@ extension Opener {
             file: file,
             isInInbox: isInInbox
         )
+    }
+
+    /// Returns the handler that gets a link instead of the browser; nil for every other URL.
+    private func provenHandler(for url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Handler? {
+        let options = request.options
+        guard !options.inBrowser, parts.provenLinks.concern(url),
+            parts.handlers.registry.claimant(wantedBy: options, for: url, nil) == nil
+        else { return nil }
+        let origin =
+            if case .queue(let delivery, _) = request.start { delivery.context.sourceApplication } else {
+                nil as String?
+            }
+        return parts.provenLinks.handler(for: url, from: try await sender(of: request), origin: origin)
     }
 
     /// Looks up the sender, and charges its application for the request.
@@ -175,6 +189,9 @@ extension Opener {
         guard let destination = request.destination else { throw .withdrawn }
         request.place = .application
         let application = parts.handlers.registry.application(of: destination.claimant)
+        if destination.isProven, let handler = destination.claimant.handler {
+            parts.provenLinks.note(destination.url, for: handler)
+        }
         let result = try await parts.applications.open(ApplicationRequest(request, destination, application))
         // The application's window is now in front. A command may not have one.
         if !request.options.inBackground, application != nil { parts.sessions.host.clearForeground() }

@@ -28,6 +28,7 @@ final class Opener {
         let callers: Callers
         let files: FileKinds
         let inboxes: Inboxes
+        let provenLinks: ProvenLinks
         let permissions: Permissions
         let questions: Questions
         let monitor: Monitor
@@ -65,6 +66,7 @@ final class Opener {
                         throw error
                     }
                 } catch {
+                    if request.usesBrowser(after: error) { continue }
                     try request.useFallback(after: error)
                 }
             }
@@ -86,7 +88,7 @@ final class Opener {
     }
 
     /// Finds the receiver of a URL. To keep the order of arrival, it does not switch tasks on the way, except for a
-    /// file's URL, and for a URL that a program is waiting for.
+    /// file's URL, for a URL that a program is waiting for, and for a link that a handler may get.
     private func resolve(_ request: OpenRequest) async throws(OpenURLError) -> Receiver {
         if request.isCancelled { throw .withdrawn }
         request.destination = nil
@@ -167,6 +169,9 @@ final class Opener {
                 request.cause = request.sender?.cause
             }
             request.complete()
+            if let destination = request.destination, destination.isProven {
+                parts.provenLinks.note(destination.url, for: session.handler)
+            }
             return try await session.deliver(request)
         case .application: return try await deliverToApplication(request)
         case .store(let deliveries): return try await store(request, in: deliveries)

@@ -46,7 +46,8 @@ public struct RouterObject: Sendable {
         checked([
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
             PolicyObject.interface(router), CallbackObject.interface(router), MonitorObject.interface(router),
-            PushObject.interface(router), TasksObject.interface(router), NotificationsObject.interface(router), desktop,
+            PushObject.interface(router), TasksObject.interface(router), NotificationsObject.interface(router),
+            ProofsObject.interface(router), desktop,
         ])
     }
 
@@ -375,6 +376,7 @@ public struct RouterObject: Sendable {
         guard router.registry[id] == nil else { return }
         await router.pushes.endAll(of: id)
         await router.scheduledTasks.endAll(of: id)
+        await router.provenLinks.endAll(of: id)
         await router.localNotifications.cancelAll(of: id)
     }
 

@@ -137,6 +137,11 @@ package struct Rights: Sendable, Hashable {
             TasksInterface.list.name: looking,
             TasksInterface.run.name: governing,
         ],
+        ProofsInterface.name: [
+            ProofsInterface.list.name: governing,
+            ProofsInterface.decide.name: governing,
+            ProofsInterface.fetch.name: governing,
+        ],
         MonitorInterface.name: [
             MonitorInterface.subscribe.name: governing,
             MonitorInterface.unsubscribe.name: governing,
