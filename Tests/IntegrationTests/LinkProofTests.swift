@@ -4,17 +4,17 @@ import OpenURLBus
 import TestSupport
 import Testing
 
+private let program = RouterProcess.products.appending(path: "openurl-proofs").path
+private let isProgramBuilt = FileManager.default.isExecutableFile(atPath: program)
+
 /// The links to web pages that handlers get from the real router, with the real program that asks real sites. The sites are
 /// those of `Tests/SiteProofsTests/hostile_sites.py`.
-@Suite(.timeLimit(.minutes(10)), .enabled(if: LinkProofTests.isBuilt, "openurl-proofs is not built"))
+@Suite(.timeLimit(.minutes(10)), .enabled(if: isProgramBuilt, "openurl-proofs is not built"))
 struct LinkProofTests {
     private static let app = "com.example.app"
     private static let browser = "browser.desktop"
-    private static let program = RouterProcess.products.appending(path: "openurl-proofs").path
     private static let script = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../SiteProofsTests/hostile_sites.py").standardizedFileURL.path
-
-    static var isBuilt: Bool { FileManager.default.isExecutableFile(atPath: program) }
 
     /// Sites that lie about apps, as long as this object exists.
     private final class Sites {
@@ -49,7 +49,7 @@ struct LinkProofTests {
                 silent-before-tls.*) port=\(ports["silent-before-tls"] ?? "") ;;
                 *) port=\(ports["*"] ?? "") ;;
                 esac
-                exec \(LinkProofTests.program) --private --authorities \(directory.path)/authority.pem \
+                exec \(program) --private --authorities \(directory.path)/authority.pem \
                     --connect-to 127.0.0.1:$port --milliseconds 2000 "$@"
                 """
             )

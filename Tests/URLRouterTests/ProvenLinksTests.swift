@@ -409,12 +409,10 @@ import WebLinks
         #expect(try await session.open() == Self.app)
     }
 
-    @Test(arguments: [true, false]) func everyDamagedByteIsNoticed(atEnd: Bool) async throws {
+    @Test func fileThatWasCutOffIsNotUsed() async throws {
         let session = try await Session(stored: [Self.proof()]) { file in
-            var bytes = try Data(contentsOf: URL(filePath: file.path))
-            let index = atEnd ? bytes.count - 1 : bytes.count / 2
-            bytes[index] ^= 0x20
-            try bytes.write(to: URL(filePath: file.path))
+            let bytes = try Data(contentsOf: URL(filePath: file.path))
+            try bytes.prefix(bytes.count / 2).write(to: URL(filePath: file.path))
         }
         #expect(try await session.open() == Self.browser)
     }

@@ -29,6 +29,7 @@ final class ProvenLinks {
     /// The damaged file of an earlier router; nil if there is none.
     private var damaged: String?
     private var isStarted = false
+    private var isStopped = false
     private var alarm: WallClockAlarm?
     /// The hosts that are being asked.
     private(set) var asking: Set<WebHost> = []
@@ -287,6 +288,7 @@ final class ProvenLinks {
                 try await load()
             } catch {
                 log.error("no handler gets links to web pages for now: \(error.message)")
+                endWaits(for: demanded.union(waiting.keys))
             }
             update()
         }
@@ -294,7 +296,7 @@ final class ProvenLinks {
 
     /// Asks no more sites, and leaves the proofs to the next router.
     func stop() async {
-        isStarted = false
+        (isStarted, isStopped) = (false, true)
         setAlarm(nil)
         endWaits(for: demanded.union(waiting.keys))
         await store?.release()
@@ -302,7 +304,9 @@ final class ProvenLinks {
 
     /// Asks the sites whose time has come, and prepares for the others. Call this after each change of the registry.
     func update() {
-        guard isStarted, isLoaded, sites.isPossible else { return endWaits(for: demanded) }
+        guard !isStopped, sites.isPossible else { return endWaits(for: demanded.union(waiting.keys)) }
+        // A call that comes before the router is ready waits until it is.
+        guard isStarted, isLoaded else { return }
         let now = clock()
         let questions = questions()
         // Nobody claims the links of these hosts any more, or the person has decided about them.
