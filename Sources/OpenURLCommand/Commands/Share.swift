@@ -18,7 +18,6 @@ struct Share: Command {
         ),
         examples: [
             "openurl share devbox",
-            "openurl share --for bubblewrap devbox",
             "openurl share --stop devbox",
         ]
     )
