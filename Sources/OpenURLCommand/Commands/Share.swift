@@ -17,7 +17,7 @@ struct Share: Command {
             """
         ),
         examples: [
-            "openurl share --for bubblewrap devbox",
+            "openurl share devbox",
             "openurl share --stop devbox",
         ]
     )
