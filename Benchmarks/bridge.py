@@ -174,7 +174,7 @@ def clocks(programs, root):
     for offset in ["+3d", "-3d"]:
         print(f"the clock of the second host is {offset} off")
         os.mkdir(f"{root}/{offset}")
-        variables = {"LD_PRELOAD": library, "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
+        variables = {"LD_PRELOAD": library, "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"}
         chaos(programs, f"{root}/{offset}", 200, 5, variables=variables)
 
 

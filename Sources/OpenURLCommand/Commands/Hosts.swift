@@ -104,7 +104,7 @@ struct HostsRemove: Command {
         discussion: translated("URLs for a host that is removed stay in the queue until you drop them."),
         examples: [
             "openurl hosts remove laptop",
-            "openurl hosts remove laptop @kiosks",
+            "openurl hosts remove --json laptop kiosk-1",
         ]
     )
 

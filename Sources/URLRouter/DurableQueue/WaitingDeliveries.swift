@@ -120,6 +120,9 @@ struct WaitingDeliveries {
     /// Returns whether a handler has the delivery, or is being started for it.
     func isInProgress(_ id: Int64) -> Bool { inProgress.values.contains { $0.contains(id) } }
 
+    /// Returns a handler's deliveries in progress.
+    func inProgress(of handler: String) -> Set<Int64> { inProgress[handler] ?? [] }
+
     /// Whether a handler can have another delivery.
     private func hasRoom(_ handler: String) -> Bool {
         guard let count = inProgress[handler]?.count else { return !held.contains(handler) }
