@@ -83,7 +83,7 @@ struct WaitingDeliveries {
         lines[handler]?[sender]?.entries.insert(Entry(time: time, id: id))
     }
 
-    /// Delivers nothing to a handler until ``makeDue(_:)``.
+    /// Delivers nothing to a handler until ``release(_:)``.
     mutating func hold(_ handler: String) { held.insert(handler) }
 
     /// Delivers to a handler again.
