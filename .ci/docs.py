@@ -31,7 +31,8 @@ def output_of(*command):
 def targets():
     """Returns the targets that `swift build` builds, each after the targets that it imports, and the names of the published ones."""
     package = json.loads(output_of("swift", "package", "describe", "--type", "json"))
-    built = {target["name"]: target for target in package["targets"] if target["type"] in ("library", "executable")}
+    swift = [target for target in package["targets"] if target["module_type"] == "SwiftTarget"]
+    built = {target["name"]: target for target in swift if target["type"] in ("library", "executable")}
     graph = {name: built.keys() & set(target.get("target_dependencies", [])) for name, target in built.items()}
     libraries = [product for product in package["products"] if "library" in product["type"]]
     published = {name for library in libraries for name in library["targets"]}

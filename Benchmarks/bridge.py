@@ -2,14 +2,11 @@
 """Sends URLs from one router to others through openurl-bridge and a real mosquitto.
 
     bridge.py DIRECTORY chaos [COUNT EVENTS SEED]
-    bridge.py DIRECTORY clocks
     bridge.py DIRECTORY figures [HOSTS ...]
 
 DIRECTORY holds openurl's programs. `chaos` has two routers and two bridges. While URLs are on their way, it kills the broker and starts it
 again, with its files, without them, or with old ones; cuts the network, at once or silently; kills a bridge; and publishes requests a second
 time. The exit status is 0 only if each URL was handled once, and has its true outcome at the sender.
-
-`clocks` does the same while the clock of the second host is three days ahead, and then three days behind (faketime).
 
 `figures` has one router, and simulated hosts that answer as routers would: it measures URLs a second, memory, and the time until 1,000 URLs
 that were queued without a broker are through.
@@ -167,18 +164,7 @@ class BridgeSender(Sender):
         super().add_host("*", "bridge:")
 
 
-def clocks(programs, root):
-    library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
-    if not os.path.exists(library):
-        sys.exit(f"{library} is missing; install faketime")
-    for offset in ["+3d", "-3d"]:
-        print(f"the clock of the second host is {offset} off")
-        os.mkdir(f"{root}/{offset}")
-        variables = {"LD_PRELOAD": library, "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
-        chaos(programs, f"{root}/{offset}", 200, 5, variables=variables)
-
-
-def chaos(programs, root, count=2000, events=30, seed=None, variables={}):
+def chaos(programs, root, count=2000, events=30, seed=None):
     seed = seed or random.randrange(1 << 32)
     choose = random.Random(seed)
     print(f"{count} URLs, {events} events, seed {seed}")
@@ -190,7 +176,7 @@ def chaos(programs, root, count=2000, events=30, seed=None, variables={}):
     }
     broker = Broker(f"{root}/broker")
     proxy = Proxy(broker.port)
-    far = PrivateBus(programs, f"{root}/far", manifests, variables)
+    far = PrivateBus(programs, f"{root}/far", manifests)
     os.makedirs(f"{root}/far/config/openurl")
     with open(f"{root}/far/config/openurl/policy.conf", "w") as file:
         file.write("allow taken from host:near\nallow declined from host:near\n")
@@ -348,7 +334,7 @@ def figures(programs, root, *counts):
 
 def main(programs, mode, *numbers):
     root = tempfile.mkdtemp(prefix="openurl-bridge-")
-    {"chaos": chaos, "clocks": clocks, "figures": figures}[mode](os.path.realpath(programs), root, *map(int, numbers))
+    {"chaos": chaos, "figures": figures}[mode](os.path.realpath(programs), root, *map(int, numbers))
     shutil.rmtree(root)
 
 

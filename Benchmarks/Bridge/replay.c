@@ -5,6 +5,7 @@
 #include <mosquitto.h>
 #include <mqtt_protocol.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,9 +26,20 @@ static void connected(struct mosquitto *client, void *object, int code, int flag
 static void arrived(struct mosquitto *client, void *object, const struct mosquitto_message *message, const mosquitto_property *properties) {
     (void)object;
     mosquitto_property *copy = NULL;
-    mosquitto_property_copy_all(&copy, properties);
+    char *answers = NULL;
+    void *id = NULL;
+    uint16_t size = 0;
+    uint32_t expiry = 0;
+    if (mosquitto_property_read_string(properties, MQTT_PROP_RESPONSE_TOPIC, &answers, false))
+        mosquitto_property_add_string(&copy, MQTT_PROP_RESPONSE_TOPIC, answers);
+    if (mosquitto_property_read_binary(properties, MQTT_PROP_CORRELATION_DATA, &id, &size, false))
+        mosquitto_property_add_binary(&copy, MQTT_PROP_CORRELATION_DATA, id, size);
+    if (mosquitto_property_read_int32(properties, MQTT_PROP_MESSAGE_EXPIRY_INTERVAL, &expiry, false))
+        mosquitto_property_add_int32(&copy, MQTT_PROP_MESSAGE_EXPIRY_INTERVAL, expiry);
     mosquitto_publish_v5(client, NULL, message->topic, message->payloadlen, message->payload, 1, false, copy);
     mosquitto_property_free_all(&copy);
+    free(answers);
+    free(id);
     count++;
 }
 

@@ -89,21 +89,27 @@ extension LinkCaller {
         return [program] + (program.split(separator: "/").last.map { [String($0)] } ?? [])
     }
 
-    /// The keys of the rules that are only for this program.
+    /// The keys of the rules with one source that includes this program.
     var keys: [LinkRules.SourceKey] {
-        var keys = programNames.map(LinkRules.SourceKey.program)
-        if let id = caller.application { keys.append(.application(id)) }
-        return keys
+        var sources: [PolicySource] = [.callers(caller.callerClass)]
+        if let host = caller.host { sources.append(.host(host)) }
+        if let id = caller.application {
+            sources.append(.application(id))
+            for dot in id.utf8.indices where id.utf8[dot] == UInt8(ascii: ".") {
+                sources.append(.applications(prefix: String(id[...dot])))
+            }
+        }
+        return programNames.map(LinkRules.SourceKey.program) + sources.map(LinkRules.SourceKey.source)
     }
 }
 
 extension LinkSource {
-    /// The key of rules that are only for this source; nil for a source of several programs.
+    /// The key of rules that are only for this source; nil for the source of every program.
     var key: LinkRules.SourceKey? {
         switch self {
-        case .policy(.application(let id)): .application(id)
+        case .policy(.every): nil
+        case .policy(let source): .source(source)
         case .program(let name): .program(name)
-        case .policy: nil
         }
     }
 }

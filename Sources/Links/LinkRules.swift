@@ -1,3 +1,4 @@
+internal import Policy
 package import RFC1808
 
 /// What becomes of a link.
@@ -35,9 +36,9 @@ package struct LinkRules: Sendable, Hashable {
     /// Maximum number of rules that change one link.
     package static let maximumChanges = 8
 
-    /// The programs of a rule that is for one only.
+    /// The source of a rule that has only one.
     enum SourceKey: Sendable, Hashable {
-        case application(String)
+        case source(PolicySource)
         case program(String)
     }
 

@@ -65,7 +65,8 @@ import Testing
                 run.lines == [
                     #"{"url":"full:x",\#(parts)"content-type":null,"handler":"com.acme.todolist",\#(names)"transport":"native","state":"active","#
                         + #""quarantined-until":null,"reach":null,"allowed-sources":null,"answers-callbacks":null,"decision":null,"#
-                        + #""decision-reason":null,"error":null,"message":null,"# + candidates
+                        + #""decision-reason":null,"link-rule":null,"changed-url":null,"error":null,"message":null,"#
+                        + candidates
                 ]
             )
         }
@@ -88,7 +89,8 @@ import Testing
                 json.lines == [
                     #"{"url":"none:x","parts":\#(parts),"content-type":null,"handler":null,\#(names)"transport":null,"state":null,"#
                         + #""quarantined-until":null,"reach":null,"allowed-sources":null,"answers-callbacks":null,"decision":null,"#
-                        + #""decision-reason":null,"error":"org.openurl.Error.NoHandler","#
+                        + #""decision-reason":null,"link-rule":null,"changed-url":null,"#
+                        + #""error":"org.openurl.Error.NoHandler","#
                         + #""message":"nobody takes none: \u001b[31mtold","candidates":[]}"#
                 ]
             )

@@ -139,7 +139,9 @@ import Testing
         ("open * with firefox --profile no", "no profile called no"),
         ("open * with firefox --profile default --container Banking", "no container called Banking"),
         ("open * with a --profile work", "not a browser whose profiles are known"),
-        ("open * with broken", "broken"), ("open * with chooser", "openurl-chooser is not installed"),
+        ("open * with broken", "broken"),
+        // Optional programs may be missing in a build.
+        ("open * with chooser", "there is no display for the chooser|openurl-chooser is not installed"),
         ("open * rewritten s,https,file, with firefox", "not an http or https URL"),
     ]) func linkOpensWhateverIsWrong(_ rule: String, _ reason: String) async throws {
         let router = try await router(rule) { try Self.browser("broken", in: $0, "Path=/nonexistent/directory") }
@@ -147,7 +149,7 @@ import Testing
         #expect(try await opened("https://x.example/", router) == "a https://x.example/")
         let log = try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
         #expect(log.contains("links.conf:1: "), "\(log)")
-        #expect(log.contains(reason), "\(log)")
+        #expect(reason.split(separator: "|").contains { log.contains($0) }, "\(log)")
     }
 
     @Test func policyDecidesAfterTheRules() async throws {

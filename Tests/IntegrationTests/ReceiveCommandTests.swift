@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import OpenURLBus
 import PrivateBus
+import Reactor
 import TestSupport
 import Testing
 
@@ -23,6 +24,7 @@ import Testing
         let process = Process()
         private let requests = Pipe()
         private let outcomes = Pipe()
+        private let loop: EventLoop
         private let exits: AsyncStream<Int32>
         private var chunks: AsyncStream<Data>.Iterator
         private var input = HostFrames.Input()
@@ -38,12 +40,21 @@ import Testing
             process.standardError = FileHandle.nullDevice
             let (data, arrived) = AsyncStream<Data>.makeStream()
             chunks = data.makeAsyncIterator()
-            outcomes.fileHandleForReading.readabilityHandler = { handle in
-                let chunk = handle.availableData
-                arrived.yield(chunk)
-                if chunk.isEmpty {
-                    handle.readabilityHandler = nil
-                    arrived.finish()
+            let loop = try EventLoop()
+            self.loop = loop
+            let descriptor = outcomes.fileHandleForReading.fileDescriptor
+            // libdispatch may still expect events of a descriptor that a readabilityHandler has been taken from, and crash.
+            loop.execute {
+                var watch: DescriptorWatch?
+                watch = loop.watch(descriptor, for: .readable) { _ in
+                    var bytes = [UInt8](repeating: 0, count: 1 << 16)
+                    let count = read(descriptor, &bytes, bytes.count)
+                    if count > 0 {
+                        arrived.yield(Data(bytes[..<count]))
+                    } else {
+                        watch?.cancel()
+                        arrived.finish()
+                    }
                 }
             }
             let (statuses, ended) = AsyncStream<Int32>.makeStream()

@@ -190,6 +190,32 @@ import Testing
 
     // MARK: Containers
 
+    private static let client = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../Sources/openurl-remote/main.c").standardizedFileURL.path
+
+    /// Builds the containers' program as it is installed. The one beside the tests needs libraries that a container lacks.
+    private func buildClient(_ router: RouterProcess) async throws -> String {
+        let path = router.bus.directory.appending(path: "client").path
+        let build = try await router.run("gcc", "-std=gnu11", "-static", "-o", path, Self.client)
+        try #require(build.status == 0, "\(build)")
+        return path
+    }
+
+    /// Starts a share, and puts the containers' program into its directory.
+    ///
+    /// - Returns: the directory.
+    private func share(_ router: RouterProcess, for engine: String) async throws -> (directory: String, run: CommandRun)
+    {
+        let runtime = try #require(router.bus.environment["XDG_RUNTIME_DIR"])
+        let directory = "\(runtime)/openurl/shares/devbox"
+        let run = try await router.openurl("share", "--for", engine, "devbox")
+        try #require(run.status == 0, "\(run)")
+        let client = "\(directory)/openurl-remote"
+        try FileManager.default.removeItem(atPath: client)
+        try FileManager.default.copyItem(atPath: try await buildClient(router), toPath: client)
+        return (directory, run)
+    }
+
     private func sandbox(_ directory: String, _ command: String) -> [String] {
         var words = ["bwrap", "--unshare-user", "--unshare-pid", "--unshare-net", "--ro-bind", "/usr", "/usr"]
         for name in ["bin", "lib", "lib64"] { words += ["--symlink", "usr/\(name)", "/\(name)"] }
@@ -200,11 +226,9 @@ import Testing
     @Test func containersOpenAddressesHere() async throws {
         let router = try await makeRouter()
         defer { router.stop() }
-        let runtime = try #require(router.bus.environment["XDG_RUNTIME_DIR"])
-        let directory = "\(runtime)/openurl/shares/devbox"
-        let started = try await router.openurl("share", "--for", "bubblewrap", "devbox")
+        let (directory, started) = try await share(router, for: "bubblewrap")
         let line = "bwrap --ro-bind \(directory) /run/openurl --setenv BROWSER /run/openurl/xdg-open ...\n"
-        #expect(started.status == 0 && started.output == line, "\(started)")
+        #expect(started.output == line, "\(started)")
         #expect(try await router.openurl("share").output == "devbox\n")
         let again = try await router.openurl("share", "devbox")
         #expect(again.status == 4 && again.errors.contains("exists already"), "\(again)")
@@ -229,9 +253,7 @@ import Testing
     @Test func shareBelongsToOneContainer() async throws {
         let router = try await makeRouter()
         defer { router.stop() }
-        let runtime = try #require(router.bus.environment["XDG_RUNTIME_DIR"])
-        let directory = "\(runtime)/openurl/shares/devbox"
-        try #require(try await router.openurl("share", "devbox").status == 0)
+        let directory = try await share(router, for: "podman").directory
         try await allow(router, "container:devbox", "https")
         let fifo = router.bus.directory.appending(path: "fifo").path
         try #require(mkfifo(fifo, 0o600) == 0)
@@ -258,9 +280,9 @@ import Testing
         let router = try await makeRouter()
         defer { router.stop() }
         let runtime = try #require(router.bus.environment["XDG_RUNTIME_DIR"])
-        try #require(try await router.openurl("share", "--for", "distrobox", "devbox").status == 0)
+        _ = try await share(router, for: "distrobox")
         try await allow(router, "container:devbox", "https")
-        let client = RouterProcess.products.appending(path: "openurl-remote").path
+        let client = "\(runtime)/openurl/shares/devbox/openurl-remote"
         let environment = router.bus.directory.appending(path: "containerenv").path
         // podman, and so toolbox, writes this file.
         try Data("engine=\"podman-4.9\"\nname=\"devbox\"\nid=\"4711\"\n".utf8).write(to: URL(filePath: environment))

@@ -5,7 +5,7 @@ package import DBus
 ///
 /// For a caller that opens a link through the OpenURI portal, xdg-desktop-portal passes on the caller's identity, and waits
 /// for the answer without a time limit. It asks the backend only if there are several applications, if the caller wants to be
-/// asked, or if the permission store has ``alwaysAsk(_:)`` for the scheme.
+/// asked, or if the permission store has `always-ask` for the scheme.
 package enum AppChooserPortal {
     /// The name of the router as a backend.
     package static let name: BusName = "org.freedesktop.impl.portal.desktop.openurl"

@@ -2,7 +2,7 @@ package import DBus
 
 /// The messages between a router's carrier and `openurl receive` on another host, over the streams of an ssh session.
 ///
-/// Each is a length of four bytes, the lowest first, and a body in the form of ``MessageArchive``. The far side speaks first,
+/// Each is a length of four bytes, the lowest first, and a body in the form of `MessageArchive`. The far side speaks first,
 /// with ``Hello``. After that, each ``Request`` gets one ``Answer``, in any order.
 package enum HostFrames {
     /// The first message, from the far side.

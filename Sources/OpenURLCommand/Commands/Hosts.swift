@@ -103,7 +103,8 @@ struct HostsRemove: Command {
         abstract: translated("Remove hosts."),
         discussion: translated("URLs for a host that is removed stay in the queue until you drop them."),
         examples: [
-            "openurl hosts remove laptop"
+            "openurl hosts remove laptop",
+            "openurl hosts remove --json laptop kiosk-1",
         ]
     )
 

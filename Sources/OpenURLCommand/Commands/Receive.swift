@@ -18,7 +18,8 @@ struct Receive: Command {
             """
         ),
         examples: [
-            "openurl receive --from desktop"
+            "openurl receive",
+            "openurl receive --from desktop",
         ]
     )
 

@@ -18,7 +18,6 @@ struct Share: Command {
         ),
         examples: [
             "openurl share devbox",
-            "openurl share --for bubblewrap devbox",
             "openurl share --stop devbox",
         ]
     )
@@ -26,11 +25,17 @@ struct Share: Command {
     @Option(
         name: .customLong("for"),
         help: .init(
-            translated("The program that runs the container, for the line that is printed."),
+            translated(
+                """
+                Print the line for podman (the default), docker, toolbox, distrobox, devcontainer, nspawn or bubblewrap.
+                """
+            ),
             valueName: "engine"
-        )
+        ),
+        completion: .list(ContainerEngine.allCases.map(\.rawValue)),
+        transform: ContainerEngine.init(argument:)
     )
-    var engine: ContainerEngine = .podman
+    var engine: ContainerEngine?
 
     @Flag(help: .init(translated("Keep running, for a service, and end the share on SIGTERM or Ctrl-C.")))
     var foreground = false
@@ -63,6 +68,6 @@ struct Share: Command {
         guard let name else { return operation.list() }
         if stop { return try operation.stop(name) }
         if foreground { return try operation.serve(name) }
-        return try operation.start(name, engine)
+        return try operation.start(name, engine ?? .podman)
     }
 }

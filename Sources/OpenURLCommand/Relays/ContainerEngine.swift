@@ -1,8 +1,20 @@
 internal import ArgumentParser
+internal import Translations
 
 /// A program that runs containers, with the line that shows a share in one of them.
-enum ContainerEngine: String, CaseIterable, ExpressibleByArgument {
+enum ContainerEngine: String, CaseIterable {
     case podman, docker, toolbox, distrobox, devcontainer, nspawn, bubblewrap
+
+    /// Reads the name of a program on the command line.
+    ///
+    /// - Throws: `ValidationError`.
+    init(argument: String) throws {
+        guard let engine = Self(rawValue: argument) else {
+            let known = Self.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError(translated("write a program that runs containers: \(known)"))
+        }
+        self = engine
+    }
 
     /// The place of the share in a container. The far side's program looks there.
     private static let place = "/run/openurl"

@@ -77,7 +77,7 @@ package final class BusRouter: RelayedRouter {
 
     /// Returns when the session bus has ended.
     ///
-    /// - Throws: ``OpenURLError`` if there is none.
+    /// - Throws: `OpenURLError` if there is none.
     package func waitForEndOfBus() async throws(OpenURLError) {
         try await withErrorsOfRouter { _ = await (try await way()).connection.waitUntilClosed() }
     }

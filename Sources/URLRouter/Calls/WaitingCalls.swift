@@ -101,7 +101,7 @@ final class WaitingCalls {
         return (answer, call, claimant)
     }
 
-    /// Decides whether to accept a URL that answers a call (``XCallbackURL/isReply(_:)``). If the answer is refused,
+    /// Decides whether to accept a URL that answers a call (`XCallbackURL.isReply(_:)`). If the answer is refused,
     /// the call keeps waiting.
     func decision(on url: GenericURL, from sender: Caller) -> Decision {
         guard let (_, _, claimant) = answered(by: url) else { return .refuse(Self.noCall) }

@@ -12,9 +12,11 @@ extension DeliveryScheduler {
     /// Delivers nothing to a handler or host until ``tryWaiting(for:)``, or until the user retries one of its deliveries.
     func hold(_ handler: String) { waiting.hold(handler) }
 
-    /// Tries some deliveries now, if they are waiting.
+    /// Tries some deliveries now, or as soon as the attempts in progress have ended.
     func tryWaiting(_ ids: [Int64]) {
-        for id in ids { waiting.makeDue(id) }
+        for id in ids {
+            if waiting.isInProgress(id) { hurried.insert(id) } else { waiting.makeDue(id) }
+        }
         deliverDue()
     }
 

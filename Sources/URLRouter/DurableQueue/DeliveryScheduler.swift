@@ -41,6 +41,9 @@ final class DeliveryScheduler {
     let waiters: OutcomeWaiters
     /// Outcomes of attempts, until the store has recorded them.
     private var outcomes: [Int64: Outcome] = [:]
+    /// Deliveries in progress that are tried again at once if this attempt does not end them, because something has changed
+    /// since it began.
+    var hurried: Set<Int64> = []
     /// Deliveries whose attempt has begun, and whose outcome the store has not recorded yet.
     private var attempted: Set<Int64> = []
     private var idleWaiter: CheckedContinuation<Void, Never>?
@@ -281,10 +284,12 @@ final class DeliveryScheduler {
                 tasks.start {
                     let disposition = await self.attempt(id)
                     self.waiting.end(id, of: handler)
+                    let isHurried = self.hurried.remove(id) != nil
                     self.resumeIfIdle()
                     switch disposition {
                     case .again(let time, let longest):
-                        self.waiting.add(id, for: handler, of: sender, in: time, longest: longest)
+                        let wait = isHurried ? .zero : time
+                        self.waiting.add(id, for: handler, of: sender, in: wait, longest: longest)
                     case .later(let due, _):
                         let delivery = DeliveryStore.Waiting(
                             id: id,
@@ -422,6 +427,7 @@ final class DeliveryScheduler {
 
     /// Immediately tries all deliveries that are waiting for a handler.
     func tryWaiting(for handler: String) {
+        if handler.hasPrefix(Hosts.handlerMark) { hurried.formUnion(waiting.inProgress(of: handler)) }
         waiting.makeDue(handler)
         deliverDue()
     }

@@ -83,7 +83,7 @@ struct WaitingDeliveries {
         lines[handler]?[sender]?.entries.insert(Entry(time: time, id: id))
     }
 
-    /// Delivers nothing to a handler until ``makeDue(_:)``.
+    /// Delivers nothing to a handler until ``release(_:)``.
     mutating func hold(_ handler: String) { held.insert(handler) }
 
     /// Delivers to a handler again.
@@ -119,6 +119,9 @@ struct WaitingDeliveries {
 
     /// Returns whether a handler has the delivery, or is being started for it.
     func isInProgress(_ id: Int64) -> Bool { inProgress.values.contains { $0.contains(id) } }
+
+    /// Returns a handler's deliveries in progress.
+    func inProgress(of handler: String) -> Set<Int64> { inProgress[handler] ?? [] }
 
     /// Whether a handler can have another delivery.
     private func hasRoom(_ handler: String) -> Bool {
