@@ -46,7 +46,8 @@ struct LinksAllow: Command {
             "The app gets the paths that its manifest claims. 'openurl links revoke' takes the permission back."
         ),
         examples: [
-            "openurl links allow example.com com.example.notes"
+            "openurl links allow example.com com.example.notes",
+            "openurl links allow www.example.com com.example.notes",
         ]
     )
 
@@ -89,7 +90,8 @@ struct LinksReset: Command {
         abstract: translated("Forget what you have decided about a host."),
         discussion: translated("The file of the site, or the administrator, then decides again."),
         examples: [
-            "openurl links reset example.com"
+            "openurl links reset example.com",
+            "openurl links reset example.com com.example.notes",
         ]
     )
 

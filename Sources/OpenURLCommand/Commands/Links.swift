@@ -15,7 +15,6 @@ struct Links: ParsableCommand {
         ),
         examples: [
             "openurl links",
-            "openurl links proofs",
             "openurl links allow example.com com.example.notes",
         ],
         subcommands: [
