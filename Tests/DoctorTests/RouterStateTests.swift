@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test(arguments: states + registries + explanations + queues + logs + policies + choices)
+    @Test(arguments: states + registries + explanations + queues + logs + policies + proofs + choices)
     func stateIsReported(_ state: State) async throws {
         let session = try ExaminedSession()
         try session.writeEntry("app")
@@ -399,6 +399,46 @@ import Testing
         let findings = try await standIn.findings(in: ExaminedSession(), about: nil)
         #expect(findings.first { $0.check == "last-failure" }?.fix == fix)
     }
+
+    // MARK: Proofs for links
+
+    private static func proof(
+        _ origin: LinkProof.Origin,
+        _ change: @escaping @Sendable (inout LinkProof) -> Void = { _ in }
+    ) -> @Sendable (inout StandInSession.Answers) -> Void {
+        { answers in
+            var proof = LinkProof(handler: id, host: "example.com", manifest: "/note.plist")
+            proof.origin = .known(origin)
+            change(&proof)
+            answers.proofs = [proof]
+        }
+    }
+
+    private static let proofs: [State] = [
+        State("a site names the handler", [], "its links go to com.example.note", proof(.site)),
+        State(
+            "the user has revoked the links",
+            [],
+            "because you have revoked them",
+            proof(.nothing) { $0.decision = .deny }
+        ),
+        State(
+            "there is no proof",
+            ["warn links example.com"],
+            "there is no proof: no network",
+            proof(.nothing) { $0.problem = "no network" }
+        ),
+        State(
+            "there is no proof for another handler",
+            about: "com.example.gone",
+            ["fail handler com.example.gone"],
+            "is not registered",
+            proof(.nothing)
+        ),
+        State("the router does not list the proofs", ["skip links links"], "could not list the proofs") {
+            $0.failing = ["Proofs"]
+        },
+    ]
 
     // MARK: The policy
 

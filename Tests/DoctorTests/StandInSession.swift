@@ -22,6 +22,7 @@ final class StandInSession: Sendable {
         var rules: [PolicyRule] = []
         var problems: [String] = []
         var answers: [PolicyAnswer] = []
+        var proofs: [LinkProof] = []
         /// The methods and properties that answer with an error.
         var failing: Set<String> = []
         /// The variables of systemd's manager.
@@ -57,7 +58,7 @@ final class StandInSession: Sendable {
         }
         self.answers = Lock(answers)
         connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
-        await connection.export([router, registry, lifecycle, queue, monitor, policy], at: RouterService.path)
+        await connection.export([router, registry, lifecycle, queue, monitor, policy, proofs], at: RouterService.path)
         await connection.export([manager], at: SystemdManager.object.path)
         await connection.export([store], at: PermissionStore.object.path)
         for name in names { _ = try await connection.requestName(name) }
@@ -203,6 +204,13 @@ final class StandInSession: Sendable {
                 },
                 .method(PolicyInterface.answers) { _, _ in try self.answer("Answers", \.answers) },
             ]
+        )
+    }
+
+    private var proofs: ExportedInterface {
+        ExportedInterface(
+            ProofsInterface.name,
+            [.method(ProofsInterface.list) { _, _ in try self.answer("Proofs", \.proofs) }]
         )
     }
 

@@ -79,6 +79,7 @@ import WebLinks
             parts.proofs = Self.store(in: directory, log)
             parts.sites = sites
             if let rules {
+                try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
                 let file = "\(directory.path)/links.conf"
                 try rules.write(toFile: file, atomically: true, encoding: .utf8)
                 try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
