@@ -390,13 +390,14 @@ import Testing
         ("it broke", "openurl log --failed"),
     ])
     func outputOfAFailedHandlerIsShown(_ message: String, _ fix: String) async throws {
+        let session = try ExaminedSession()
         var answers = Answers()
         var failed = Self.entry(1, error: .handlerCrashed)
         failed.error = RemoteError(OpenURLError.Code.handlerCrashed.errorName, message)
         answers.log = [failed]
         let standIn = try await StandInSession([RouterService.name], answers)
         defer { standIn.stop() }
-        let findings = try await standIn.findings(in: ExaminedSession(), about: nil)
+        let findings = try await standIn.findings(in: session, about: nil)
         #expect(findings.first { $0.check == "last-failure" }?.fix == fix)
     }
 
