@@ -18,7 +18,7 @@ EXAMPLES =
 # names, and the tests need every program. `make install WITH=portal` makes the router a backend of xdg-desktop-portal, which then
 # asks it about links.
 WITH =
-OPTIONAL = bridge chooser
+OPTIONAL = bridge chooser proofs
 OPTIONAL_PROGRAMS = $(filter $(OPTIONAL),$(WITH))
 export OPENURL_WITH = $(OPTIONAL_PROGRAMS)
 PROGRAMS = openurl-command openurld openurl openurl-remote $(OPTIONAL_PROGRAMS:%=openurl-%) $(EXAMPLES)
@@ -32,8 +32,9 @@ SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benc
 BUILD_PACKAGES = dbus gcc gettext libdbus-1-dev libsqlite3-dev pkg-config $(foreach name,$(WITH),$(PACKAGES_OF_$(name)))
 PACKAGES_OF_bridge = libmosquitto-dev
 PACKAGES_OF_chooser = libgtk-4-dev
+PACKAGES_OF_proofs = libcurl4-openssl-dev libjansson-dev
 RELEASE_PACKAGES = $(BUILD_PACKAGES) libstdc++-12-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gir1.2-gtk-4.0 libsystemd-dev mosquitto openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
+TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils fish libglib2.0-bin gir1.2-gtk-4.0 libsystemd-dev mosquitto openssh-client openssh-server openssl python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb zsh
 
 # SwiftPM builds the packages of other projects without this flag.
 ifeq ($(CI),true)
@@ -320,7 +321,8 @@ sanitize:
 # linked separately.
 FUZZ_SECONDS ?= 60
 READERS ?= $(basename $(notdir $(wildcard Tests/Fuzz/Readers/*.swift)))
-FUZZ_MODULES = Loopback Relay URLHandler URLRouter
+FUZZ_MODULES = Loopback Relay SiteProofs URLHandler URLRouter
+fuzz: WITH = $(OPTIONAL)
 fuzz:
 	@Packaging/require $(BUILD_PACKAGES)
 	for module in $(FUZZ_MODULES); do swift build -c release --scratch-path .build-fuzz --target $$module \

@@ -64,10 +64,12 @@ let package = Package(
         .target(name: "Loopback", dependencies: ["ByteCoding", "CLinux", "RFC1808"]),
         .target(name: "Desktop", dependencies: ["ByteCoding", "RFC1808", "UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
+        .target(name: "WebLinks", dependencies: ["RFC1808", "UserFiles"]),
         .target(
             name: "SchemeRegistry",
             dependencies: [
-                "ByteCoding", "Desktop", "RFC1808", "Reactor", "SQLite", "Spelling", "UserFiles", logging, system,
+                "ByteCoding", "Desktop", "RFC1808", "Reactor", "SQLite", "Spelling", "UserFiles", "WebLinks", logging,
+                system,
             ]
         ),
         .target(
@@ -83,7 +85,7 @@ let package = Package(
             dependencies: [
                 "ByteCoding", "CLinux", "DBus", "Desktop", "Links", "OpenURLBus", "Policy", "Processes", "Reactor",
                 "Release",
-                "RFC1808", "SchemeRegistry", "SQLite", "Translations", "UserFiles", logging, system,
+                "RFC1808", "SchemeRegistry", "SQLite", "Translations", "UserFiles", "WebLinks", logging, system,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
@@ -229,8 +231,8 @@ let package = Package(
         .testTarget(
             name: "URLRouterTests",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "Processes", "RFC1808", "Reactor",
-                "SchemeRegistry", "SQLite", "TestSupport", "URLRouter", "UserFiles",
+                "DBus", "Desktop", "Links", "OpenURLBus", "Policy", "PrivateBus", "Processes", "RFC1808", "Reactor",
+                "SchemeRegistry", "SQLite", "TestSupport", "URLRouter", "UserFiles", "WebLinks",
                 logging,
                 system,
             ]
@@ -291,8 +293,11 @@ let package = Package(
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(
             name: "SchemeRegistryTests",
-            dependencies: ["ByteCoding", "Desktop", "RFC1808", "SQLite", "SchemeRegistry", "TestSupport", "UserFiles"]
+            dependencies: [
+                "ByteCoding", "Desktop", "RFC1808", "SQLite", "SchemeRegistry", "TestSupport", "UserFiles", "WebLinks",
+            ]
         ),
+        .testTarget(name: "WebLinksTests", dependencies: ["RFC1808", "WebLinks"]),
         .testTarget(
             name: "TodoListTests",
             dependencies: [
@@ -326,6 +331,21 @@ if optionalPrograms.contains("bridge") {
     ]
 }
 
+if optionalPrograms.contains("proofs") {
+    package.products.append(.executable(name: "openurl-proofs", targets: ["openurl-proofs"]))
+    package.targets += [
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
+        .target(name: "SiteProofs", dependencies: ["CCurl", "CJansson", "UserFiles", "WebLinks"]),
+        .executableTarget(name: "openurl-proofs", dependencies: ["CLinux", "Release", "SiteProofs", "WebLinks"]),
+        .testTarget(
+            name: "SiteProofsTests",
+            dependencies: ["SiteProofs", "TestSupport", "WebLinks", "openurl-proofs"],
+            exclude: ["hostile_sites.py"]
+        ),
+    ]
+}
+
 if optionalPrograms.contains("chooser") {
     package.products.append(.executable(name: "openurl-chooser", targets: ["openurl-chooser"]))
     package.targets += [
@@ -341,7 +361,7 @@ if optionalPrograms.contains("chooser") {
 // The others call C on most lines, where the marks would hide the code.
 let strictTargets: Set = [
     "ByteCoding", "OpenURL", "OpenURLBus", "RFC1808", "Release", "RouterProgram", "SchemeRegistry", "Spelling",
-    "URLHandler", "URLHandlerTesting",
+    "URLHandler", "URLHandlerTesting", "WebLinks",
 ]
 
 for target in package.targets where target.type != .system {

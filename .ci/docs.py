@@ -47,7 +47,7 @@ def search_paths(build):
     options = ["-I", str(modules)]
     for path in maps:
         options += ["-I", os.path.dirname(path)]
-    for flag in output_of("pkg-config", "--cflags", "dbus-1", "gtk4", "sqlite3").split():
+    for flag in output_of("pkg-config", "--cflags", "dbus-1", "gtk4", "jansson", "libcurl", "sqlite3").split():
         options += ["-Xcc", flag]
     target = json.loads(output_of("swiftc", "-print-target-info"))["target"]["unversionedTriple"]
     return options + ["-target", target]

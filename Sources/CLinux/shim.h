@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -60,6 +61,11 @@ static inline int signal_no_process(int descriptor) {
     int flags = fcntl(descriptor, F_GETFL);
     return flags < 0 ? -1 : fcntl(descriptor, F_SETFL, flags & ~O_ASYNC);
 }
+
+// prctl takes a variable number of arguments, so Swift cannot call it.
+//
+// From now on, no program that this process executes gets more privileges than it has itself.
+static inline int refuse_new_privileges(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 
 // <fcntl.h> declares O_PATH only for _GNU_SOURCE. Its value is the same on all machines for which Swift is built.
 enum { OPEN_PATH = 010000000 };

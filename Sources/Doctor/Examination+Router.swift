@@ -20,6 +20,7 @@ extension Examination {
         checkLog(bus)
         checkClaims()
         checkPolicy(bus)
+        checkProofs(bus)
     }
 
     private func isConcerned(_ scheme: some StringProtocol, _ handler: String?) -> Bool {

@@ -54,6 +54,7 @@ struct LiveAssembly: Assembly {
             pushes: PushStore(environment: environment, on: loaded.files, log: log),
             tasks: TaskStore(environment: environment, on: loaded.files, log: log),
             hosts: HostStore(environment: environment, on: loaded.files, log: log),
+            proofs: ProofStore(environment: environment, on: loaded.files, log: log),
             policy: PolicyStore(environment: environment, on: loaded.files, log: log),
             links: LinkStore(environment: environment, on: loaded.files, log: log),
             chooser: installation?.chooser,
@@ -63,6 +64,7 @@ struct LiveAssembly: Assembly {
         )
         await router.loadPolicy()
         await router.loadPushes()
+        await router.loadProofs()
         return LiveRouter(
             router: router,
             store: loaded.store,

@@ -27,6 +27,9 @@ struct Destination: Sendable {
     /// The way in which a rule for links opens the URL; nil if no rule has chosen the claimant.
     private(set) var manner: LinkManner?
 
+    /// Whether a handler gets the URL only because of a proof. Otherwise, the browser would get it.
+    let isProven: Bool
+
     /// Type of the file that the URL refers to; nil for any other URL.
     let file: FileKind?
     /// Whether the URL refers to a copy in its handler's inbox. Such a copy belongs to the handler, no matter who sent
@@ -50,6 +53,7 @@ struct Destination: Sendable {
         self.url = url
         self.file = file
         self.isInInbox = isInInbox
+        isProven = false
         let scheme = try Scheme(ofURL: url)
         let host = url.host.map(String.init)
         let winner: Claimant
@@ -90,6 +94,16 @@ struct Destination: Sendable {
         self.manner = manner
         file = nil
         isInInbox = false
+        isProven = false
+    }
+
+    /// Creates the destination of a link that goes to a handler instead of the browser.
+    init(_ url: GenericURL, provenFor handler: Handler) {
+        self.url = url
+        claimant = .handler(handler)
+        file = nil
+        isInInbox = false
+        isProven = true
     }
 
     /// Creates the destination of a copy that has yet to be made for a handler. The file's type is not known yet.
@@ -98,6 +112,7 @@ struct Destination: Sendable {
         claimant = .handler(handler)
         file = nil
         isInInbox = true
+        isProven = false
     }
 }
 

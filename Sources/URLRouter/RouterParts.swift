@@ -20,6 +20,10 @@ struct RouterParts {
     var tasks: TaskStore?
     /// Storage for the other hosts; nil if the router stores nothing.
     var hosts: HostStore?
+    /// Storage for the proofs for links; nil if the router stores nothing.
+    var proofs: ProofStore?
+    /// Asks sites for proofs; nil for the program `openurl-proofs`.
+    var sites: (any SiteAsking)?
     /// Storage for the rules; nil for no rules.
     var policy: PolicyStore?
     /// Storage for the rules for links; nil for no rules.

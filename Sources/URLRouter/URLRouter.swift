@@ -115,6 +115,7 @@ public actor URLRouter {
             files: files,
             inboxes: inboxes,
             links: links,
+            provenLinks: provenLinks,
             permissions: permissions,
             questions: questions,
             monitor: monitor,
@@ -175,6 +176,8 @@ public actor URLRouter {
         systemBus,
         parts.tasks
     )
+    /// The links to web pages that handlers get instead of the browser.
+    private(set) lazy var provenLinks: ProvenLinks = makeProvenLinks()
     private(set) lazy var callHandlers = CallHandlers(
         handlers,
         sessions,
@@ -190,6 +193,7 @@ public actor URLRouter {
         files,
         permissions,
         links,
+        provenLinks,
         lifecycle,
         parts.resources
     )
@@ -214,6 +218,7 @@ public actor URLRouter {
     ///   - pushes: the storage for the registrations for pushes; nil if the router stores nothing.
     ///   - tasks: the storage for the handlers' tasks; nil if the router stores nothing.
     ///   - hosts: the storage for the other hosts; nil if the router stores nothing.
+    ///   - proofs: the storage for the proofs for links; nil if the router stores nothing.
     ///   - policy: the storage for the rules; nil for no rules.
     ///   - links: the storage for the rules for links; nil for no rules.
     ///   - chooser: the path of the program that lets the person choose how to open a link; nil if there is none.
@@ -231,6 +236,7 @@ public actor URLRouter {
         pushes: PushStore? = nil,
         tasks: TaskStore? = nil,
         hosts: HostStore? = nil,
+        proofs: ProofStore? = nil,
         policy: PolicyStore? = nil,
         links: LinkStore? = nil,
         chooser: String? = nil,
@@ -251,6 +257,7 @@ public actor URLRouter {
         parts.pushes = pushes
         parts.tasks = tasks
         parts.hosts = hosts
+        parts.proofs = proofs
         parts.policy = policy
         parts.links = links
         parts.chooser = chooser
@@ -298,6 +305,7 @@ public actor URLRouter {
         KnownHandlers(parts.registry, bus, limit: limits.temporaryHandlers) { [unowned self] in
             sessions.use(registry)
             callbacks.endLost()
+            provenLinks.update()
         }
     }
 
@@ -377,6 +385,11 @@ public actor URLRouter {
             },
             open: { [unowned self] in await opener.attempt($0, $1, $2) }
         )
+    }
+
+    private func makeProvenLinks() -> ProvenLinks {
+        let program = SiteQuestions(launcher, environment: parts.environment, log: log)
+        return ProvenLinks(handlers, sessions.host, parts.proofs, parts.sites ?? program)
     }
 
     private func makeLocalNotifications() -> LocalNotifications {
@@ -459,6 +472,15 @@ public actor URLRouter {
         }
     }
 
+    /// Reads the proofs for links to web pages. Call this before you request the name.
+    public func loadProofs() async {
+        do throws(RemoteError) {
+            try await provenLinks.load()
+        } catch {
+            log.error("no handler gets links to web pages for now: \(error.message)")
+        }
+    }
+
     /// Returns as soon as every request that has ended is in the log.
     public func storeLog() async { await monitor.flush() }
 
@@ -487,6 +509,7 @@ public actor URLRouter {
         await deliveries?.run()
         pushes.repeatRegistrations()
         scheduledTasks.start()
+        provenLinks.start()
     }
 
     /// Refuses the questions that are waiting for the user, and ends the calls, the claims on callbacks, the tasks and
@@ -502,6 +525,7 @@ public actor URLRouter {
         await callbacks.stop()
         await scheduledTasks.stop()
         hosts.stop()
+        await provenLinks.stop()
         await deliveries?.stop()
     }
 
@@ -510,6 +534,7 @@ public actor URLRouter {
     public func abandonDeliveries() async {
         await scheduledTasks.stop()
         hosts.stop()
+        await provenLinks.stop()
         await deliveries?.abandon()
     }
 

@@ -18,8 +18,16 @@ package struct TrustedPaths: Sendable {
     /// Maximum number of links along a path, as in the kernel.
     private static let linkLimit = 40
 
+    /// The users who may own and change the files.
+    package enum Owners: Sendable {
+        case userAndRoot
+        case root
+    }
+
+    private let owners: Owners
+
     /// Creates a check that has not checked any directories.
-    package init() {}
+    package init(owners: Owners = .userAndRoot) { self.owners = owners }
 
     /// Checks a file or a directory.
     ///
@@ -31,7 +39,7 @@ package struct TrustedPaths: Sendable {
         // If the directory is known, one call is enough for anything except a link.
         if directories.contains(Array(parent.utf8)) {
             let found = try status(of: path, followingLinks: false)
-            if found.st_mode & S_IFMT == S_IFREG { return try Self.check(found, at: path, as: path) }
+            if found.st_mode & S_IFMT == S_IFREG { return try check(found, at: path, as: path) }
         }
         try walk(path)
     }
@@ -40,7 +48,7 @@ package struct TrustedPaths: Sendable {
         var rest = Array(names(onPath: path).reversed())
         var place = ""
         var found = try status(of: "/", followingLinks: false)
-        try Self.check(found, at: "/", as: path)
+        try check(found, at: "/", as: path)
         var links = 0
         while let name = rest.popLast() {
             if name == "." { continue }
@@ -53,7 +61,7 @@ package struct TrustedPaths: Sendable {
             let (above, aboveStatus) = (place, found)
             place += "/\(name)"
             found = try status(of: place, followingLinks: false)
-            try Self.check(found, at: place, as: path)
+            try check(found, at: place, as: path)
             switch found.st_mode & S_IFMT {
             case S_IFLNK:
                 links += 1
@@ -77,13 +85,14 @@ package struct TrustedPaths: Sendable {
     }
 
     /// Checks one of the files and directories along a path.
-    private static func check(_ found: stat, at place: String, as path: String) throws(FileError) {
+    private func check(_ found: stat, at place: String, as path: String) throws(FileError) {
         let subject = place == path ? "" : "is in \(quotedForShell(place)), which "
-        guard found.st_uid == 0 || found.st_uid == geteuid() else {
-            let remedy = "chown \(geteuid()) \(quotedForShell(place))"
+        let owner = owners == .root ? 0 : geteuid()
+        guard found.st_uid == 0 || found.st_uid == owner else {
+            let remedy = "chown \(owner) \(quotedForShell(place))"
             throw FileError("\(subject)belongs to the user \(found.st_uid); run `\(remedy)` as root")
         }
-        guard found.st_mode & S_IFMT != S_IFLNK, !isShared(found) else { return }
+        guard found.st_mode & S_IFMT != S_IFLNK, !Self.isShared(found) else { return }
         let isOpenToAll = found.st_mode & S_IWOTH != 0
         let isOpenToGroup = found.st_mode & S_IWGRP != 0 && found.st_gid != found.st_uid
         guard isOpenToAll || isOpenToGroup else { return }

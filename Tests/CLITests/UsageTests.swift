@@ -66,11 +66,12 @@ import Testing
             for word in list cancel; do "$openurl" help notifications $word; done
             for word in list run cancel; do "$openurl" help tasks $word; done
             for word in list add remove; do "$openurl" help hosts $word; done
+            for word in list proofs allow revoke reset ask; do "$openurl" help links $word; done
             for word in list allow deny ask forget reset; do "$openurl" help policy $word; done
             """#
         let run = try await shell(line)
         #expect(run.status == 0)
-        #expect(run.lines.count { $0.hasPrefix("USAGE: ") } == 59, "\(run.output)")
+        #expect(run.lines.count { $0.hasPrefix("USAGE: ") } == 65, "\(run.output)")
         for line in run.lines { #expect(line.count <= 80, "\(line)") }
         // An option and its value stay in one line.
         #expect(!run.output.contains("[--\n"), "\(run.output)")

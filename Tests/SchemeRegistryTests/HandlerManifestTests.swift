@@ -1,4 +1,5 @@
 import Testing
+import WebLinks
 
 @testable import SchemeRegistry
 
@@ -13,6 +14,7 @@ struct HandlerManifestTests {
                 ["CFBundleURLName": "com.acme.todolist", "CFBundleURLSchemes": ["todolist", "TODO"]],
                 ["CFBundleURLSchemes": ["https"], "OUHosts": ["acme.com", "*.Acme.com"]],
             ],
+            "OUAssociatedDomains": ["acme.com/lists/*"],
             "CFBundleDocumentTypes": [
                 [
                     "CFBundleTypeName": "To-do list", "CFBundleTypeRole": "Viewer", "LSHandlerRank": "Owner",
@@ -52,6 +54,7 @@ struct HandlerManifestTests {
         expected.displayName = "To-Do List"
         expected.version = "1.2"
         expected.icons = ["Icon"]
+        expected.associatedDomains = [try AssociatedDomain("acme.com/lists/*")]
         expected.urlTypes = [
             URLType(name: "com.acme.todolist", schemes: [try Scheme("todolist"), try Scheme("todo")]),
             URLType(

@@ -3,6 +3,7 @@ import Desktop
 import TestSupport
 import Testing
 import UserFiles
+import WebLinks
 
 @testable import SchemeRegistry
 
@@ -43,6 +44,7 @@ extension SeededGenerator {
                 hosts: try generator.maybe { try $0.list { try HostPattern("*.h\($0.count(9)).com") } }
             )
         }
+        manifest.associatedDomains = try list { try AssociatedDomain("h\($0.count(9)).com/a\($0.count(9))/*") }
         manifest.documentTypes = try list { generator in
             var type = DocumentType(name: generator.maybe { $0.text() })
             type.role = DocumentRole.allCases.randomElement(using: &generator) ?? .editor

@@ -3,7 +3,7 @@ extension HandlerEntry {
     private var size: Int {
         var count = Self.bytesWithoutTexts + launchImage.utf8.count
         for text in [id, name, manifest, bundle, desktopEntry, executable] { count += text?.utf8.count ?? 0 }
-        for texts in [schemes, types, warnings] {
+        for texts in [schemes, types, domains, warnings] {
             for text in texts { count += text.utf8.count + Self.bytesAroundText }
         }
         for (key, value) in Array(urlNames) + typeNames {

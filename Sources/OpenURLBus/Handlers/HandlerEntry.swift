@@ -17,6 +17,9 @@ public struct HandlerEntry: Sendable, Hashable {
     /// MIME types of the files that the handler claims, and patterns for file names, such as `*.todo`; empty for an
     /// application.
     public var types: [String] = []
+    /// Sites whose `https` links the handler opens if a proof allows it, such as `example.com` or `example.com/notes/*`;
+    /// empty for an application.
+    public var domains: [String] = []
     /// The schemes' names in the user's language, by their abstract names (`CFBundleURLName`).
     public var urlNames: [String: String] = [:]
     /// The names of the kinds of files in the user's language, by their abstract names (`CFBundleTypeName`).
@@ -119,6 +122,13 @@ extension HandlerEntry: Record {
             { $0.types = $1 },
             omitting: [],
             "The MIME types of the files that the handler claims, and patterns for file names, such as `*.todo`."
+        ),
+        Field(
+            "domains",
+            { $0.domains },
+            { $0.domains = $1 },
+            omitting: [],
+            "The sites whose `https` links the handler opens if a proof allows it, such as `example.com/notes/*`."
         ),
         Field(
             "url-names",

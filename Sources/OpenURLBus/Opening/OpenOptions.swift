@@ -57,6 +57,8 @@ public struct OpenOptions: Sendable, Hashable {
     /// From this, the router knows which application the user picked. Because some desktops decode URLs, it also
     /// re-escapes the bytes that cannot appear in a URL.
     public var desktopEntry: String?
+    /// Whether a link to a web page goes to the browser even if a handler has a proof for it.
+    public var inBrowser = false
     /// MIME type of the file that a `file` URL refers to, such as `image/png`; nil lets the router find it.
     public var contentType: String?
     /// URLs to try in turn, as long as the previous one has no handler; at most ``maximumFallbacks``.
@@ -209,6 +211,13 @@ extension OpenOptions: Record {
             { $0.desktopEntry },
             { $0.desktopEntry = $1 },
             "The desktop entry through which the desktop passes the URL; bytes that cannot appear in a URL are escaped."
+        ),
+        Field(
+            "browser",
+            { $0.inBrowser },
+            { $0.inBrowser = $1 },
+            omitting: false,
+            "Whether a link goes to the browser even if a handler has a proof for it."
         ),
         Field(
             contentTypeKey,

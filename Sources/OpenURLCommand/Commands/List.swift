@@ -72,11 +72,14 @@ extension HandlerEntry {
     fileprivate var row: [Cell] {
         [
             Cell(id), Cell(name, brief: name == id ? Table.absent : nil), Cell(kind.rawValue),
-            Cell(schemes.joined(separator: ",")),
+            Cell((schemes + links).joined(separator: ",")),
             Cell(state.rawValue, as: state.known?.meaning), Cell(place), Cell(reach.rawValue),
             types.isEmpty ? .absent : Cell(types.joined(separator: ",")),
         ]
     }
+
+    /// The sites whose links the handler claims, as URLs.
+    var links: [String] { domains.map { "https://\($0)" } }
 
     /// The path of the bundle, the manifest or the desktop file that defines the handler.
     var place: String { bundle ?? manifest ?? desktopEntry ?? Table.absent }

@@ -95,6 +95,9 @@ struct Open: Command {
     )
     var trace: String?
 
+    @Flag(help: .init(translated("Open links in the browser, even if an app has a proof for them.")))
+    var browser = false
+
     @Flag(help: .init(translated("Do not bring the handler to the foreground.")))
     var background = false
 
@@ -161,6 +164,9 @@ struct Open: Command {
     var urls: [CommandLineArgument] = []
 
     func validate() throws {
+        if browser, handler != nil {
+            throw ValidationError(translated("--browser and --handler cannot be used together"))
+        }
         if every != nil {
             guard let at else { throw ValidationError(translated("--every needs a first time; add --at")) }
             guard at.isRepeatable else {
@@ -209,6 +215,7 @@ struct Open: Command {
         var options = OpenOptions()
         options.handler = handler
         options.desktopEntry = desktopEntry
+        options.inBrowser = browser
         options.timeout = timeout?.duration
         options.inBackground = background
         options.isQueued = queue

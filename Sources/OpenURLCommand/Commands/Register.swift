@@ -59,7 +59,7 @@ struct Register: Command {
             if tableOptions.json {
                 invocation.output.print(JSON(handler).text)
             } else {
-                let claims = (handler.schemes + handler.types).joined(separator: ",")
+                let claims = (handler.schemes + handler.types + handler.links).joined(separator: ",")
                 table.rows.append([Cell(handler.id), Cell(claims), Cell(handler.place)])
             }
             if let sentence = handler.temporary.sentence(about: handler.id), !tableOptions.json {
@@ -68,8 +68,25 @@ struct Register: Command {
             for warning in handler.warnings {
                 invocation.errors.print(translated("warning: \(handler.id): \(warning)"))
             }
+            if !handler.domains.isEmpty, !tableOptions.json { noteLinks(of: handler.id, router, invocation) }
         }
         table.print(invocation, isWide: tableOptions.wide)
         return status
+    }
+
+    /// Says which links to web pages the handler gets. The router waits for the sites' answers, because it has asked them.
+    private func noteLinks(of id: String, _ router: RouterClient, _ invocation: Invocation) {
+        do throws(CommandFailure) {
+            do throws(CommandFailure) {
+                _ = try router.call(ProofsInterface.fetch, id, timeout: RouterClient.longestCall)
+            } catch {
+                // The list gives the reason for each site.
+            }
+            for proof in try router.call(ProofsInterface.list, Empty()) where proof.handler == id {
+                invocation.errors.print(proof.sentence)
+            }
+        } catch {
+            invocation.errors.print(error)
+        }
     }
 }

@@ -45,6 +45,12 @@ extension CompletionKind {
         try router.call(NotificationsInterface.list, "", timeout: .seconds(2)).map(\.identifier)
     }
 
+    /// Hosts whose links handlers claim.
+    static let linkHosts = values { router throws(CommandFailure) in
+        let hosts = try router.call(ProofsInterface.list, Empty(), timeout: .seconds(2)).map(\.host)
+        return Set(hosts).sorted()
+    }
+
     /// Names of tasks.
     static let tasks = values { router throws(CommandFailure) in
         let names = try router.call(TasksInterface.list, Empty(), timeout: .seconds(2)).map(\.name)

@@ -1,5 +1,6 @@
 internal import ByteCoding
 internal import Desktop
+internal import WebLinks
 
 /// A manifest as bytes, with all keys in a fixed order.
 ///
@@ -44,6 +45,7 @@ extension HandlerManifest {
         for text in [name, displayName, version] { writer.write(text) { $0.write($1) } }
         writer.write(icons) { $0.write($1) }
         writer.write(urlTypes) { $1.write(to: &$0) }
+        writer.write(associatedDomains) { $0.write($1.description) }
         writer.write(documentTypes) { $1.write(to: &$0) }
         writer.write(typeDeclarations) { $1.write(to: &$0) }
         writer.write(fileClaims) { $1.write(to: &$0) }
@@ -92,6 +94,9 @@ extension HandlerManifest {
         version = try reader.optional(string)
         icons = try reader.list(string)
         urlTypes = try reader.list(URLType.init(from:))
+        associatedDomains = try reader.list { reader throws(ByteReader.Mismatch) in
+            try checked(try reader.string(), AssociatedDomain.init(_:))
+        }
         documentTypes = try reader.list(DocumentType.init(from:))
         typeDeclarations = try reader.list(TypeDeclaration.init(from:))
         fileClaims = try reader.list(FileClaim.init(from:))

@@ -80,7 +80,9 @@ struct RegistryEntry {
             program: try program(of: manifest, resolved: resolved),
             scope: scope,
             precedence: precedence,
-            registrationDate: date
+            registrationDate: date,
+            isInstalledByAdministrator: scope == .system && !manifest.associatedDomains.isEmpty
+                && isChangeableOnlyByRoot(resolved)
         )
         guard handler.program != nil || handler.isFixed else {
             throw invalid(
@@ -96,6 +98,18 @@ struct RegistryEntry {
             warnings.append(Self.ignoredFixed(manifestFile))
         }
         return (handler, warnings)
+    }
+
+    /// Returns whether only root can change the entry, and the manifest to which it leads.
+    private func isChangeableOnlyByRoot(_ resolved: String) -> Bool {
+        do throws(FileError) {
+            var trust = TrustedPaths(owners: .root)
+            try trust.check(path)
+            try trust.check(form == .bundle ? try resolvedManifest(of: resolved) : resolved)
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Warns that a key asks for more than the user's directory can give.

@@ -1,4 +1,5 @@
 public import Desktop
+public import WebLinks
 
 /// A registered handler: its manifest, and where the registry found it.
 public struct Handler: Sendable, Hashable {
@@ -58,7 +59,8 @@ public struct Handler: Sendable, Hashable {
         program: Program?,
         scope: RegistryDirectories.Scope,
         precedence: Int,
-        registrationDate: RegistrationDate
+        registrationDate: RegistrationDate,
+        isInstalledByAdministrator: Bool = false
     ) {
         declaration = Declaration(
             manifest: manifest,
@@ -68,7 +70,8 @@ public struct Handler: Sendable, Hashable {
             scope: scope,
             precedence: precedence,
             registrationDate: registrationDate,
-            claims: manifest.urlTypes
+            claims: manifest.urlTypes,
+            isInstalledByAdministrator: isInstalledByAdministrator
         )
     }
 
@@ -82,17 +85,19 @@ public struct Handler: Sendable, Hashable {
             scope: handler.scope,
             precedence: handler.precedence,
             registrationDate: handler.registrationDate,
-            claims: claims
+            claims: claims,
+            isInstalledByAdministrator: handler.isInstalledByAdministrator
         )
     }
 
     /// Creates the handler that a router has in memory, from one that a file declares or that a caller describes.
     ///
-    /// It comes after all others, is not published to the desktop, and opens no files.
+    /// It comes after all others, is not published to the desktop, and opens no files and no links to web pages.
     init(temporary handler: Handler, claiming claims: [URLType], program: Program?) {
         var manifest = handler.manifest
         manifest.documentTypes = []
         manifest.fileClaims = []
+        manifest.associatedDomains = []
         declaration = Declaration(
             manifest: manifest,
             path: handler.path,
@@ -101,7 +106,8 @@ public struct Handler: Sendable, Hashable {
             scope: .memory,
             precedence: .max,
             registrationDate: handler.registrationDate,
-            claims: claims
+            claims: claims,
+            isInstalledByAdministrator: false
         )
     }
 
@@ -159,6 +165,12 @@ public struct Handler: Sendable, Hashable {
         fileClaims.compactMap { if case .type(let type) = $0.key { type } else { nil } }
     }
 
+    /// Sites whose `https` links the handler opens, if a proof allows it; see ``HandlerManifest/associatedDomains``.
+    public var associatedDomains: [AssociatedDomain] { declaration.manifest.associatedDomains }
+    /// Whether only root can change the manifest and the directories above it. This is only looked up for a handler with
+    /// ``associatedDomains``.
+    public var isInstalledByAdministrator: Bool { declaration.isInstalledByAdministrator }
+
     /// Whether no other handler can take over the schemes: `OUFixed` is set, and the handler is in a system directory.
     public var isFixed: Bool { manifest.isFixed && scope == .system }
 
@@ -185,6 +197,7 @@ private final class Declaration: Sendable, Hashable {
     let precedence: Int
     let registrationDate: RegistrationDate
     let claims: [URLType]
+    let isInstalledByAdministrator: Bool
 
     init(
         manifest: HandlerManifest,
@@ -194,7 +207,8 @@ private final class Declaration: Sendable, Hashable {
         scope: RegistryDirectories.Scope,
         precedence: Int,
         registrationDate: RegistrationDate,
-        claims: [URLType]
+        claims: [URLType],
+        isInstalledByAdministrator: Bool
     ) {
         self.manifest = manifest
         self.path = path
@@ -204,6 +218,7 @@ private final class Declaration: Sendable, Hashable {
         self.precedence = precedence
         self.registrationDate = registrationDate
         self.claims = claims
+        self.isInstalledByAdministrator = isInstalledByAdministrator
     }
 
     static func == (left: Declaration, right: Declaration) -> Bool {
@@ -212,6 +227,7 @@ private final class Declaration: Sendable, Hashable {
                 && left.scope == right.scope && left.precedence == right.precedence
                 && left.registrationDate == right.registrationDate && left.manifest == right.manifest
                 && left.claims == right.claims
+                && left.isInstalledByAdministrator == right.isInstalledByAdministrator
     }
 
     func hash(into hasher: inout Hasher) {

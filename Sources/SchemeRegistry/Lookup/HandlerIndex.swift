@@ -1,3 +1,5 @@
+internal import WebLinks
+
 /// All handlers in their order, and their claims by scheme.
 ///
 /// Adding or removing a handler takes time proportional to the number of its schemes, plus one comparison with every
@@ -14,6 +16,9 @@ struct HandlerIndex: Sendable {
     /// Claims on files. There are a few hundred at most: one for each type of file that handlers know.
     private var fileClaims: [FileKey: [(slot: Slot, rank: HandlerRank)]] = [:]
 
+    /// Claims on links to web pages.
+    private var linkClaims: [WebHost: Set<Slot>] = [:]
+
     /// Replaces the handlers.
     ///
     /// - Parameter others: the new handlers, in the registry's order, each id once.
@@ -29,6 +34,10 @@ struct HandlerIndex: Sendable {
             for claim in handler.fileClaims {
                 fileClaims[claim.key]?.removeAll { $0.slot == slot }
                 if fileClaims[claim.key]?.isEmpty == true { fileClaims[claim.key] = nil }
+            }
+            for domain in handler.associatedDomains {
+                linkClaims[domain.host]?.remove(slot)
+                if linkClaims[domain.host]?.isEmpty == true { linkClaims[domain.host] = nil }
             }
             slots[Int(slot)] = nil
             freeSlots.append(slot)
@@ -70,6 +79,7 @@ struct HandlerIndex: Sendable {
             for scheme in claim.schemes { insert(slot, scheme, claim.hosts) }
         }
         for claim in handler.fileClaims { fileClaims[claim.key, default: []].append((slot, claim.rank)) }
+        for domain in handler.associatedDomains { linkClaims[domain.host, default: []].insert(slot) }
     }
 
     private mutating func insert(_ slot: Slot, _ scheme: Scheme, _ hosts: [HostPattern]?) {
@@ -113,6 +123,14 @@ struct HandlerIndex: Sendable {
             ($0.rank, ranks[Int($0.slot)]) < ($1.rank, ranks[Int($1.slot)])
         }
         return claims.compactMap { claim in handler(claim.slot).map { ($0, claim.rank) } }
+    }
+
+    /// The hosts whose links handlers claim, in no particular order.
+    var linkHosts: some Collection<WebHost> { linkClaims.keys }
+
+    /// Returns the handlers that claim links to a host, in the registry's order.
+    func handlers(claimingLinksTo host: WebHost) -> [Handler] {
+        (linkClaims[host] ?? []).sorted { ranks[Int($0)] < ranks[Int($1)] }.compactMap(handler)
     }
 
     /// All schemes for which several handlers claim the same URLs, in byte order.

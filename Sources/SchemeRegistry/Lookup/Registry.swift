@@ -1,5 +1,6 @@
 internal import Desktop
 public import UserFiles
+public import WebLinks
 
 /// All handlers' claims, and the rules that choose a handler or an application for a URL.
 ///
@@ -80,7 +81,9 @@ public struct Registry: Sendable {
     ///
     /// - Returns: whether the handler was added; otherwise ``update(handlers:diagnostics:)`` adds it.
     mutating func insert(_ handler: Handler) -> Bool {
-        guard !handler.isFixed, index[handler.id] == nil, !handler.schemes.contains(where: { fixed[$0] != nil }) else {
+        guard !handler.isFixed, index[handler.id] == nil,
+            !handler.schemes.contains(where: { fixed[$0] != nil || $0.isOfBrowsers })
+        else {
             return false
         }
         index.insert(handler)
@@ -132,6 +135,13 @@ public struct Registry: Sendable {
 
     /// Returns the handlers' claims on files with a property, by rank, then in the handlers' order.
     func handlerClaims(on key: FileKey) -> [(handler: Handler, rank: HandlerRank)] { index.handlers(claiming: key) }
+
+    /// Returns the handlers whose manifests claim links to a host, in the registry's order, whether or not a proof allows
+    /// it.
+    public func handlers(claimingLinksTo host: WebHost) -> [Handler] { index.handlers(claimingLinksTo: host) }
+
+    /// The hosts whose links handlers claim, in byte order.
+    public var linkHosts: [WebHost] { index.linkHosts.sorted() }
 
     /// Returns the handlers that claim a scheme.
     ///
@@ -234,7 +244,8 @@ extension [Handler] {
 }
 
 extension Handler {
-    /// Removes from the claims the schemes that belong to another handler for all hosts.
+    /// Removes from the claims the schemes that belong to another handler for all hosts, and those of browsers: a handler
+    /// needs a proof for each site.
     ///
     /// - Returns: a warning for each removed scheme.
     fileprivate mutating func withdrawClaims(of owner: (Scheme) -> BundleIdentifier?) -> [Diagnostic] {
@@ -242,14 +253,16 @@ extension Handler {
         var rest = claims
         for (type, claim) in claims.enumerated() {
             for (position, scheme) in claim.schemes.enumerated() {
-                guard let owner = owner(scheme) else { continue }
+                let owner = owner(scheme)
+                guard owner != nil || scheme.isOfBrowsers else { continue }
                 rest[type].schemes.removeAll { $0 == scheme }
                 diagnostics.append(
                     Diagnostic(
                         severity: .warning,
                         file: manifestFile,
                         key: "CFBundleURLTypes[\(type)].CFBundleURLSchemes[\(position)]",
-                        reason: "\(scheme) is a fixed scheme and stays with \(owner)"
+                        reason: owner.map { "\(scheme) is a fixed scheme and stays with \($0)" }
+                            ?? "\(scheme) belongs to the browser; OUAssociatedDomains claims the links to a site"
                     )
                 )
             }

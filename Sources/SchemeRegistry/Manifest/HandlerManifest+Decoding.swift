@@ -1,10 +1,13 @@
 internal import Desktop
 internal import RFC1808
 internal import UserFiles
+internal import WebLinks
 
 extension HandlerManifest {
     /// Maximum number of one handler's schemes.
     private static let maximumSchemes = 1024
+    /// Maximum number of one handler's claims on links. Each host is asked for a proof.
+    private static let maximumDomains = 32
 
     /// Decodes a manifest from a property list.
     ///
@@ -43,6 +46,13 @@ extension HandlerManifest {
         if schemeCount > maximumSchemes {
             reader.report("CFBundleURLTypes", "has \(schemeCount) schemes; at most \(maximumSchemes) are allowed")
         }
+        let associatedDomains = reader.list("OUAssociatedDomains") { try AssociatedDomain($0.string()) } ?? []
+        if associatedDomains.count > maximumDomains {
+            reader.report(
+                "OUAssociatedDomains",
+                "has \(associatedDomains.count) elements; at most \(maximumDomains) are allowed"
+            )
+        }
         let documentTypes = reader.dictionaries("CFBundleDocumentTypes", DocumentType.decode)
         let typeDeclarations = ["UTExportedTypeDeclarations", "UTImportedTypeDeclarations"].flatMap {
             reader.dictionaries($0, TypeDeclaration.decode).compactMap(\.self)
@@ -77,6 +87,7 @@ extension HandlerManifest {
         manifest.version = version
         manifest.icons = icons
         manifest.urlTypes = urlTypes
+        manifest.associatedDomains = associatedDomains
         manifest.documentTypes = documentTypes
         manifest.typeDeclarations = typeDeclarations
         manifest.fileClaims = manifest.resolvedFileClaims()

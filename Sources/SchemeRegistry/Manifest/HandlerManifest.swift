@@ -1,4 +1,5 @@
 public import Desktop
+public import WebLinks
 
 /// A handler's own description: the typed and validated keys of its information property list.
 ///
@@ -28,6 +29,8 @@ public struct HandlerManifest: Sendable, Hashable {
     public var icons: [String] = []
     /// `CFBundleURLTypes`: the schemes that the handler claims.
     public var urlTypes: [URLType] = []
+    /// `OUAssociatedDomains`: the sites whose `https` links the handler opens, if a proof allows it.
+    public var associatedDomains: [AssociatedDomain] = []
     /// `CFBundleDocumentTypes`: the kinds of file that the handler opens.
     public var documentTypes: [DocumentType] = []
     /// `UTExportedTypeDeclarations` and `UTImportedTypeDeclarations`: the types that the manifest describes.

@@ -40,7 +40,7 @@ public enum ManifestCheck {
                 let reason = "has neither %u nor %f, so its program never gets the URL; add %u as a separate string"
                 findings.append(diagnostic(.warning, "OUCommand", reason))
             }
-            if manifest.urlTypes.isEmpty, manifest.documentTypes.isEmpty {
+            if manifest.urlTypes.isEmpty, manifest.documentTypes.isEmpty, manifest.associatedDomains.isEmpty {
                 let reason =
                     "the handler claims nothing to open; unless it only has tasks, notifications or pushes, "
                     + "add CFBundleURLTypes or CFBundleDocumentTypes"

@@ -20,6 +20,7 @@ package enum ManifestKeys: String, CaseIterable, Sendable {
             [
                 "CFBundleIdentifier", "CFBundleExecutable", "CFBundleName", "CFBundleDisplayName", "CFBundleVersion",
                 "CFBundleIconFile", "CFBundleIconFiles", "CFBundleIcons", "CFBundleURLTypes", "CFBundleDocumentTypes",
+                "OUAssociatedDomains",
                 "UTExportedTypeDeclarations",
                 "UTImportedTypeDeclarations", "UILaunchImageFile", "UIBackgroundModes", "UIApplicationExitsOnSuspend",
                 "LSApplicationQueriesSchemes", "OUArguments", "OUCommand", "OUDesktopEntry", "OULaunchTimeout",

@@ -61,6 +61,9 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
         self.rawValue = rawValue
     }
 
+    /// Whether the scheme is that of web pages. Only a fixed handler of the system can claim it.
+    var isOfBrowsers: Bool { rawValue == "https" || rawValue == "http" }
+
     /// Compares by byte order.
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 

@@ -44,7 +44,7 @@ extension ApplicationOpener {
         let (process, start) = (started.handle, ContinuousClock.now)
         // A handler's command may be reading a copy of a file, so keep the copy.
         request.request.wasHandedOver = request.claimant.handler != nil
-        commandHops.add(process.pid, hops: request.request.context.hops)
+        commandHops.add(process.pid, hops: request.request.context.hops, of: request.id)
         log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])
         request.request.addPhase("processStarted")
         let settleTime = request.claimant.handler?.openTimeout ?? limits.settleTime

@@ -14,12 +14,21 @@ final class Caller {
     let session: HandlerSession?
     /// The application that is charged for everything that the caller makes the router hold.
     let account: String
+    /// The application or handler whose command the caller descends from, if the command was started a short time ago; nil
+    /// for every other program.
+    let command: String?
 
-    init(_ source: OpenContext.Source, _ session: HandlerSession? = nil, pid: UInt32? = nil) {
+    init(
+        _ source: OpenContext.Source,
+        _ session: HandlerSession? = nil,
+        pid: UInt32? = nil,
+        command: String? = nil
+    ) {
         self.source = source
         self.pid = pid
         self.session = session
         account = source.account
+        self.command = command
     }
 
     var callerClass: CallerClass { source.callerClass.known ?? .unknown }
@@ -29,6 +38,20 @@ final class Caller {
 
     /// Among the requests that the handler is working on, the one with the longest chain of openings behind it.
     var cause: OpenRequest? { session?.requests.deepestInHand }
+
+    /// Returns whether a URL comes from a handler itself, perhaps through other handlers or a command.
+    ///
+    /// - Parameter origin: the handler that a stored URL comes from; nil for any other URL.
+    func descends(from handler: Handler, origin: String? = nil) -> Bool {
+        let id = handler.id.rawValue
+        if self.handler?.id == handler.id || origin == id || command == id { return true }
+        var request = cause
+        while let link = request {
+            if link.destination?.claimant.id == id { return true }
+            request = link.cause
+        }
+        return false
+    }
 }
 
 extension OpenContext.Source {

@@ -84,20 +84,20 @@ final class Callers {
     }
 
     private func caller(_ known: KnownCallers.Entry, _ name: BusName?) -> Caller {
-        guard let process = known.process, let name, let session = sessions.session(ofProcess: process, name) else {
-            return known.caller
-        }
+        guard let process = known.process, let name else { return known.caller(ofCommand: nil) }
+        let command = commandHops.id(of: process.pid)
+        guard let session = sessions.session(ofProcess: process, name) else { return known.caller(ofCommand: command) }
         var source = known.source
         // A handler may have started another application's sandbox.
         if source.callerClass == .known(.sandboxed),
             !session.isItself(process, name, inSandboxOf: source.application)
         {
-            return known.caller
+            return known.caller(ofCommand: command)
         }
         source.application = session.handler.id.rawValue
         // If a handler is in a sandbox, it has the sandbox's rights, but its own identifier.
         if source.callerClass == .known(.user) { source.callerClass = .known(.handler) }
-        return Caller(source, session, pid: process.pid)
+        return Caller(source, session, pid: process.pid, command: command)
     }
 
     /// Makes caller look-ups wait for ``release()``.

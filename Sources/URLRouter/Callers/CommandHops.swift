@@ -14,6 +14,8 @@ final class CommandHops {
 
     private struct Start {
         let hops: UInt32
+        /// The application or handler whose command it is.
+        let id: String
         let end: ContinuousClock.Instant
     }
 
@@ -27,19 +29,26 @@ final class CommandHops {
     /// The number of openings that led to the command that a process descends from, not counting the command's own; nil
     /// if the process descends from no such command.
     subscript(pid: UInt32) -> UInt32? {
+        start(of: pid)?.hops
+    }
+
+    /// Returns the application or handler whose command a process descends from; nil if it descends from no such command.
+    func id(of pid: UInt32) -> String? { start(of: pid)?.id }
+
+    private func start(of pid: UInt32) -> Start? {
         guard !starts.isEmpty, let pid = pid_t(exactly: pid), let start = starts[getsid(pid)], start.end > .now
         else { return nil }
-        return start.hops
+        return start
     }
 
     /// Notes a command that was started in its own process session.
-    func add(_ pid: pid_t, hops: UInt32, now: ContinuousClock.Instant = .now) {
+    func add(_ pid: pid_t, hops: UInt32, of id: String = "", now: ContinuousClock.Instant = .now) {
         while let first = order.first, starts[first].map({ $0.end <= now }) ?? true {
             order.removeFirst()
             starts[first] = nil
         }
         // If the kernel has reused a process ID, the ID keeps its original position in the order, and is removed when
         // its new time has run out.
-        if starts.updateValue(Start(hops: hops, end: now + period), forKey: pid) == nil { order.append(pid) }
+        if starts.updateValue(Start(hops: hops, id: id, end: now + period), forKey: pid) == nil { order.append(pid) }
     }
 }

@@ -17,7 +17,7 @@ struct KnownCallers {
         /// process, the source is that other process.
         let process: ProcessIdentity?
         /// The caller, as long as it is not a handler.
-        private(set) lazy var caller = Caller(source, pid: process?.pid)
+        private lazy var caller = Caller(source, pid: process?.pid)
         /// The application that was charged for the caller's last request; nil before the first.
         var account: String?
         /// Whether the connection limits the rate of the caller's calls; nil if it does not charge ``account`` for them yet.
@@ -29,6 +29,14 @@ struct KnownCallers {
             self.source = source
             self.process = process
             program = process.flatMap { Self.program(of: $0) }
+        }
+
+        /// Returns the caller, as long as it is not a handler.
+        ///
+        /// - Parameter command: the application or handler whose command the caller descends from; nil if there is none.
+        func caller(ofCommand command: String?) -> Caller {
+            guard let command else { return caller }
+            return Caller(source, pid: process?.pid, command: command)
         }
 
         /// Whether the connection still belongs to the same process, running the same program. This is checked only for

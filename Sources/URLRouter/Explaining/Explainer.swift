@@ -16,6 +16,7 @@ final class Explainer {
     private let files: FileKinds
     private let permissions: Permissions
     private let links: LinkRouting
+    private let provenLinks: ProvenLinks
     private let lifecycle: HandlerLifecycle
     private let resources: ResourceFinder?
 
@@ -29,6 +30,7 @@ final class Explainer {
         _ files: FileKinds,
         _ permissions: Permissions,
         _ links: LinkRouting,
+        _ provenLinks: ProvenLinks,
         _ lifecycle: HandlerLifecycle,
         _ resources: ResourceFinder?
     ) {
@@ -38,6 +40,7 @@ final class Explainer {
         self.files = files
         self.permissions = permissions
         self.links = links
+        self.provenLinks = provenLinks
         self.lifecycle = lifecycle
         self.resources = resources
     }
@@ -120,9 +123,15 @@ final class Explainer {
                 }
                 return explained
             }
-            let foreseen = try links.foreseen(url, options, from: caller.source)
-            let linked = explanation.add(foreseen, caller.source)
+            let (decision, linked) = try foreseen(url, options, caller)
+            explanation.add(decision, linked, caller.source)
             if explanation.linkRule != nil, linked == nil { return explanation }
+            explanation.add(
+                provenLinks.candidates(for: decision?.url ?? url)
+                    .filter { Claimant.handler($0.handler).isShown(to: caller) },
+                linked?.isProven == true ? linked?.claimant.handler : nil,
+                hasRule: decision?.rule != nil
+            )
             let destination =
                 if let linked { linked } else { try Destination(url, in: handlers.registry, for: options, file: file) }
             let claimant = destination.claimant
@@ -200,15 +209,41 @@ final class Explainer {
         -> Destination
     {
         let url = try GenericURL(ofCaller: text, desktopEntry: options.desktopEntry)
-        let concernsLinks = options.handler == nil && links.concern(url)
+        let concernsLinks = options.handler == nil && links.concern(url) || provenLinks.concern(url)
         guard Scheme(of: url) == .file || concernsLinks else {
             return try Destination(url, in: handlers.registry, for: options)
         }
         let sender = await callers.caller(caller)
-        if let linked = try links.foreseen(url, options, from: sender.source)?.destination { return linked }
+        if let linked = try foreseen(url, options, sender).destination { return linked }
         guard Scheme(of: url) == .file else { return try Destination(url, in: handlers.registry, for: options) }
         let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass)
         return try Destination(url, in: handlers.registry, for: options, file: file)
+    }
+
+    /// Finds out who would get a link: first by the rules for links, then by the proofs.
+    ///
+    /// - Returns: the decision of the rules, nil if they do not concern the URL; and the destination, nil if the URL takes
+    ///   its usual route, or if the person would be asked.
+    /// - Throws: `notAllowed` if a rule drops the link.
+    private func foreseen(_ url: GenericURL, _ options: OpenOptions, _ caller: Caller) throws(OpenURLError)
+        -> (decision: LinkDecision?, destination: Destination?)
+    {
+        let ruled = try links.foreseen(url, options, from: caller)
+        if let ruled, ruled.decision.action != .usual { return ruled }
+        let link = ruled?.decision.url ?? url
+        if let handler = provenHandler(for: link, options, caller) {
+            return (ruled?.decision, Destination(link, provenFor: handler))
+        }
+        let changed = link == url ? nil : try Destination(link, in: handlers.registry, for: options)
+        return (ruled?.decision, changed)
+    }
+
+    /// Returns the handler that would get a link instead of the browser; nil for every other URL.
+    private func provenHandler(for url: GenericURL, _ options: OpenOptions, _ caller: Caller) -> Handler? {
+        guard !options.inBrowser, handlers.registry.claimant(wantedBy: options, for: url, nil) == nil else {
+            return nil
+        }
+        return provenLinks.handler(for: url, from: caller)
     }
 
     /// Returns whether a caller may learn who claims a URL's scheme.
@@ -276,33 +311,67 @@ extension Explanation {
 extension Explanation {
     /// Adds what the rules for links say.
     ///
-    /// - Returns: the destination that they choose; nil if they choose none, or if the person would be asked.
+    /// - Parameters:
+    ///   - decision: their decision; nil if they do not concern the URL.
+    ///   - destination: the destination that they choose; nil if the person would be asked.
     fileprivate mutating func add(
-        _ foreseen: (decision: LinkDecision, destination: Destination?)?,
+        _ decision: LinkDecision?,
+        _ destination: Destination?,
         _ source: OpenContext.Source
-    ) -> Destination? {
-        guard let (decision, destination) = foreseen else { return nil }
+    ) {
+        guard let decision else { return }
         if decision.url.description != url { changedURL = decision.url.description }
-        guard let rule = decision.rule else { return destination }
+        guard let rule = decision.rule else { return }
         if source.mayKnowPolicy { linkRule = "\(rule.place): \(rule.text)" }
         let reason = "the rule for links in \(rule.place) comes first"
         for index in candidates.indices where candidates[index].wins {
             candidates[index].wins = false
             candidates[index].reason = reason
         }
-        guard let claimant = destination?.claimant else { return nil }
+        guard let claimant = destination?.claimant else { return }
         candidates.removeAll { $0.id == claimant.id }
         let kind = HandlerKind(claimant.kind)
         candidates.insert(
             Candidate(id: claimant.id, kind: .known(kind), host: nil, wins: true, reason: reason),
             at: 0
         )
-        return destination
+    }
+
+    /// Adds the handlers that claim a link: the one that gets it first, and the others last.
+    ///
+    /// - Parameters:
+    ///   - winner: the handler that gets the link because of its proof; nil if another claimant gets it.
+    ///   - hasRule: whether a rule for links has decided.
+    fileprivate mutating func add(_ links: [LinkCandidate], _ winner: Handler?, hasRule: Bool) {
+        if let winner {
+            for index in candidates.indices where candidates[index].wins {
+                candidates[index].wins = false
+                candidates[index].reason =
+                    "a proven handler for the link comes first; 'openurl --browser' opens it here"
+            }
+            candidates.removeAll { $0.id == winner.id.rawValue }
+        }
+        for link in links where !candidates.contains(where: { $0.id == link.handler.id.rawValue }) {
+            let wins = link.handler.id == winner?.id
+            var reason = link.reason
+            if !wins, link.origin != .nothing {
+                let other = hasRule ? "a rule for links comes first" : "it does not get the link from this program"
+                reason += "; \(winner.map { "\($0.id) comes first" } ?? other)"
+            }
+            let candidate = Candidate(
+                id: link.handler.id.rawValue,
+                kind: .known(HandlerKind(link.handler.kind)),
+                host: nil,
+                wins: wins,
+                reason: reason
+            )
+            candidates.insert(candidate, at: wins ? 0 : candidates.count)
+        }
     }
 }
 
 extension Explanation.Candidate {
-    fileprivate init(_ candidate: Candidate) {
+    fileprivate init(_ candidate: SchemeRegistry.Candidate) {
         self.init(
             id: candidate.claimant.id,
             kind: .known(HandlerKind(candidate.claimant.kind)),

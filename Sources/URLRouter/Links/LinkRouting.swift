@@ -85,28 +85,29 @@ final class LinkRouting {
 
     /// Finds out who gets a link.
     ///
-    /// - Returns: Nil if no rule says anything about the link.
     /// - Throws: `notAllowed` if a rule drops the link, or if the person closes the chooser; `cancelled` if the request is
     ///   cancelled meanwhile.
-    func destination(of url: GenericURL, _ request: OpenRequest, from sender: Caller) async throws(OpenURLError)
-        -> Destination?
+    func route(of url: GenericURL, _ request: OpenRequest, from sender: Caller) async throws(OpenURLError) -> LinkRoute
     {
         let decision = decision(on: url, from: sender.source)
         for problem in decision.problems { log.warning("\(problem); the rule is left out") }
         switch decision.action {
-        case .usual: return decision.url == url ? nil : try usual(decision.url, request)
+        case .usual: return .undecided(decision.url)
         case .drop:
             throw dropped(decision, sender.source)
         case .open(let target):
+            if isForBrowser(target, decision.url, request.options, sender, origin: request.origin) {
+                return .decided(try usual(decision.url, request))
+            }
             do throws(LinkFailure) {
-                return try await destination(decision, target, request, from: sender)
+                return .decided(try await destination(decision, target, request, from: sender))
             } catch {
                 switch error {
                 case .ended(let error): throw error
                 case .unusable(let reason):
                     let place = decision.rule?.place ?? ""
                     log.warning("\(place): \(reason); the default browser opens the link instead")
-                    return try usual(decision.url, request)
+                    return .decided(try usual(decision.url, request))
                 }
             }
         }
@@ -119,18 +120,18 @@ final class LinkRouting {
     func foreseen(
         _ url: GenericURL,
         _ options: OpenOptions,
-        from source: OpenContext.Source
+        from sender: Caller
     ) throws(OpenURLError) -> (decision: LinkDecision, destination: Destination?)? {
         guard options.handler == nil, concern(url) else { return nil }
-        let decision = decision(on: url, from: source)
+        let decision = decision(on: url, from: sender.source)
         switch decision.action {
-        case .usual:
-            guard decision.url != url else { return nil }
-            return (decision, try Destination(decision.url, in: handlers.registry, for: options))
-        case .drop: throw dropped(decision, source)
+        case .usual: return (decision, nil)
+        case .drop: throw dropped(decision, sender.source)
         case .open(let target):
             if target.program == .chooser { return (decision, nil) }
-            guard let claimant = claimant(target.program, decision.url) else {
+            guard let claimant = claimant(target.program, decision.url),
+                !isForBrowser(target, decision.url, options, sender)
+            else {
                 return (decision, try Destination(decision.url, in: handlers.registry, for: options))
             }
             return (decision, Destination(decision.url, for: claimant, nil))
@@ -165,6 +166,29 @@ final class LinkRouting {
             }
             return try await destination(decision, claimant, target, request.account)
         }
+    }
+
+    /// Returns whether the default browser gets a link instead of the program that a rule names.
+    ///
+    /// The browser is always one step away: a handler gives a link to it by opening the link, and a sender by asking for
+    /// it.
+    private func isForBrowser(
+        _ target: LinkTarget,
+        _ url: GenericURL,
+        _ options: OpenOptions,
+        _ sender: Caller,
+        origin: String? = nil
+    ) -> Bool {
+        switch claimant(target.program, url) {
+        case .handler(let handler): options.inBrowser || sender.descends(from: handler, origin: origin)
+        case .application(let entry):
+            options.inBrowser && Scheme(of: url).map { isBrowser(entry, for: $0) } == false
+        case nil: false
+        }
+    }
+
+    private func isBrowser(_ entry: DesktopEntry, for scheme: Scheme) -> Bool {
+        handlers.registry.applications.claiming(scheme).contains { $0.id == entry.id }
     }
 
     /// Returns the destination of a link for a program, with the profile and the window that a rule wants.
@@ -381,6 +405,14 @@ final class LinkRouting {
             log.warning("the choice is not remembered: \(error)")
         }
     }
+}
+
+/// The outcome of the rules for a link.
+enum LinkRoute {
+    /// A rule decides, or the person has chosen.
+    case decided(Destination)
+    /// No rule decides. Rules may have changed the URL, which is the one to open.
+    case undecided(GenericURL)
 }
 
 /// Why a link does not go where a rule sends it.

@@ -226,6 +226,9 @@ final class OpenRequest {
     /// Whether the URL still has to be stored for later.
     var isToBeStored: Bool { if case .caller = start { options.isQueued } else { false } }
 
+    /// The handler that a stored URL comes from; nil for any other URL.
+    var origin: String? { if case .queue(let delivery, _) = start { delivery.context.sourceApplication } else { nil } }
+
     /// Whether the URL is a fallback, tried because there is no handler for an earlier one.
     var isFallback: Bool { fallbacks > 0 }
 
@@ -241,6 +244,23 @@ final class OpenRequest {
         url = options.fallback[fallbacks]
         fallbacks += 1
         (allowed, choice) = (nil, nil)
+    }
+
+    /// Moves on to the browser if a handler that gets a link because of a proof has not opened it.
+    ///
+    /// - Returns: whether the browser is to be tried.
+    func usesBrowser(after error: OpenURLError) -> Bool {
+        guard destination?.isProven == true, !isToBeStored, !isCancelled, case .caller = start else { return false }
+        switch error.code {
+        case .launchFailed, .launchVetoed: guard !wasHandedOver else { return false }
+        // The handler has said that it does not open the link.
+        case .declined: break
+        default: return false
+        }
+        options.inBrowser = true
+        wasHandedOver = false
+        allowed = nil
+        return true
     }
 
     /// Starts the request's clock when it gets a new place.

@@ -64,10 +64,18 @@ extension Opener {
         return try await parts.files.kind(of: url, request.options, for: request.account, sender.callerClass)
     }
 
-    /// Finds out where the rules for links send a URL; returns nil if they do not concern it.
+    /// Finds out where a link goes: first by the rules for links, then by the proofs. Returns nil for a URL that neither
+    /// concerns.
     func linked(_ url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Destination? {
-        guard request.options.handler == nil, parts.links.concern(url) else { return nil }
-        return try await parts.links.destination(of: url, request, from: try await sender(of: request))
+        var link = url
+        if request.options.handler == nil, parts.links.concern(url) {
+            switch try await parts.links.route(of: url, request, from: try await sender(of: request)) {
+            case .decided(let destination): return destination
+            case .undecided(let changed): link = changed
+            }
+        }
+        if let handler = try await provenHandler(for: link, request) { return Destination(link, provenFor: handler) }
+        return link == url ? nil : try Destination(link, in: parts.handlers.registry, for: request.options)
     }
 
     /// Finds out who claims a URL.
@@ -102,6 +110,15 @@ extension Opener {
         case .handler(let handler) where handler.kind == .native: return .handler(parts.sessions.obtain(for: handler))
         case .handler, .application: return .application
         }
+    }
+
+    /// Returns the handler that gets a link instead of the browser; nil for every other URL.
+    private func provenHandler(for url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Handler? {
+        let options = request.options
+        guard !options.inBrowser, parts.provenLinks.concern(url),
+            parts.handlers.registry.claimant(wantedBy: options, for: url, nil) == nil
+        else { return nil }
+        return parts.provenLinks.handler(for: url, from: try await sender(of: request), origin: request.origin)
     }
 
     /// Looks up the sender, and charges its application for the request.
@@ -233,6 +250,9 @@ extension Opener {
         guard let destination = request.destination else { throw .withdrawn }
         request.place = .application
         let application = parts.handlers.registry.application(of: destination.claimant)
+        if destination.isProven, let handler = destination.claimant.handler {
+            parts.provenLinks.note(destination.url, for: handler)
+        }
         let result: OpenResult
         do throws(OpenURLError) {
             result = try await parts.applications.open(ApplicationRequest(request, destination, application))

@@ -29,6 +29,7 @@ final class Opener {
         let files: FileKinds
         let inboxes: Inboxes
         let links: LinkRouting
+        let provenLinks: ProvenLinks
         let permissions: Permissions
         let questions: Questions
         let monitor: Monitor
@@ -68,6 +69,7 @@ final class Opener {
                         throw error
                     }
                 } catch {
+                    if request.usesBrowser(after: error) { continue }
                     try request.useFallback(after: error)
                 }
             }
@@ -89,7 +91,7 @@ final class Opener {
     }
 
     /// Finds the receiver of a URL. To keep the order of arrival, it does not switch tasks on the way, except for a
-    /// file's URL, for a URL that a program is waiting for, and for a link about which there may be a rule.
+    /// file's URL, for a URL that a program is waiting for, and for a link about which there may be a rule or a proof.
     private func resolve(_ request: OpenRequest) async throws(OpenURLError) -> Receiver {
         if request.isCancelled { throw .withdrawn }
         request.destination = nil
@@ -167,6 +169,9 @@ final class Opener {
         switch receiver {
         case .handler(let session):
             complete(request, for: session)
+            if let destination = request.destination, destination.isProven {
+                parts.provenLinks.note(destination.url, for: session.handler)
+            }
             return try await session.deliver(request)
         case .application: return try await deliverToApplication(request)
         case .store(let deliveries): return try await store(request, in: deliveries)

@@ -2,6 +2,7 @@ internal import Desktop
 internal import OpenURLBus
 internal import SchemeRegistry
 internal import UserFiles
+internal import WebLinks
 
 /// Describes handlers in the form that the registry's interface uses.
 ///
@@ -68,6 +69,7 @@ final class HandlerEntries {
         entry.manifest = handler.manifestPath
         entry.bundle = handler.isBundle ? handler.path : nil
         entry.reach = Reported(rawValue: handler.reach.rawValue)
+        entry.domains = handler.associatedDomains.map(\.description)
         entry.types = handler.fileClaims.map(\.key.description)
         entry.temporary = handlers.temporary.reason(for: handler.id).map(Reported.known) ?? .absent
         return entry

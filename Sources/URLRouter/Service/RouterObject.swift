@@ -48,7 +48,8 @@ public struct RouterObject: Sendable {
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
             PolicyObject.interface(router), CallbackObject.interface(router), MonitorObject.interface(router),
             PushObject.interface(router), RelayObject.interface(router), TasksObject.interface(router),
-            NotificationsObject.interface(router), HostsObject.interface(router), desktop,
+            NotificationsObject.interface(router), HostsObject.interface(router), ProofsObject.interface(router),
+            desktop,
         ])
     }
 
@@ -379,6 +380,7 @@ public struct RouterObject: Sendable {
         guard router.registry[id] == nil else { return }
         await router.pushes.endAll(of: id)
         await router.scheduledTasks.endAll(of: id)
+        await router.provenLinks.endAll(of: id)
         await router.localNotifications.cancelAll(of: id)
     }
 

@@ -144,6 +144,11 @@ package struct Rights: Sendable, Hashable {
             HostsInterface.receive.name: governing,
             HostsInterface.appeared.name: governing,
         ],
+        ProofsInterface.name: [
+            ProofsInterface.list.name: governing,
+            ProofsInterface.decide.name: governing,
+            ProofsInterface.fetch.name: governing,
+        ],
         MonitorInterface.name: [
             MonitorInterface.subscribe.name: governing,
             MonitorInterface.unsubscribe.name: governing,
