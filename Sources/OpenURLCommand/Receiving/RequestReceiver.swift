@@ -76,14 +76,13 @@ actor RequestReceiver {
     // MARK: Requests
 
     private func read() {
+        var result = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: Self.chunk) { buffer, count in
-            count = Glibc.read(source, buffer.baseAddress, Self.chunk)
-            if count < 0 { count = 0 }
+            result = Glibc.read(source, buffer.baseAddress, Self.chunk)
+            count = max(0, result)
         }
-        if bytes.isEmpty {
-            if errno == EAGAIN || errno == EINTR { return }
-            return finish(nil)
-        }
+        if result < 0, errno == EAGAIN || errno == EINTR { return }
+        if bytes.isEmpty { return finish(nil) }
         input.append(bytes)
         takeRequests()
     }

@@ -194,12 +194,14 @@ final class SSHSession {
     }
 
     private func read() {
+        var result = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: Self.chunk) { buffer, count in
-            count = max(0, Glibc.read(socket, buffer.baseAddress, Self.chunk))
+            result = Glibc.read(socket, buffer.baseAddress, Self.chunk)
+            count = max(0, result)
         }
+        if result < 0, errno == EAGAIN || errno == EINTR { return }
         if bytes.isEmpty {
             // ssh closes its output before it exits, and its exit says more.
-            if errno == EAGAIN || errno == EINTR { return }
             watch?.isEnabled = false
             return
         }
