@@ -12,7 +12,8 @@ import Testing
             let json = try await openurl(["list", "--json"], on: router)
             let entry =
                 #"{"id":"com.acme.todolist","name":"To\tdo","manifest":"/opt/todolist.plist","bundle":null,"desktop-entry":null,"executable":"todolist","#
-                + #""schemes":["todolist","todo"],"types":[],"url-names":{},"type-names":{},"launch-image":"","kind":"native","#
+                + #""schemes":["todolist","todo"],"types":[],"domains":[],"url-names":{},"#
+                + #""type-names":{},"launch-image":"","kind":"native","#
                 + #""reach":"local","fixed":false,"temporary":"","state":"active","warnings":[],"cut":false}"#
             #expect(json.lines == [entry])
             let environment = router.environment.merging(["NO_COLOR": "1"]) { $1 }

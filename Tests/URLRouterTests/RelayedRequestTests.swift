@@ -39,7 +39,11 @@ import Testing
             on: try EventLoop(),
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
-        let handlers: [Handler] = [try .test("com.example.target"), try .test("com.example.web", scheme: "https")]
+        let handlers: [Handler] = [
+            try .test("com.example.target"),
+            // Only the system's handler can claim the schemes of browsers.
+            try .test("com.example.web", scheme: "https", scope: .system) { $0.isFixed = true },
+        ]
         let router = URLRouter(handlers, on: bus, policy: store, person: person ?? self.person)
         await router.loadPolicy()
         return router
