@@ -123,11 +123,9 @@ package actor Bridge {
         failures = 0
         isConnected = true
         log.notice("connected to the broker", metadata: ["session": "\(isSessionPresent ? "continued" : "new")"])
-        if !isSessionPresent {
-            // The broker has nothing of what it once took.
-            for request in sent.values { request.wasLost() }
-            presence = [:]
-        }
+        // Even if the broker has kept the session, it may have lost messages on either way. The other host knows what it has had.
+        for request in sent.values { request.wasLost() }
+        presence = [:]
         client?.subscribe(
             to: BridgeTopic.subscriptions(of: configuration.name, in: configuration.groups)
                 + followed.map(BridgeTopic.presence)
@@ -262,7 +260,13 @@ package actor Bridge {
         guard followed.contains(host) else { return }
         let isThere = message.payload == BridgeTopic.online
         let wasThere = presence.updateValue(isThere, forKey: host)
-        if isThere, wasThere == false { tell(host.rawValue, []) }
+        guard isThere, wasThere != true else { return }
+        // The host, or the broker, may have lost requests and outcomes while the host was away.
+        for request in sent.values where request.host == host && request.outcome == nil {
+            request.wasLost()
+            request.end(nil)
+        }
+        tell(host.rawValue, [])
     }
 
     private func takeOutcome(_ message: MQTTMessage, from sender: HostName) {
