@@ -162,7 +162,7 @@ shell:
 	@examples/session.sh --log .build/debug bash -c 'openurl register Schemes/com.acme.todolist.plist && exec bash --norc'
 
 # Everything that is built for tests includes the optional programs.
-demo shell test docs documents sanitize interop: WITH = $(OPTIONAL)
+test docs documents sanitize interop: WITH = $(OPTIONAL)
 
 # Tests that all run at once compete for the processors, and one of the product's time limits may run out.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))
