@@ -139,10 +139,11 @@ final class LinkChooser {
     private func choice(_ program: String, _ question: Question, _ place: Place) async throws(LinkFailure) -> Choice {
         let environment = launcher.environment
         let text = question.text(locale: Self.locale(environment))
-        let ended: Result<DialogProcess.Result?, ProgramStart.Failure> = await withCheckedContinuation { continuation in
+        let ended: Result<AnsweringProgram.Result?, ProgramStart.Failure> = await withCheckedContinuation {
+            continuation in
             place.asking = tasks.start {
                 do throws(ProgramStart.Failure) {
-                    let result = try await DialogProcess(self.launcher).run(
+                    let result = try await AnsweringProgram(self.launcher).run(
                         "openurl-chooser",
                         .path(program),
                         [program],
@@ -161,7 +162,7 @@ final class LinkChooser {
         }
         place.asking = nil
         try check(place)
-        let result: DialogProcess.Result
+        let result: AnsweringProgram.Result
         switch ended {
         case .success(let some?): result = some
         case .success(nil): throw .unusable("nobody chose a program within \(limits.questionTime.inWords)")

@@ -12,7 +12,7 @@ struct ProgramPerson: PersonAsking {
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
         for program in DialogProgram.all {
             do throws(ProgramStart.Failure) {
-                let result = try await DialogProcess(launcher).run(
+                let result = try await AnsweringProgram(launcher).run(
                     program.name,
                     .nameOnPath(program.name),
                     [program.name] + program.arguments(dialog, time),

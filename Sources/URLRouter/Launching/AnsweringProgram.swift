@@ -5,8 +5,8 @@ internal import Reactor
 internal import SchemeRegistry
 internal import SystemPackage
 
-/// Runs a program that shows a dialog, and reads its answer.
-struct DialogProcess {
+/// Runs a program whose output is an answer: a dialog, or one that asks a site.
+struct AnsweringProgram {
     private let launcher: HandlerLauncher
 
     /// How a program ended, and what it wrote.
@@ -27,9 +27,11 @@ struct DialogProcess {
     /// - Parameters:
     ///   - name: the program's name, for the unit in which it runs.
     ///   - input: what the program reads from its standard input; nil for nothing.
+    ///   - isTrusted: whether it is known that no other user can change the program.
     ///   - answersBeforeExit: whether the answer is complete as soon as the program closes its output, although it may run
     ///     a little longer. It then counts as having succeeded.
-    ///   - limit: maximum number of bytes that are read from its output.
+    ///   - limit: the number of bytes of its output after which no more are read.
+    ///   - time: how long the program may run, even if it answers before.
     /// - Returns: nil if the time ran out, or if the task was cancelled. The program is then ended.
     func run(
         _ name: String,
@@ -37,6 +39,7 @@ struct DialogProcess {
         _ arguments: [String],
         environment: [String: String],
         input: String? = nil,
+        isTrusted: Bool = true,
         answersBeforeExit: Bool = false,
         limit: Int,
         within time: Duration
@@ -52,6 +55,7 @@ struct DialogProcess {
             arguments: arguments,
             environment: environment,
             directory: "/",
+            isTrusted: isTrusted,
             output: UnixFD(owning: ends[1])
         )
         if let input { start.input = try Self.file(with: input) }
@@ -84,8 +88,10 @@ struct DialogProcess {
         } onCancel: {
             launcher.loop.execute { stop() }
         }
+        // A program that goes on after its answer is still ended in time.
+        guard answer.isEmpty else { return exit.map { Result(exit: $0, output: answer) } }
         launcher.loop.cancelTimer(timer)
-        return exit.map { Result(exit: $0, output: answer.isEmpty ? Self.output(of: end, limit) : answer) }
+        return exit.map { Result(exit: $0, output: Self.output(of: end, limit)) }
     }
 
     /// Returns a file in memory with a text, at its beginning. Unlike a pipe, it takes a text of any length at once.
