@@ -29,7 +29,10 @@ import Testing
         private var chunks: AsyncStream<Data>.Iterator
         private var input = HostFrames.Input()
 
-        init(_ router: RouterProcess, from name: String? = "desktop") throws {
+        private let arrived: AsyncStream<Data>.Continuation
+
+        /// - Parameter reads: whether to read the outcomes from the start, or only after ``startReading()``.
+        init(_ router: RouterProcess, from name: String? = "desktop", reads: Bool = true) throws {
             process.executableURL = URL(filePath: "/usr/bin/env")
             process.arguments =
                 ["timeout", "--signal=KILL", "120", RouterProcess.command.path, "receive"]
@@ -40,9 +43,26 @@ import Testing
             process.standardError = FileHandle.nullDevice
             let (data, arrived) = AsyncStream<Data>.makeStream()
             chunks = data.makeAsyncIterator()
-            let loop = try EventLoop()
-            self.loop = loop
-            let descriptor = outcomes.fileHandleForReading.fileDescriptor
+            loop = try EventLoop()
+            self.arrived = arrived
+            let (statuses, ended) = AsyncStream<Int32>.makeStream()
+            exits = statuses
+            process.terminationHandler = { ended.yield($0.terminationStatus) }
+            try process.run()
+            if reads { try startReading() }
+        }
+
+        /// Whether neither pipe takes anything. Before ``startReading()``, this process also has the end for writing outcomes.
+        var isStuck: Bool {
+            [requests, outcomes].allSatisfy { pipe in
+                var end = pollfd(fd: pipe.fileHandleForWriting.fileDescriptor, events: Int16(POLLOUT), revents: 0)
+                return poll(&end, 1, 0) == 0
+            }
+        }
+
+        func startReading() throws {
+            try outcomes.fileHandleForWriting.close()
+            let (loop, arrived, descriptor) = (loop, arrived, outcomes.fileHandleForReading.fileDescriptor)
             // libdispatch may still expect events of a descriptor that a readabilityHandler has been taken from, and crash.
             loop.execute {
                 var watch: DescriptorWatch?
@@ -57,11 +77,18 @@ import Testing
                     }
                 }
             }
-            let (statuses, ended) = AsyncStream<Int32>.makeStream()
-            exits = statuses
-            process.terminationHandler = { ended.yield($0.terminationStatus) }
-            try process.run()
-            try outcomes.fileHandleForWriting.close()
+        }
+
+        /// Sends bytes in a thread, which may have to wait for the command.
+        func sendInBackground(_ bytes: [UInt8]) {
+            let handle = requests.fileHandleForWriting
+            Thread.detachNewThread {
+                do {
+                    try handle.write(contentsOf: Data(bytes))
+                } catch {
+                    Issue.record(error)
+                }
+            }
         }
 
         func send(_ bytes: [UInt8]) throws { try requests.fileHandleForWriting.write(contentsOf: Data(bytes)) }
@@ -94,6 +121,30 @@ import Testing
 
     private func opened(_ router: RouterProcess) throws -> [String] {
         try router.log(of: Self.app).filter { $0.hasPrefix("open ") }
+    }
+
+    /// If nobody takes the outcomes, the command takes no more requests, and goes on when somebody does.
+    @Test func outcomesWaitForAReader() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let receiver = try Receiver(router, reads: false)
+        // Their outcomes take 350 kB, and the command and the pipe have room for 320 KiB.
+        let count: UInt32 = 3000
+        var bytes: [UInt8] = []
+        for number in 1...count {
+            bytes += try HostFrames.bytes(of: HostFrames.Request(number, 0, request("no:\(number)")))
+        }
+        receiver.sendInBackground(bytes)
+        try await eventually(receiver.isStuck) { $0 }
+        try receiver.startReading()
+        _ = try await receiver.next(HostFrames.Hello.self)
+        for _ in 1...count {
+            guard case (_, .failed) = try await receiver.outcome() else {
+                Issue.record("a URL without a handler was opened")
+                return
+            }
+        }
+        #expect(try await receiver.end() == 0)
     }
 
     @Test func repeatedRequestGetsTheOutcomeOfTheFirst() async throws {

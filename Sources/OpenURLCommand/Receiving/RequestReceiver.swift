@@ -28,6 +28,8 @@ actor RequestReceiver {
     /// Number of requests without an outcome above which nothing is read. A router sends at most
     /// `HostsInterface.requestsInFlight`.
     private static let limit = 2 * HostsInterface.requestsInFlight
+    /// Number of bytes of outcomes above which nothing is read, because the other side does not take them.
+    private static let outputLimit = 256 << 10
     /// Number of bytes that are read at once.
     private static let chunk = 64 << 10
 
@@ -59,7 +61,7 @@ actor RequestReceiver {
         }
     }
 
-    /// What this machine's clock shows, in milliseconds since its start, including the time that it sleeps.
+    /// The time since this machine's start in milliseconds, including the time that it slept.
     private static var clock: UInt64 {
         var now = timespec()
         clock_gettime(CLOCK_BOOTTIME, &now)
@@ -89,7 +91,7 @@ actor RequestReceiver {
 
     private func takeRequests() {
         do throws(MessageDecodingError) {
-            while count < Self.limit, let request = try input.next(HostFrames.Request.self) {
+            while hasRoom, let request = try input.next(HostFrames.Request.self) {
                 count += 1
                 // The requests reach the router in the order of their arrival.
                 loop.startTaskImmediately { await self.handle(request) }
@@ -97,8 +99,10 @@ actor RequestReceiver {
         } catch {
             return finish("the other side sent something that is not a request: \(error)")
         }
-        inputWatch?.isEnabled = count < Self.limit
+        inputWatch?.isEnabled = hasRoom
     }
+
+    private var hasRoom: Bool { count < Self.limit && output.count < Self.outputLimit }
 
     private func handle(_ message: HostFrames.Request) async {
         let (number, deadline, request) = message.values
@@ -159,7 +163,13 @@ actor RequestReceiver {
             outputWatch?.cancel()
             outputWatch = nil
         } else if outputWatch == nil, end != nil {
-            outputWatch = loop.watch(target, for: .writable) { [unowned self] _ in assumeIsolated { $0.write() } }
+            outputWatch = loop.watch(target, for: .writable) { [unowned self] _ in assumeIsolated { $0.goOn() } }
         }
+    }
+
+    /// Writes outcomes that had to wait, and takes the requests that waited for them.
+    private func goOn() {
+        write()
+        if end != nil { takeRequests() }
     }
 }
