@@ -34,7 +34,7 @@ final class Hosts: DeliveryReceiver {
     private var networkFollower: Task<Void, Never>?
     private var isNetworkThere: Bool?
 
-    /// What the queue has in place of a handler for a URL to another host, before the host's name.
+    /// The mark before the host's name, which the queue has in place of a handler for a URL to another host.
     static let handlerMark = "host:"
     /// How long a URL waits before it is sent again when the bridge has it, and says nothing.
     private static let bridgedDelay = Duration.seconds(600)
@@ -166,8 +166,12 @@ final class Hosts: DeliveryReceiver {
     /// Tries the URLs of a host that has appeared at the bridge, or all; or only those to which answers have arrived there.
     func appeared(_ name: String, _ requests: [String], caller: BusName?) async throws {
         try await bridge.check(caller)
-        if requests.isEmpty {
-            await tryAll(where: { self.list[$0] == .bridge && (name.isEmpty || $0.rawValue == name.lowercased()) })
+        if name.isEmpty {
+            await tryAll(where: { self.list[$0] == .bridge })
+        } else if requests.isEmpty {
+            // All hosts may appear at once, so do not search the queue for each.
+            guard let host = HostName(rawValue: name), list[host] == .bridge else { return }
+            deliveries?.tryWaiting(for: Self.handlerMark + host.rawValue)
         } else {
             let ids = requests.compactMap { request in
                 let parts = request.split(separator: ".")
