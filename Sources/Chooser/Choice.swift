@@ -1,6 +1,6 @@
 /// The person's choice.
 struct Choice: Hashable {
-    /// What the choice also decides.
+    /// The links that the choice is also for.
     enum Remember: String {
         /// Only this URL.
         case no

@@ -140,7 +140,7 @@ package actor Bridge {
         isConnected = false
         if problem != reason || failures == 0 { log.warning("the broker cannot be reached: \(printableLine(reason))") }
         problem = reason
-        // What the broker has not acknowledged, it may not have.
+        // The broker may not have what it has not acknowledged.
         for name in unanswered.values { sent[name]?.wasLost() }
         unanswered = [:]
         for request in sent.values { request.end(nil) }

@@ -5,7 +5,7 @@ internal import SchemeRegistry
 internal import Translations
 internal import UserFiles
 
-/// What `openurl links` and `openurl default --all-links` do.
+/// The work of `openurl links` and `openurl default --all-links`.
 ///
 /// It is not part of the `openurl` command, which would then take longer to start. Instead, the command continues as the
 /// router's program, as it does for the doctor. It needs neither a bus nor a router.

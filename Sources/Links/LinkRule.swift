@@ -16,7 +16,7 @@ internal import UserFiles
 ///
 /// A rule that changes URLs needs no `with`: then the rules after it decide.
 package struct LinkRule: Sendable, Hashable {
-    /// What becomes of a link.
+    /// The fate of a link.
     package enum Action: Sendable, Hashable {
         case open(LinkTarget)
         /// The rules after this one decide.

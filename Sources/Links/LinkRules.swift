@@ -1,7 +1,7 @@
 internal import Policy
 package import RFC1808
 
-/// What becomes of a link.
+/// The decision about a link.
 package struct LinkDecision: Sendable, Hashable {
     package enum Action: Sendable, Hashable {
         case open(LinkTarget)

@@ -11,7 +11,7 @@ internal import SystemPackage
 ///
 /// Use a client only on the loop's thread.
 public final class MQTTClient {
-    /// What a client reports.
+    /// The reports of a client.
     public struct Events {
         /// The broker has accepted the client, and does or does not know its session.
         public var connected: (_ isSessionPresent: Bool) -> Void = { _ in }

@@ -7,7 +7,7 @@ enum FarScript {
     /// The line after which the session can begin.
     static let readyLine = "\(mark) ready"
 
-    /// What the script has found: a line with the mark, the machine's architecture, and the directory.
+    /// The result of the script: a line with the mark, the machine's architecture, and the directory.
     struct Place: Hashable {
         let architecture: String
         let directory: String

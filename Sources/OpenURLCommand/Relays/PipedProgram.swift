@@ -34,7 +34,7 @@ final class PipedProgram {
         posix_spawn_file_actions_adddup2(&actions, inner[0], 0)
         posix_spawn_file_actions_adddup2(&actions, outer[1], 1)
         if takesErrors { posix_spawn_file_actions_adddup2(&actions, outer[1], 2) }
-        // What outlives this process must not keep the files of others open.
+        // A program that outlives this process must not keep the files of others open.
         if inNewSession { posix_spawn_file_actions_addclosefrom_np(&actions, 3) }
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)

@@ -17,7 +17,7 @@ struct ShareOperation {
 
     /// The directory with all shares, in `$XDG_RUNTIME_DIR/openurl`.
     private static let place = "shares"
-    /// What a share in the background prints when it takes requests.
+    /// The line that a share in the background prints when it takes requests.
     private static let readyLine = "ready"
     /// How long a share may take to start, or to end, in milliseconds.
     private static let time: CInt = 10_000

@@ -8,7 +8,7 @@ package import RFC1808
 /// openurl/1 can-open mailto:
 /// ```
 package struct RelayRequest: Sendable, Hashable {
-    /// What the program wants.
+    /// The wish of the program.
     package enum Verb: String, Sendable, Hashable, CaseIterable {
         case open
         /// Open the URL, and wait for the URL that comes back.

@@ -3,7 +3,7 @@ internal import Reactor
 
 /// One connection to a share. It belongs to the server's actor.
 final class RelayConnection {
-    /// What has arrived.
+    /// The result of reading.
     enum Input {
         case incomplete
         case request(RelayRequest)

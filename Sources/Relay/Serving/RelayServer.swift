@@ -71,7 +71,7 @@ package actor RelayServer {
         lastNumber += 1
         let number = lastNumber
         let connection = RelayConnection(descriptor)
-        // What arrives through ssh comes from another machine, though ssh itself runs here.
+        // A request through ssh comes from another machine, though ssh itself runs here.
         connection.needsServer = peers == .descendants || !peer.sharesNetwork
         connections[number] = connection
         connection.watch = loop.watch(descriptor, for: .readable) { [unowned self] _ in

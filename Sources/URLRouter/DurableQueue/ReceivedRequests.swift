@@ -63,7 +63,7 @@ struct ReceivedRequests: Sendable {
         return "the memory of requests from other hosts has no room: \(refusal)"
     }
 
-    /// What a request without an outcome counts for.
+    /// The weight of a request without an outcome.
     private static let size = 256
 
     mutating func add(_ key: RequestKey, _ id: Int64, at now: Int64, in database: Database) throws(SQLiteError) {
@@ -118,7 +118,7 @@ struct ReceivedRequests: Sendable {
         while try old.step() { held?.remove(bytes: Int(old.integer(1)), of: old.text(0)) }
     }
 
-    /// What a row counts for, in SQL.
+    /// The weight of a row, in SQL.
     private static let bytes = "\(size) + coalesce(length(outcome), 0)"
 
     private func count(_ database: Database) throws(SQLiteError) -> QueueShares {

@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// What a carrier knows about a request.
+/// The knowledge of a carrier about a request.
 enum HostReply: Sendable {
     /// The other router's answer.
     case answer(OpenOutcome)
