@@ -198,6 +198,12 @@ let package = Package(
         .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808", "TestSupport"], resources: [.copy("Cases")]),
         .target(name: "PrivateBus", dependencies: ["Reactor"], path: "Tests/PrivateBus"),
         .target(name: "TestSupport", path: "Tests/TestSupport"),
+        .target(
+            name: "HostileSites",
+            dependencies: ["TestSupport"],
+            path: "Tests/HostileSites",
+            exclude: ["hostile_sites.py"]
+        ),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "DBusTests",
@@ -213,9 +219,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "TestSupport", "hello", "login",
-                "openurl",
-                "openurl-command", "openurl-remote",
+                "DBus", "HostileSites", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "TestSupport",
+                "hello", "login", "openurl", "openurl-command", "openurl-remote",
                 "openurld", "requester", "testhandler", "todolist", "viewer",
             ],
             exclude: ["Completion/press_tab.py", "FalseRouters", "Programs"],
@@ -340,8 +345,7 @@ if optionalPrograms.contains("proofs") {
         .executableTarget(name: "openurl-proofs", dependencies: ["CLinux", "Release", "SiteProofs", "WebLinks"]),
         .testTarget(
             name: "SiteProofsTests",
-            dependencies: ["SiteProofs", "TestSupport", "WebLinks", "openurl-proofs"],
-            exclude: ["hostile_sites.py"]
+            dependencies: ["HostileSites", "SiteProofs", "TestSupport", "WebLinks", "openurl-proofs"]
         ),
     ]
 }

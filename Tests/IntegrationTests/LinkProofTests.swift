@@ -1,5 +1,6 @@
 import DBus
 import Foundation
+import HostileSites
 import OpenURLBus
 import TestSupport
 import Testing
@@ -8,60 +9,33 @@ private let program = RouterProcess.products.appending(path: "openurl-proofs").p
 private let isProgramBuilt = FileManager.default.isExecutableFile(atPath: program)
 
 /// The links to web pages that handlers get from the real router, with the real program that asks real sites. The sites are
-/// those of `Tests/SiteProofsTests/hostile_sites.py`.
+/// those of `Tests/HostileSites`.
 @Suite(.timeLimit(.minutes(10)), .enabled(if: isProgramBuilt, "openurl-proofs is not built"))
 struct LinkProofTests {
     private static let app = "com.example.app"
     private static let browser = "browser.desktop"
-    private static let script = URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../SiteProofsTests/hostile_sites.py").standardizedFileURL.path
-
     /// Sites that lie about apps, as long as this object exists.
     private final class Sites {
-        let directory: TemporaryDirectory
-        private let server = Process()
-        private let input = Pipe()
-        private var ports: [String: String] = [:]
+        private let sites: HostileSites
 
         init() throws {
-            directory = try TemporaryDirectory()
-            let output = Pipe()
-            server.executableURL = URL(filePath: "/usr/bin/env")
-            server.arguments = ["python3", LinkProofTests.script, directory.path]
-            server.standardInput = input
-            server.standardOutput = output
-            try server.run()
-            var text = ""
-            while !text.hasSuffix("\n\n") {
-                let part = output.fileHandleForReading.availableData
-                try #require(!part.isEmpty, "the server ended")
-                text += String(decoding: part, as: UTF8.self)
-            }
-            for line in text.split(separator: "\n") {
-                let words = line.split(separator: " ").map(String.init)
-                ports[words[0]] = words[1]
-            }
+            sites = try HostileSites()
             try write(
                 """
                 case $1 in
-                plain.*) port=\(ports["plain"] ?? "") ;;
-                old-tls.*) port=\(ports["old-tls"] ?? "") ;;
-                silent-before-tls.*) port=\(ports["silent-before-tls"] ?? "") ;;
-                *) port=\(ports["*"] ?? "") ;;
+                plain.*) port=\(sites.port(of: "plain")) ;;
+                old-tls.*) port=\(sites.port(of: "old-tls")) ;;
+                silent-before-tls.*) port=\(sites.port(of: "silent-before-tls")) ;;
+                *) port=\(sites.port(of: "*")) ;;
                 esac
-                exec \(program) --private --authorities \(directory.path)/authority.pem \
+                exec \(program) --private --authorities \(sites.directory.path)/authority.pem \
                     --connect-to 127.0.0.1:$port --milliseconds 2000 "$@"
                 """
             )
         }
 
-        deinit {
-            input.fileHandleForWriting.closeFile()
-            server.waitUntilExit()
-        }
-
         /// The program that the router runs.
-        var asker: String { "\(directory.path)/asker" }
+        var asker: String { "\(sites.directory.path)/asker" }
 
         func write(_ body: String) throws {
             try "#!/bin/sh\n\(body)\n".write(toFile: asker, atomically: true, encoding: .utf8)
@@ -69,30 +43,10 @@ struct LinkProofTests {
         }
 
         /// The number of connections so far.
-        var connections: Int {
-            get throws {
-                let file = "\(directory.path)/requests"
-                guard FileManager.default.fileExists(atPath: file) else { return 0 }
-                return try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").count {
-                    $0 == "connection"
-                }
-            }
-        }
+        var connections: Int { get throws { try sites.requests.count { $0 == "connection" } } }
     }
 
-    private static let expectations = Result {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3", script, "--list"]
-        process.standardOutput = output
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }.filter {
-            $0[0] != "changing"
-        }
-    }
+    private static let expectations = Result { try HostileSites.all.get().filter { $0[0] != "changing" } }
 
     private func router(_ hosts: [String], asker: String) async throws -> RouterProcess {
         try await RouterProcess(variables: ["OPENURL_PROOFS": asker]) { directory in

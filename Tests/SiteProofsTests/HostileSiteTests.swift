@@ -1,4 +1,5 @@
 import Foundation
+import HostileSites
 import TestSupport
 import Testing
 import WebLinks
@@ -8,39 +9,9 @@ import WebLinks
     private static let app = "com.example.app"
     private static let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().appending(path: "openurl-proofs")
-    private static let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "hostile_sites.py")
+    private let servers: HostileSites
 
-    private let directory: TemporaryDirectory
-    private let server = Process()
-    private let input = Pipe()
-    private var ports: [String: String] = [:]
-
-    init() throws {
-        directory = try TemporaryDirectory()
-        let output = Pipe()
-        server.executableURL = URL(filePath: "/usr/bin/env")
-        server.arguments = ["python3", Self.script.path, directory.path]
-        server.standardInput = input
-        server.standardOutput = output
-        try server.run()
-        var text = ""
-        // The ports end with an empty line.
-        while !text.hasSuffix("\n\n") {
-            let part = output.fileHandleForReading.availableData
-            try #require(!part.isEmpty, "the server ended")
-            text += String(decoding: part, as: UTF8.self)
-        }
-        for line in text.split(separator: "\n") {
-            let words = line.split(separator: " ").map(String.init)
-            ports[words[0]] = words[1]
-        }
-    }
-
-    deinit {
-        // The server serves until its input ends.
-        input.fileHandleForWriting.closeFile()
-        server.waitUntilExit()
-    }
+    init() throws { servers = try HostileSites() }
 
     private func run(_ arguments: [String]) throws -> (output: String, errors: String, status: Int32) {
         let process = Process()
@@ -51,7 +22,7 @@ import WebLinks
         process.standardError = errors
         // None of these may lead the program elsewhere.
         process.environment = [
-            "https_proxy": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1", "HOME": directory.path,
+            "https_proxy": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1", "HOME": servers.directory.path,
             "SSL_CERT_FILE": "/nonexistent",
         ]
         try process.run()
@@ -62,11 +33,12 @@ import WebLinks
     }
 
     private func ask(_ site: String, _ options: [String] = []) throws -> SiteAnswer? {
-        let port = ports[site] ?? ports["*"] ?? ""
+        let port = servers.port(of: site)
         let host = "\(site).sites.example"
         let (output, errors, status) = try run(
             [
-                "--private", "--authorities", "\(directory.path)/authority.pem", "--connect-to", "127.0.0.1:\(port)",
+                "--private", "--authorities", "\(servers.directory.path)/authority.pem", "--connect-to",
+                "127.0.0.1:\(port)",
                 "--milliseconds", "2000",
             ] + options + [host, Self.app]
         )
@@ -74,27 +46,8 @@ import WebLinks
         return SiteAnswer(bytes: Array(output.utf8), from: try WebHost(host), about: [Self.app])
     }
 
-    private func requests() throws -> [String] {
-        // The server makes the file before it prints its ports.
-        try String(contentsOfFile: "\(directory.path)/requests", encoding: .utf8).split(separator: "\n").map(
-            String.init
-        )
-    }
-
-    private static let sites = Result {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3", script.path, "--list"]
-        process.standardOutput = output
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
-    }
-
     @Test func onlyHonestSitesGiveAnything() throws {
-        let sites = try Self.sites.get()
+        let sites = try HostileSites.all.get()
         #expect(sites.count > 100)
         for site in sites {
             let answer = try ask(site[0])
@@ -111,7 +64,7 @@ import WebLinks
             #expect(word == site[1], "\(site[0]): \(String(describing: answer?.outcome))")
         }
         // A site learns nothing but that it was asked, and gets back nothing that it has sent.
-        for request in try requests() where request.hasPrefix("request ") {
+        for request in try servers.requests where request.hasPrefix("request ") {
             let headers = request.split(separator: "|").dropFirst().map {
                 $0.split(separator: ":")[0].trimmingCharacters(in: .whitespaces)
             }
@@ -139,23 +92,23 @@ import WebLinks
         let (output, _, status) = try run(["--addresses", address, "good.sites.example", Self.app])
         #expect(status == 0)
         #expect(output.contains("\nunreachable the host has no address in the public Internet\n"), "\(output)")
-        #expect(try requests().isEmpty)
+        #expect(try servers.requests.isEmpty)
     }
 
     @Test func connectionToAPrivateAddressIsRefusedToo() throws {
-        let port = ports["*"] ?? ""
+        let port = servers.port(of: "*")
         let (output, _, _) = try run([
-            "--authorities", "\(directory.path)/authority.pem", "--connect-to", "127.0.0.1:\(port)",
+            "--authorities", "\(servers.directory.path)/authority.pem", "--connect-to", "127.0.0.1:\(port)",
             "good.sites.example",
             Self.app,
         ])
         #expect(output.contains("\nunreachable the host has no address in the public Internet\n"), "\(output)")
-        #expect(try requests().isEmpty)
+        #expect(try servers.requests.isEmpty)
     }
 
     @Test func authorityOfTheSystemIsNeeded() throws {
         let (output, _, _) = try run([
-            "--private", "--connect-to", "127.0.0.1:\(ports["*"] ?? "")", "good.sites.example", Self.app,
+            "--private", "--connect-to", "127.0.0.1:\(servers.port(of: "*"))", "good.sites.example", Self.app,
         ])
         #expect(output.contains("\nunreachable "), "\(output)")
     }

@@ -18,7 +18,7 @@ public actor LinkStore {
     private let loop: EventLoop
     private let log: Logger
     private var number = 0
-    private var problems: Set<String> = []
+    private var problems = RuleProblems()
 
     /// This store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -43,9 +43,7 @@ public actor LinkStore {
     func read() -> LinkSnapshot {
         let (rules, diagnostics) = files.read()
         number += 1
-        let current = diagnostics.map(\.description)
-        for problem in current where !problems.contains(problem) { log.warning("\(problem)") }
-        problems = Set(current)
+        problems.report(diagnostics, to: log)
         return LinkSnapshot(number: number, rules: rules)
     }
 

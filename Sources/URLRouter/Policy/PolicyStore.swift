@@ -25,7 +25,7 @@ public actor PolicyStore {
     private let loop: EventLoop
     private let log: Logger
     private var number = 0
-    private var problems: Set<String> = []
+    private var problems = RuleProblems()
 
     /// This store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -59,10 +59,7 @@ public actor PolicyStore {
     func read() -> PolicySnapshot {
         let (rules, diagnostics) = files.read()
         number += 1
-        let current = diagnostics.map(\.description)
-        for problem in current where !problems.contains(problem) { log.warning("\(problem)") }
-        problems = Set(current)
-        return PolicySnapshot(number: number, rules: rules, problems: current)
+        return PolicySnapshot(number: number, rules: rules, problems: problems.report(diagnostics, to: log))
     }
 
     /// Changes the user's file, and reads the rules again.
