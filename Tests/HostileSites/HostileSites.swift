@@ -1,7 +1,8 @@
+import Foundation
+public import TestSupport
+
 // A release builds all targets, and its toolchain has no static Testing.
 #if canImport(Testing)
-    import Foundation
-    public import TestSupport
     import Testing
 
     /// The sites of `hostile_sites.py`, which lie about apps. They are there as long as this object exists.
