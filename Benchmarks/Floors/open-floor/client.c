@@ -12,6 +12,7 @@ static struct caller {
     int number;
 } callers[MOST_CALLERS];
 static const char *url;
+static int has_options;
 static long calls, sent, answered;
 static uint64_t *begun, *taken;
 
@@ -35,7 +36,7 @@ static void take(DBusPendingCall *pending, void *data) {
 
 static void send_next(struct caller *caller) {
     DBusPendingCall *pending = NULL;
-    DBusMessage *call = call_for(url);
+    DBusMessage *call = call_for(url, has_options);
     struct place *place = malloc(sizeof *place);
     if (!place) fail("memory");
     place->caller = caller;
@@ -51,7 +52,7 @@ static int ascending(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-int open_urls(const char *text, long bytes, long count, long window, int connections) {
+int open_urls(const char *text, long bytes, long count, long window, int connections, int options) {
     if (connections < 1 || connections > MOST_CALLERS || count < 1 || window < connections) return 64;
     char *padded = malloc(strlen(text) + (size_t)bytes + 1);
     if (!padded) return 1;
@@ -60,6 +61,7 @@ int open_urls(const char *text, long bytes, long count, long window, int connect
     while (length < (size_t)bytes) padded[length++] = 'x';
     padded[length] = 0;
     url = padded;
+    has_options = options;
     calls = count;
     begun = calloc((size_t)calls, sizeof *begun);
     taken = calloc((size_t)calls, sizeof *taken);

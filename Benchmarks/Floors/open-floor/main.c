@@ -2,8 +2,9 @@
 //
 //   open-floor connect               connects to the bus and ends
 //   open-floor open URL              has the router open a URL, and ends
-//   open-floor client URL BYTES CALLS WINDOW CALLERS
-//                                    prints "MEDIAN_NS CALLS_PER_SECOND" for opens of the URL, made longer with 'x'
+//   open-floor client URL BYTES CALLS WINDOW CALLERS [short]
+//                                    prints "MEDIAN_NS CALLS_PER_SECOND" for opens of the URL, made longer with 'x';
+//                                    with "short", it calls Open instead of OpenURL
 //   open-floor router NAME SERVICE   forwards every call with a URL to SERVICE
 //   open-floor handler NAME          handles every URL
 #include "floor.h"
@@ -24,7 +25,8 @@ int serve(DBusConnection *bus, const char *name, DBusHandleMessageFunction answe
 int main(int count, char **arguments) {
     if (count < 2) return 64;
     if (count > 6 && !strcmp(arguments[1], "client")) {
-        return open_urls(arguments[2], atol(arguments[3]), atol(arguments[4]), atol(arguments[5]), atoi(arguments[6]));
+        int has_options = count < 8 || strcmp(arguments[7], "short");
+        return open_urls(arguments[2], atol(arguments[3]), atol(arguments[4]), atol(arguments[5]), atoi(arguments[6]), has_options);
     }
     DBusConnection *bus = dbus_bus_get(DBUS_BUS_SESSION, NULL);
     if (!bus) return 69;

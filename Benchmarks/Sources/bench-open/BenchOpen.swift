@@ -123,13 +123,16 @@ struct BenchOpen {
         ) {
             try await lane.rate(Handlers.swift, calls: calls)
         }
-        for (figure, id) in [(Figure.openRate, Handlers.swift), (.openRateC, Handlers.c)] {
+        let opens = [
+            (Figure.openRate, Handlers.swift, true), (.openRateC, Handlers.c, true), (.shortRateC, Handlers.c, false),
+        ]
+        for (figure, id, hasOptions) in opens {
             measured[figure] = try await bus.connection.measure(
                 calls: calls,
                 router: router,
                 handler: Handlers.busName(id)
             ) {
-                try floors.open(id, calls: calls, window: 64).rate
+                try floors.open(id, calls: calls, window: 64, hasOptions: hasOptions).rate
             }
         }
         round.merge(measured.mapValues(\.result)) { $1 }

@@ -22,6 +22,7 @@ struct Figure: Hashable {
     static let laneRate = Figure(title: "lane, 64 in flight, Swift handler", unit: "/s", target: "≥ 0.5")
     static let openRate = Figure(title: "bus, 64 in flight, Swift handler", unit: "/s")
     static let openRateC = Figure(title: "bus, 64 in flight, C handler", unit: "/s", target: "≥ 0.4")
+    static let shortRateC = Figure(title: "the same, the client calls Open", unit: "/s")
     static let callersRate = Figure(title: "bus, 100 callers, Swift handler", unit: "/s")
     static let callersRateC = Figure(title: "bus, 100 callers, C handler", unit: "/s")
 
@@ -44,7 +45,7 @@ struct Figure: Hashable {
     /// All figures in the order of the output. Ratios refer to the first figure of a group.
     static let groups: [[Figure]] = [
         [.echo, .routed, .lane, .laneC, .open, .openC, .openFromMainActor, .alternating, .wake, .longLane, .long],
-        [.echoRate, .routedRate, .laneRate, .openRate, .openRateC, .callersRate, .callersRateC],
+        [.echoRate, .routedRate, .laneRate, .openRate, .openRateC, .shortRateC, .callersRate, .callersRateC],
         [.manyEchoRate, .manyLaneRate, .manyOpenRate, .manyOpenRateC],
         [.commandInC, .command],
         [.connect, .version, .cold, .coldC],

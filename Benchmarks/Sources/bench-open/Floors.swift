@@ -33,16 +33,19 @@ struct Floors {
 
     /// Opens a URL with a client in C, over connections to the bus.
     ///
-    /// - Parameter bytes: the least length of the URL.
+    /// - Parameters:
+    ///   - bytes: the least length of the URL.
+    ///   - hasOptions: whether the client calls `OpenURL`, whose arguments and result are dictionaries, or `Open`.
     func open(
         _ id: String,
         calls: Int,
         window: Int = 1,
         callers: Int = 1,
-        bytes: Int = 0
+        bytes: Int = 0,
+        hasOptions: Bool = true
     ) throws -> (microseconds: Double, rate: Double) {
         let arguments = ["client", Handlers.url(id), "\(bytes)", "\(calls)", "\(window)", "\(callers)"]
-        let numbers = try Program(Self.program, arguments).numbers(2)
+        let numbers = try Program(Self.program, arguments + (hasOptions ? [] : ["short"])).numbers(2)
         return (numbers[0] / 1e3, numbers[1])
     }
 

@@ -43,7 +43,7 @@ struct ProcessorTable {
         let parts = ProcessorTime.Part.allCases
         let titles = (parts.map(\.rawValue) + ["all"]).map { String(repeating: " ", count: 8 - $0.count) + $0 }
         Swift.print(padded("", 42) + titles.joined() + "   ratio: min  median   max   target")
-        for figure in [Figure.echoRate, .routedRate, .laneRate, .openRate, .openRateC] {
+        for figure in [Figure.echoRate, .routedRate, .laneRate, .openRate, .openRateC, .shortRateC] {
             let times = rounds.compactMap { $0[figure] }
             var line = padded(figure.title, 42)
             for part in parts {
