@@ -111,7 +111,8 @@ extension OpenContext: Record {
             "hops",
             { $0.hops },
             { $0.hops = $1 },
-            "The length of the chain of handlers that led to this URL, each opened by the one before it; 0 for other senders."
+            omitting: 0,
+            "The length of the chain of handlers that led to this URL, each opened by the one before it; without the key, the sender is not a handler."
         ),
         Field(
             "accepted",

@@ -104,7 +104,7 @@ extension OpenResult: Record {
             { $0.reply = $1 },
             "The values with which the handler answered; at most \(Value.maximumDescriptors) descriptors."
         ),
-        Field("trace", { $0.trace }, { $0.trace = $1 }, "The steps taken to open the URL, in order.")
+        Field("trace", { $0.trace }, { $0.trace = $1 }, omitting: [], "The steps taken to open the URL, in order.")
     )
 }
 
