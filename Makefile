@@ -385,12 +385,14 @@ chaos: build
 	@Packaging/require $(TEST_PACKAGES)
 	Benchmarks/chaos.py $(BUILT) $(CHAOS_SECONDS)
 
-# Sends URLs to another router over ssh while the connection is cut, and accounts for each one.
+# Sends URLs to another router over ssh while the connection is cut, and accounts for each one. `make hosts KILLS=20` also kills the
+# routers.
 HOST_URLS ?= 10000
 CUTS ?= 100
+KILLS ?= 0
 hosts: build
 	@Packaging/require $(TEST_PACKAGES)
-	Benchmarks/hosts.py $(BUILT) $(HOST_URLS) $(CUTS)
+	Benchmarks/hosts.py $(BUILT) $(HOST_URLS) $(CUTS) $(KILLS)
 
 # Sends URLs to another router through a broker that is killed, cut off and robbed of its files, and accounts for each one.
 BRIDGE_EVENTS ?= 30
