@@ -79,6 +79,7 @@ max_packet_size 1100000
 user {"root" if os.getuid() == 0 else ""}
 log_type error
 log_type warning
+log_type notice
 """.replace("\nuser \n", "\n"))
         self.start()
 
@@ -365,6 +366,9 @@ def figures(programs, root, *counts):
         if requests != warm + total + 1000:
             sys.exit(f"the hosts have had {requests} requests in {messages} messages")
         print(f"{'':6} each host has had its URLs once; {messages - requests} requests arrived twice")
+        with open(f"{broker.root}/log") as log:
+            if "are being dropped" in log.read():
+                sys.exit("the broker has lost messages, and URLs waited until they were sent again")
         bridge.end()
         near.end()
         broker.kill()

@@ -209,9 +209,9 @@ final class TestClient: @unchecked Sendable {
         return end
     }
 
-    func subscribe(to filters: String...) async {
+    func subscribe(to filters: String..., isQueued: Bool = true) async {
         let client = UncheckedClient(client)
-        await loop.run { client.value.subscribe(to: filters) }
+        await loop.run { client.value.subscribe(to: filters, isQueued: isQueued) }
     }
 
     func publish(
