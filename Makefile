@@ -53,7 +53,7 @@ INSTALLED = \
 	$(addprefix share/dbus-1/interfaces/,$(notdir $(INTERFACES))) \
 	lib/systemd/user/openurld.service \
 	lib/systemd/user/openurl-share@.service \
-	$(if $(filter bridge,$(WITH)),lib/systemd/user/openurl-bridge.service) \
+	$(if $(filter bridge,$(WITH)),$(BRIDGE)) \
 	lib/systemd/user-preset/90-openurl.preset \
 	share/metainfo/org.openurl.Router1.metainfo.xml \
 	share/man/man1/openurl.1 \
@@ -67,6 +67,9 @@ INSTALLED = \
 	share/zsh/site-functions/_openurl \
 	$(LANGUAGES:%=share/locale/%/LC_MESSAGES/openurl.mo) \
 	$(if $(filter portal,$(WITH)),$(PORTAL))
+
+# The unit of the bridge, and the files for its broker.
+BRIDGE = lib/systemd/user/openurl-bridge.service share/openurl/bridge/mosquitto.conf share/openurl/bridge/acl
 
 # The files of the backend. Portals before 1.17 take the first one by name that is for the desktop, so it has a link in front.
 PORTAL = \
@@ -220,8 +223,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurld.service
 	sed 's|@BINDIR@|$(BINDIR)|' Packaging/openurl-share@.service.in | \
 		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurl-share@.service
-	$(if $(filter bridge,$(WITH)),sed 's|@BINDIR@|$(BINDIR)|' Packaging/bridge/openurl-bridge.service.in | \
-		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurl-bridge.service)
+	$(if $(filter bridge,$(WITH)),$(INSTALL_BRIDGE))
 	install -m 644 Packaging/90-openurl.preset $(ROOT)/lib/systemd/user-preset
 	install -m 644 $(INTERFACES) $(ROOT)/share/dbus-1/interfaces
 	install -m 644 Packaging/org.openurl.Router1.metainfo.xml $(ROOT)/share/metainfo
@@ -241,6 +243,10 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 	[ -z "$(DESTDIR)" ] || rm -f $(ROOT)/share/applications/mimeinfo.cache
 	@[ -n "$(DESTDIR)" ] || printf '%s\n' 'To start the router with each login, run: systemctl --user enable --now openurld.service' \
 		'To write a handler, run: openurl new com.example.greeter --python'
+
+INSTALL_BRIDGE = sed 's|@BINDIR@|$(BINDIR)|' Packaging/bridge/openurl-bridge.service.in | \
+	install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurl-bridge.service && \
+	install -m 644 Packaging/bridge/mosquitto.conf Packaging/bridge/acl $(ROOT)/share/openurl/bridge
 
 INSTALL_PORTAL = sed 's|@BINDIR@|$(BINDIR)|' Packaging/portal/org.freedesktop.impl.portal.desktop.openurl.service.in | \
 	install -m 644 /dev/stdin $(ROOT)/share/dbus-1/services/org.freedesktop.impl.portal.desktop.openurl.service && \
@@ -291,6 +297,7 @@ uninstall:
 	[ ! -x $(ROOT)/bin/openurl ] || $(PUBLISH) --remove
 	rm -f $(INSTALLED:%=$(ROOT)/%)
 	[ ! -d $(ROOT)/libexec/openurl ] || rmdir --ignore-fail-on-non-empty $(ROOT)/libexec/openurl
+	[ ! -d $(ROOT)/share/openurl/bridge ] || rmdir --ignore-fail-on-non-empty $(ROOT)/share/openurl/bridge
 	[ ! -d $(ROOT)/share/openurl/handlers ] || \
 		{ cd $(ROOT)/share && rmdir -p --ignore-fail-on-non-empty openurl/handlers; }
 
@@ -385,12 +392,14 @@ chaos: build
 	@Packaging/require $(TEST_PACKAGES)
 	Benchmarks/chaos.py $(BUILT) $(CHAOS_SECONDS)
 
-# Sends URLs to another router over ssh while the connection is cut, and accounts for each one.
+# Sends URLs to another router over ssh while the connection is cut, and accounts for each one. `make hosts KILLS=20` also kills the
+# routers.
 HOST_URLS ?= 10000
 CUTS ?= 100
+KILLS ?= 0
 hosts: build
 	@Packaging/require $(TEST_PACKAGES)
-	Benchmarks/hosts.py $(BUILT) $(HOST_URLS) $(CUTS)
+	Benchmarks/hosts.py $(BUILT) $(HOST_URLS) $(CUTS) $(KILLS)
 
 # Sends URLs to another router through a broker that is killed, cut off and robbed of its files, and accounts for each one.
 BRIDGE_EVENTS ?= 30

@@ -4,15 +4,16 @@
     bridge.py DIRECTORY chaos [COUNT EVENTS SEED]
     bridge.py DIRECTORY figures [HOSTS ...]
 
-DIRECTORY holds openurl's programs. `chaos` has two routers and two bridges. While URLs are on their way, it kills the broker and starts it
-again, with its files, without them, or with old ones; cuts the network, at once or silently; kills a bridge; and publishes requests a second
-time. The exit status is 0 only if each URL was handled once, and has its true outcome at the sender.
+DIRECTORY holds openurl's programs. `chaos` has a router that sends URLs to two others, whose clocks are a day ahead and a day behind, and a
+bridge for each. While URLs are on their way, it kills the broker and starts it again, with its files, without them, or with old ones; cuts
+the network, at once or silently; kills a bridge; and publishes requests a second time. The exit status is 0 only if each URL was handled
+once, and has its true outcome at the sender. URLs with a lifetime follow: none may be opened after it, and all others must be.
 
 `figures` has one router, and simulated hosts that answer as routers would: it measures URLs a second, memory, and the time until 1,000 URLs
 that were queued without a broker are through.
 """
 
-import os, random, shutil, signal, socket, subprocess, sys, tempfile, threading, time
+import os, random, shutil, signal, socket, sqlite3, subprocess, sys, tempfile, threading, time
 from collections import Counter
 import dbus.mainloop.glib
 from gi.repository import Gio, GLib
@@ -20,6 +21,9 @@ from hosts import DECLINED, EVERY, MANIFEST, TAKEN, Sender, opened
 from private_bus import PrivateBus
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+DAY = 86_400  # seconds
+SHIFTS = {"ahead": DAY, "behind": -DAY}
+LATE = "com.example.late"  # a handler whose program comes late
 
 
 def free_port():
@@ -34,9 +38,9 @@ def memory(pid):
         return sum(int(line.split()[1]) for line in file if line.startswith("Private_"))
 
 
-def build(name, root):
-    """Builds a C program of this benchmark, and returns its path."""
-    subprocess.run(["cc", "-O2", "-o", f"{root}/{name}", f"{HERE}/Bridge/{name}.c", "-lmosquitto"], check=True)
+def build(name, root, *options):
+    """Builds a C program or library of this benchmark, and returns its path."""
+    subprocess.run(["cc", "-O2", *options, "-o", f"{root}/{name}", f"{HERE}/Bridge/{name}.c", "-lmosquitto"], check=True)
     return f"{root}/{name}"
 
 
@@ -75,6 +79,7 @@ max_packet_size 1100000
 user {"root" if os.getuid() == 0 else ""}
 log_type error
 log_type warning
+log_type notice
 """.replace("\nuser \n", "\n"))
         self.start()
 
@@ -163,26 +168,48 @@ class BridgeSender(Sender):
     def add_host(self):
         super().add_host("*", "bridge:")
 
+    def state(self, url):
+        """Returns the state of a URL that has ended; None before."""
+        return self.states.get(self.numbers.get(url))
+
+
+class Receiver(PrivateBus):
+    """A router that takes URLs from `near`, with a clock that is a number of seconds ahead."""
+
+    def __init__(self, programs, root, clock, shift):
+        self.logs, self.late = {id: f"{root}/{id}.log" for id in [TAKEN, DECLINED, LATE]}, f"{root}/late"
+        manifests = {
+            id: MANIFEST.format(id=id, program=self.late if id == LATE else f"{programs}/testhandler", log=log,
+                                scheme=id.rpartition(".")[2], more="<string>decline=no</string>" if id == DECLINED else "")
+            for id, log in self.logs.items()
+        }
+        super().__init__(programs, root, manifests, {"LD_PRELOAD": clock, "CLOCK_SHIFT": str(shift)})
+        os.makedirs(f"{root}/config/openurl")
+        with open(f"{root}/config/openurl/policy.conf", "w") as file:
+            file.writelines(f"allow {id.rpartition('.')[2]} from host:near\n" for id in self.logs)
+
+    def opened(self):
+        return sum((opened(log) for log in self.logs.values()), Counter())
+
+    def shift(self):
+        """Returns by how many seconds the router's latest URL is in the future, to the hour."""
+        with sqlite3.connect(f"{self.root}/state/openurl/log.sqlite") as log:
+            latest = log.execute("SELECT max(time) FROM entries").fetchone()[0]
+        return round((latest / 1e6 - time.time()) / 3600) * 3600
+
 
 def chaos(programs, root, count=2000, events=30, seed=None):
     seed = seed or random.randrange(1 << 32)
     choose = random.Random(seed)
     print(f"{count} URLs, {events} events, seed {seed}")
-    logs = {id: f"{root}/{id}.log" for id in [TAKEN, DECLINED]}
-    manifests = {
-        id: MANIFEST.format(id=id, program=f"{programs}/testhandler", log=logs[id], scheme=id.rpartition(".")[2],
-                            more="<string>decline=no</string>" if id == DECLINED else "")
-        for id in logs
-    }
     broker = Broker(f"{root}/broker")
     proxy = Proxy(broker.port)
-    far = PrivateBus(programs, f"{root}/far", manifests)
-    os.makedirs(f"{root}/far/config/openurl")
-    with open(f"{root}/far/config/openurl/policy.conf", "w") as file:
-        file.write("allow taken from host:near\nallow declined from host:near\n")
+    clock = build("clock", root, "-shared", "-fPIC")
+    fars = {name: Receiver(programs, f"{root}/{name}", clock, shift) for name, shift in SHIFTS.items()}
     near = BridgeSender(programs, f"{root}/near")
-    bridges = [Bridge(programs, far, "far", proxy.port), Bridge(programs, near, "near", proxy.port)]
-    replayed = subprocess.Popen([build("replay", root), str(broker.port), "openurl/1/far/open/from/near"], stdout=subprocess.PIPE, text=True)
+    far_bridges = {name: Bridge(programs, far, name, proxy.port) for name, far in fars.items()}
+    bridges = [*far_bridges.values(), Bridge(programs, near, "near", proxy.port)]
+    replayed = subprocess.Popen([build("replay", root), str(broker.port), "openurl/1/+/open/from/near"], stdout=subprocess.PIPE, text=True)
     done, left = Counter(), events
     kinds = ["restart", "lose", "old files", "cut", "silence", "bridge"]
 
@@ -244,46 +271,58 @@ def chaos(programs, root, count=2000, events=30, seed=None):
     # The URLs are spread over the events.
     pause = 0 if events == 0 else events * 1.2 / count
     for url in urls:
-        near.send(url)
+        near.send_to(choose.choice(list(fars)), url)
         end = time.monotonic() + pause
         near.run(lambda: time.monotonic() >= end)
     near.run(lambda: left == 0 and len(near.states) >= count)
     print(f"through after {time.monotonic() - begin:.1f} s; events: {dict(done)}")
-    # A URL that has expired while its host was away must not be opened when the host is back.
-    bridges[0].end()
-    near.send_to("far", "taken:stale", lifetime=dbus.UInt32(2000))
-    near.send("taken:patient")
-    near.run(lambda: "taken:stale" in near.numbers and near.states.get(near.numbers["taken:stale"]) == "dead")
+    # A URL that expires while its host is away, or while it waits there, must not be opened later. Any other one must be.
+    for name in fars:
+        near.send_to(name, f"late:stale-{name}", lifetime=dbus.UInt32(3000))
+        near.send_to(name, f"late:patient-{name}", lifetime=dbus.UInt32(60_000))
+    stale, patient = [f"late:stale-{name}" for name in fars], [f"late:patient-{name}" for name in fars]
+    near.run(lambda: all(near.state(url) == "dead" for url in stale))
+    for name, bridge in far_bridges.items():
+        bridge.end()
+        near.send_to(name, f"taken:stale-{name}", lifetime=dbus.UInt32(2000))
+        near.send_to(name, f"taken:patient-{name}", lifetime=dbus.UInt32(60_000))
+    stale += [f"taken:stale-{name}" for name in fars]
+    patient += [f"taken:patient-{name}" for name in fars]
+    near.run(lambda: all(near.state(url) == "dead" for url in stale))
     end = time.monotonic() + 2
     near.run(lambda: time.monotonic() >= end)
-    bridges[0].start()
-    near.run(lambda: near.states.get(near.numbers["taken:patient"]) == "delivered")
+    for name, far in fars.items():
+        os.symlink(f"{programs}/testhandler", far.late)
+        far_bridges[name].start()
+    near.run(lambda: all(near.state(url) == "delivered" for url in patient))
     replayed.terminate()
     print(replayed.communicate()[0].strip())
     problems = []
-    times = opened(logs[TAKEN]) + opened(logs[DECLINED])
-    for url in urls:
-        if times[url] != 1:
+    times = sum((far.opened() for far in fars.values()), Counter())
+    for url in urls + stale + patient:
+        handled = 0 if url in stale else 1
+        if times[url] != handled:
             problems.append(f"{url} was handled {times[url]} times")
-        expected = "dead" if url.startswith("declined") else "delivered"
-        if near.states.get(near.numbers[url]) != expected:
-            problems.append(f"{url} should be {expected}, and is {near.states.get(near.numbers[url])}")
-    if times["taken:stale"] or times["taken:patient"] != 1:
-        problems.append("a URL that had expired was opened, or one that had not was not")
+        expected = "dead" if url in stale or url.startswith("declined") else "delivered"
+        if near.state(url) != expected:
+            problems.append(f"{url} should be {expected}, and is {near.state(url)}")
     for entry in near.queue():
-        reason = "TimedOut" if entry["url"] == "taken:stale" else "Declined"
+        reason = "TimedOut" if entry["url"] in stale else "Declined"
         if not str(entry.get("error", "")).endswith(reason):
             problems.append(f"{entry['url']} is a dead letter without its reason, {reason}")
+    for name, shift in SHIFTS.items():
+        if fars[name].shift() != shift:
+            problems.append(f"the clock of {name} is shifted by {fars[name].shift()} s instead of {shift}")
     for bridge in bridges:
         bridge.end()
-    near.end()
-    far.end()
+    for bus in [near, *fars.values()]:
+        bus.end()
     broker.kill()
     for problem in problems[:20]:
         print(problem)
     if problems:
         sys.exit(f"{len(problems)} problems; the files are in {root}")
-    print("each URL was handled once, and has its outcome; the one that had expired was never opened")
+    print("each URL was handled once, and has its outcome; those that had expired were never opened")
 
 
 def figures(programs, root, *counts):
@@ -327,6 +366,9 @@ def figures(programs, root, *counts):
         if requests != warm + total + 1000:
             sys.exit(f"the hosts have had {requests} requests in {messages} messages")
         print(f"{'':6} each host has had its URLs once; {messages - requests} requests arrived twice")
+        with open(f"{broker.root}/log") as log:
+            if "are being dropped" in log.read():
+                sys.exit("the broker has lost messages, and URLs waited until they were sent again")
         bridge.end()
         near.end()
         broker.kill()

@@ -11,14 +11,16 @@ LIMIT = 600  # seconds
 class PrivateBus:
     """Starts a bus that starts the router of a directory of programs.
 
-    All files are in the directory `root`. `manifests` has the handlers' manifests by their identifiers.
+    All files are in the directory `root`. `manifests` has the handlers' manifests by their identifiers, and `variables` more
+    environment variables.
     """
 
-    def __init__(self, programs, root, manifests):
+    def __init__(self, programs, root, manifests, variables={}):
         self.root, self.context = root, GLib.MainContext.default()
         environment = {"PATH": os.environ["PATH"], "HOME": root, "XDG_DATA_DIRS": f"{root}/none", "XDG_RUNTIME_DIR": f"{root}/run"}
         environment |= {f"XDG_{part}_HOME": f"{root}/{part.lower()}" for part in ["DATA", "CONFIG", "CACHE", "STATE"]}
         environment["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={root}/no-system-bus"
+        environment |= variables
         for folder in ["data/dbus-1/services", "data/openurl/handlers"]:
             os.makedirs(f"{root}/{folder}")
         os.mkdir(f"{root}/run", 0o700)

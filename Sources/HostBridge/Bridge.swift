@@ -34,6 +34,10 @@ package actor Bridge {
     private var presence: [HostName: Bool] = [:]
     /// The hosts whose presence the bridge follows.
     private var followed: Set<HostName> = []
+    /// Number of the router's calls that wait for the outcome of a published request.
+    private var underWay = 0
+    /// The router's calls that wait for their turn: at most one for each URL in its queue, which has a bound.
+    private var line: Deque<CheckedContinuation<Void, Never>> = []
     /// Requests from other hosts that the router has not answered yet.
     private var receiving = 0
     /// Number of messages that were not what they should be.
@@ -43,6 +47,9 @@ package actor Bridge {
 
     /// Number of requests whose publication the bridge remembers. If it forgets one, the request may be published again.
     private static let sentLimit = 16_384
+    /// Number of requests that wait for their outcomes. The broker keeps a thousand messages for this host, and would lose the
+    /// outcomes of more requests that end at the same time.
+    private static let underWayLimit = 512
     /// Number of hosts whose presence the bridge follows.
     private static let followedLimit = 4096
     /// Number of requests from other hosts that the router has not answered. Until there are fewer, nothing is read.
@@ -126,10 +133,8 @@ package actor Bridge {
         // Even if the broker has kept the session, it may have lost messages on either way. The other host knows what it has had.
         for request in sent.values { request.wasLost() }
         presence = [:]
-        client?.subscribe(
-            to: BridgeTopic.subscriptions(of: configuration.name, in: configuration.groups)
-                + followed.map(BridgeTopic.presence)
-        )
+        client?.subscribe(to: BridgeTopic.subscriptions(of: configuration.name, in: configuration.groups))
+        followPresence(of: followed)
         _ = client?.publish(BridgeTopic.online, to: BridgeTopic.presence(of: configuration.name), isRetained: true)
         tell("", [])
     }
@@ -154,8 +159,8 @@ package actor Bridge {
     private func published(_ number: Int32, _ isTaken: Bool) {
         guard let name = unanswered.removeValue(forKey: number), let request = sent[name] else { return }
         if !isTaken { request.wasLost() }
-        // There is no need to wait for a host that is not there.
-        if !isTaken || presence[request.host] == false { request.end(nil) }
+        // There is no need to wait for a host that is not there. The broker has told of each that was ever there by now.
+        if !isTaken || !request.host.isGroup && presence[request.host] != true { request.end(nil) }
     }
 
     // MARK: Requests of the router
@@ -169,6 +174,11 @@ package actor Bridge {
         guard let host = HostName(rawValue: name), request.isNamed else {
             throw RemoteError(.invalidArguments, "the name of the host or of the request cannot be used")
         }
+        let begin = ContinuousClock.now
+        await enter()
+        defer { leave() }
+        var request = request
+        request.options.lifetime = request.options.lifetime.map { $0 - (.now - begin) }
         let known = sent[request.id] ?? SentRequest(to: host)
         guard known.host == host else { throw RemoteError(.invalidArguments, "another request has this name") }
         if let outcome = known.outcome { return try take(outcome, of: request.id) }
@@ -180,6 +190,16 @@ package actor Bridge {
         defer { loop.cancelTimer(timer) }
         if let outcome = await known.wait() { return try take(outcome, of: request.id) }
         return OpenResult(handler: "", way: .queued, reply: [:], trace: [])
+    }
+
+    /// Waits until fewer requests wait for their outcomes.
+    private func enter() async {
+        guard underWay >= Self.underWayLimit else { return underWay += 1 }
+        await withCheckedContinuation { line.append($0) }
+    }
+
+    private func leave() {
+        if let next = line.popFirst() { next.resume() } else { underWay -= 1 }
     }
 
     private func publish(_ request: HostRequest, _ known: SentRequest) throws {
@@ -222,7 +242,12 @@ package actor Bridge {
     private func follow(_ host: HostName) {
         guard !host.isGroup, !followed.contains(host), followed.count < Self.followedLimit else { return }
         followed.insert(host)
-        client?.subscribe(to: [BridgeTopic.presence(of: host)])
+        followPresence(of: [host])
+    }
+
+    private func followPresence(of hosts: Set<HostName>) {
+        // Otherwise, when many hosts appear together, their messages take the room of outcomes at the broker.
+        client?.subscribe(to: hosts.map(BridgeTopic.presence), isQueued: false)
     }
 
     /// Tells the router that it may try again.

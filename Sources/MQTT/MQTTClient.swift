@@ -6,8 +6,8 @@ internal import SystemPackage
 /// One connection to a broker with MQTT 5, through libmosquitto.
 ///
 /// A client is for one connection: after its end, make another one. The broker keeps the session, so that messages that arrive
-/// in between are not lost, as long as the broker's memory is not. All messages have QoS 1, which means that each arrives at
-/// least once.
+/// in between are not lost, as long as the broker's memory is not. All messages are published with QoS 1, which means that each
+/// arrives at least once, unless a subscription does without that.
 ///
 /// Use a client only on the loop's thread.
 public final class MQTTClient {
@@ -197,9 +197,12 @@ public final class MQTTClient {
     }
 
     /// Subscribes to topics.
-    public func subscribe(to filters: [String]) {
+    ///
+    /// - Parameter isQueued: whether the broker keeps messages for the client while it is away or slow. There is room for few,
+    ///   so topics whose last message is enough should not take it.
+    public func subscribe(to filters: [String], isQueued: Bool = true) {
         guard let handle, !isConnecting else { return }
-        for filter in filters { mosquitto_subscribe_v5(handle, nil, filter, 1, 0, nil) }
+        for filter in filters { mosquitto_subscribe_v5(handle, nil, filter, isQueued ? 1 : 0, 0, nil) }
         update()
     }
 

@@ -51,6 +51,31 @@ import Testing
         await mallory.close()
     }
 
+    /// Hundreds of hosts may appear while a host that has sent them requests is away.
+    @Test func presenceTakesNoRoomFromOutcomes() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let broker = try TestBroker(in: place)
+        defer { broker.stop() }
+        let near = try await client("near", broker, on: loop)
+        await near.subscribe(to: "openurl/1/near/outcome/from/+")
+        await near.subscribe(to: "openurl/1/far/presence", isQueued: false)
+        await near.publish([0], to: "openurl/1/near/presence")
+        try await eventually(near.answered) { $0 == 1 }
+        await near.close()
+        let far = try await client("far", broker, on: loop)
+        // The broker keeps a thousand messages for a client.
+        let count = 1200
+        for _ in 0..<count { await far.publish([1], to: "openurl/1/far/presence", isRetained: true) }
+        await far.publish([2], to: "openurl/1/near/outcome/from/far")
+        try await eventually(far.answered) { $0 == count + 1 }
+        let again = try await client("near", broker, on: loop)
+        try await eventually(again.messages.count) { $0 > 0 }
+        #expect(again.messages.map(\.payload) == [[2]])
+        await again.close()
+        await far.close()
+    }
+
     @Test func noClientReadsWhatIsForAnother() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }

@@ -40,7 +40,8 @@ final class TestBroker {
         var text = try String(contentsOf: Self.packaging.appending(path: "mosquitto.conf"), encoding: .utf8)
         for (old, new) in [
             ("listener 8883", "listener \(port) 127.0.0.1"), ("/etc/mosquitto/certs", directory.path),
-            ("/etc/mosquitto/openurl.acl", file("acl").path), ("/var/lib/mosquitto/", "\(directory.path)/"),
+            ("/etc/mosquitto/openurl.acl", file("acl").path),
+            ("#persistence_location /var/lib/mosquitto/", "persistence_location \(directory.path)/"),
         ] {
             try #require(text.contains(old))
             text = text.replacing(old, with: new)
@@ -209,9 +210,9 @@ final class TestClient: @unchecked Sendable {
         return end
     }
 
-    func subscribe(to filters: String...) async {
+    func subscribe(to filters: String..., isQueued: Bool = true) async {
         let client = UncheckedClient(client)
-        await loop.run { client.value.subscribe(to: filters) }
+        await loop.run { client.value.subscribe(to: filters, isQueued: isQueued) }
     }
 
     func publish(

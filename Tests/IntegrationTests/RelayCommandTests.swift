@@ -230,8 +230,10 @@ import Testing
         let line = "bwrap --ro-bind \(directory) /run/openurl --setenv BROWSER /run/openurl/xdg-open ...\n"
         #expect(started.output == line, "\(started)")
         #expect(try await router.openurl("share").output == "devbox\n")
-        let again = try await router.openurl("share", "devbox")
-        #expect(again.status == 4 && again.errors.contains("exists already"), "\(again)")
+        let again = try await router.openurl("share", "--for", "nspawn", "devbox")
+        #expect(again.status == 0 && again.output.hasPrefix("systemd-nspawn --bind-ro=\(directory):"), "\(again)")
+        let second = try await router.openurl("share", "--foreground", "devbox")
+        #expect(second.status == 12 && second.errors.contains("exists already"), "\(second)")
         let refused = try await router.run(sandbox(directory, "xdg-open https://example.com/refused"))
         #expect(refused.status == 7 && refused.errors.contains("container:devbox"), "\(refused)")
         try await allow(router, "container:devbox", "https")

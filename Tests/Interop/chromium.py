@@ -16,10 +16,11 @@ class Chromium:
     """Chromium with one tab, driven by the DevTools protocol.
 
     - policy: the contents of a policy file, which only this Chromium sees.
+    - options: more options of the command line.
     """
 
-    def __init__(self, session, policy=None):
-        command = ["chromium", *OPTIONS, f"--user-data-dir={session.root}/chromium", "about:blank"]
+    def __init__(self, session, policy=None, options=()):
+        command = ["chromium", *OPTIONS, *options, f"--user-data-dir={session.root}/chromium", "about:blank"]
         if policy:
             os.makedirs(f"{session.root}/policies/managed")
             with open(f"{session.root}/policies/managed/interop.json", "w") as file:
@@ -37,16 +38,25 @@ class Chromium:
         os.close(write)
         self.numbers, self.rest, self.tab = itertools.count(1), b"", None
         # The targets of a browser that starts appear one after the other.
-        tab = wait_until(lambda: [target for target in self.call("Target.getTargets")["targetInfos"]
-                                  if target["type"] == "page"])[0]
+        tab = self.first = wait_until(self.pages)[0]
         self.tab = self.call("Target.attachToTarget", targetId=tab["targetId"], flatten=True)["sessionId"]
         self.call("Page.enable")
+
+    def pages(self):
+        """Returns the open tabs."""
+        return [target for target in self.call("Target.getTargets")["targetInfos"] if target["type"] == "page"]
+
+    def close_other_tabs(self):
+        """Closes the tabs that other programs have opened."""
+        for target in self.pages():
+            if target["targetId"] != self.first["targetId"]:
+                self.call("Target.closeTarget", targetId=target["targetId"])
 
     def call(self, method, **parameters):
         """Sends a command, and returns its answer."""
         number = next(self.numbers)
         message = {"id": number, "method": method, "params": parameters}
-        if self.tab:
+        if self.tab and not method.startswith("Target."):
             message["sessionId"] = self.tab
         os.write(self.output, json.dumps(message).encode() + b"\0")
         return self.message(lambda message: message.get("id") == number)["result"]

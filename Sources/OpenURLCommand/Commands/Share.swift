@@ -9,10 +9,11 @@ struct Share: Command {
         abstract: translated("Let the programs in a container open URLs here."),
         discussion: translated(
             """
-            Makes a socket for one container, and prints the line that shows it there. In the container, $BROWSER then opens \
-            web addresses here, and sign-ins come back. The container needs nothing else, and gets neither the session bus nor \
-            your files. You are asked about each address the first time, as the container NAME. The share lasts until \
-            'openurl share --stop NAME', or until you log out; start it again at the next login, before the container.
+            Makes a socket for one container, unless there is one, and prints the line that shows it there. In the \
+            container, $BROWSER then opens web addresses here, and sign-ins come back. The container needs nothing else, \
+            and gets neither the session bus nor your files. You are asked about each address the first time, as the \
+            container NAME. The share lasts until 'openurl share --stop NAME', or until you log out; start it again at the \
+            next login, before the container.
             Without a name, lists the shares.
             """
         ),

@@ -79,8 +79,14 @@ struct ShareOperation {
         return 0
     }
 
-    /// Starts a share in the background, and prints how to show it in its container.
+    /// Prints how to show a share in its container. If the share does not run yet, starts it in the background.
     func start(_ name: String, _ engine: ContainerEngine) throws(CommandFailure) -> Int32 {
+        if listener(of: name) == nil { try startInBackground(name) }
+        for line in engine.lines(path(of: name), name) { invocation.output.print(line) }
+        return 0
+    }
+
+    private func startInBackground(_ name: String) throws(CommandFailure) {
         let arguments = ["openurl-command", "share", "--foreground", name]
         let program = try PipedProgram("/proc/self/exe", arguments, inNewSession: true, takesErrors: true)
         let text = program.readLine(within: Self.time)
@@ -92,8 +98,6 @@ struct ShareOperation {
             )
         }
         program.release()
-        for line in engine.lines(path(of: name), name) { invocation.output.print(line) }
-        return 0
     }
 
     // MARK: Shares that run
