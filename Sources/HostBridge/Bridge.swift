@@ -297,11 +297,11 @@ package actor Bridge {
     private func takeOutcome(_ message: MQTTMessage, from sender: HostName) {
         let name = message.correlation.map { String(decoding: $0, as: UTF8.self) } ?? ""
         guard let request = sent[name], request.host == sender || request.host.isGroup, request.outcome == nil,
-            message.payload.count <= HostsInterface.largestRequest + 4096
+            message.payload.count <= HostFrames.limit
         else { return }
         let outcome: OpenOutcome
         do throws(MessageDecodingError) {
-            outcome = try MessageArchive.body(from: message.payload)
+            outcome = try MessageArchive.body(from: message.payload, limit: HostFrames.limit)
         } catch {
             return refuse("that is no outcome")
         }
@@ -323,7 +323,7 @@ package actor Bridge {
         let request: HostRequest
         do throws(MessageDecodingError) {
             guard message.payload.count <= HostsInterface.largestRequest else { throw .invalidValue("too large") }
-            var body: HostRequest = try MessageArchive.body(from: message.payload)
+            var body: HostRequest = try MessageArchive.body(from: message.payload, limit: HostFrames.limit)
             guard body.isNamed, message.correlation == Array(body.id.utf8) else {
                 throw .invalidValue("without its name")
             }

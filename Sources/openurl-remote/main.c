@@ -319,8 +319,9 @@ static void run_next(const char *name, char **arguments) {
 static void extend_path(void) {
     char place[PATH_MAX];
     const char *path = getenv("PATH");
-    if (!find_socket(place)) exit(UNAVAILABLE);
-    *strrchr(place, '/') = 0;
+    char *end = find_socket(place) ? strrchr(place, '/') : NULL;
+    if (!end) exit(UNAVAILABLE);
+    *end = 0;
     size_t size = strlen(place) + 1 + (path ? strlen(path) : 0) + 1;
     char *extended = malloc(size);
     if (!extended) exit(UNAVAILABLE);

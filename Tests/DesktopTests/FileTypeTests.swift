@@ -146,6 +146,23 @@ struct FileTypeTests {
         }
     }
 
+    /// Rules within rules, which are all tried again at each depth, compare many bytes at many positions.
+    @Test(.timeLimit(.minutes(2))) func rulesThatTakeLongAreGivenUp() throws {
+        let list = 40
+        let match = list + 12
+        let rules = match + 16
+        let value = rules + 34 * 32
+        // The first two rules hold, and all rules are below both. The others find almost their value everywhere.
+        let records = (0..<34).flatMap {
+            $0 < 2 ? [0, 1, 0, 1, value, 0, 34, rules] : [0, 4096, 0, 64, value, 0, 0, 0]
+        }
+        let header = [0x1_0002, 0, 0, 0, 0, 0, list, 0, 0, 0]
+        let numbers = header + [1, 1 << 13, match] + [80, 0, 34, rules] + records
+        let bytes = numbers.flatMap { number in [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) } }
+        let cache = try #require(SharedMimeCache(bytes + Array(repeating: UInt8(ascii: "a"), count: 63) + [0]))
+        #expect(cache.type(ofContents: Array(repeating: UInt8(ascii: "a"), count: 1 << 13)) == nil)
+    }
+
     /// Returns GLib's types of files.
     private func types(_ files: [(name: [UInt8], contents: [UInt8])]) throws -> [String] {
         let tree = try TemporaryTree()

@@ -201,6 +201,18 @@ import Testing
         return path
     }
 
+    @Test func socketWithoutADirectoryEndsTheSession() async throws {
+        let router = try await makeRouter()
+        defer { router.stop() }
+        let client = try await buildClient(router)
+        let run = try await router.run(
+            "bash",
+            "-c",
+            "OPENURL_SOCKET=socket exec -a openurl \(client) --session -c true"
+        )
+        #expect(run.status == 69, "\(run)")
+    }
+
     /// Starts a share, and puts the containers' program into its directory.
     ///
     /// - Returns: the directory.

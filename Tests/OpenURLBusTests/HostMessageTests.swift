@@ -52,6 +52,17 @@ import Testing
         #expect(throws: MessageDecodingError.self) { try input.next(HostFrames.Request.self) }
     }
 
+    /// Each element of an array takes many times the memory of its one byte.
+    @Test func valuesThatTakeTooMuchMemoryAreRefused() throws {
+        var input = HostFrames.Input()
+        var request = request("app:1")
+        request.options.annotation = .array(Array(repeating: .byte(0), count: 100_000), of: "y")
+        input.append(try HostFrames.bytes(of: HostFrames.Request(1, 0, request)))
+        #expect(throws: MessageDecodingError.tooLarge(limit: HostFrames.limit)) {
+            try input.next(HostFrames.Request.self)
+        }
+    }
+
     /// A login shell may print a greeting before the command runs.
     @Test func wordsOfAShellAreNoMessage() {
         for text in ["Welcome!\n", "\u{1}\0\0\0x"] {

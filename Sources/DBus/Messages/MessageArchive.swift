@@ -22,8 +22,16 @@ public enum MessageArchive {
 
     /// Reads a body from bytes.
     ///
-    /// - Throws: ``MessageDecodingError`` if the bytes are not a message, or if the body has another type.
-    public static func body<Body: MessageBody>(from bytes: [UInt8]) throws(MessageDecodingError) -> Body {
+    /// - Parameters:
+    ///   - bytes: The bytes.
+    ///   - limit: The maximum memory in bytes that the values may take, which can be many times the number of bytes. Give
+    ///     a limit for bytes that another program has written.
+    /// - Throws: ``MessageDecodingError`` if the bytes are not a message, if the body has another type, or if it is too
+    ///   large.
+    public static func body<Body: MessageBody>(
+        from bytes: [UInt8],
+        limit: Int = .max
+    ) throws(MessageDecodingError) -> Body {
         let message: Message
         do throws(MalformedMessage) {
             message = try Message(bytes)
@@ -31,7 +39,6 @@ public enum MessageArchive {
             throw .invalidValue("the bytes are not a message")
         }
         guard message.isValid else { throw .invalidValue("the bytes are not a message") }
-        // The limit was checked when the body was written.
-        return try message.contents(limit: .max)
+        return try message.contents(limit: limit)
     }
 }

@@ -121,7 +121,8 @@ struct SharedMimeCache: Sendable {
         return nil
     }
 
-    /// Maximum number of rules to try for one file. The whole database has a few thousand.
+    /// Maximum number of rules to try and of bytes to compare for one file. The whole database has a thousand rules, with
+    /// sixty thousand positions.
     private static let magicSteps = 1 << 20
     /// Maximum depth of rules within rules.
     private static let magicDepth = 32
@@ -129,13 +130,13 @@ struct SharedMimeCache: Sendable {
     /// Returns whether a rule and one of the rules below it hold.
     private func holds(_ rule: Int, for data: [UInt8], depth: Int, _ steps: inout Int) -> Bool {
         steps -= 1
-        guard steps > 0, depth < Self.magicDepth, matches(rule, data) else { return false }
+        guard steps > 0, depth < Self.magicDepth, matches(rule, data, &steps) else { return false }
         let narrower = records(at: number(at: rule + 28), count: number(at: rule + 24), size: 32)
         return narrower.underestimatedCount == 0 || narrower.contains { holds($0, for: data, depth: depth + 1, &steps) }
     }
 
     /// Returns whether a rule's value occurs at one of the rule's positions.
-    private func matches(_ rule: Int, _ data: [UInt8]) -> Bool {
+    private func matches(_ rule: Int, _ data: [UInt8], _ steps: inout Int) -> Bool {
         let (start, places, length) = (number(at: rule), number(at: rule + 4), number(at: rule + 12))
         let (value, mask) = (number(at: rule + 16), number(at: rule + 20))
         guard length > 0, value + length <= bytes.count, mask + length <= bytes.count else { return false }
@@ -143,6 +144,8 @@ struct SharedMimeCache: Sendable {
         guard start <= last else { return false }
         return (start...last).contains { place in
             (0..<length).allSatisfy { index in
+                steps -= 1
+                guard steps > 0 else { return false }
                 let difference = data[place + index] ^ bytes[value + index]
                 return difference & (mask == 0 ? 0xFF : bytes[mask + index]) == 0
             }

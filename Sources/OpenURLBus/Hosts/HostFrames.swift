@@ -21,7 +21,7 @@ package enum HostFrames {
     /// The first word of a far side that speaks this protocol.
     package static let protocolName = "openurl-receive 1"
 
-    /// Maximum size of a body in bytes: a request or an outcome, and the rest of its message.
+    /// Maximum size of a body in bytes, and of its values in memory: a request or an outcome, and the rest of its message.
     package static let limit = HostsInterface.largestRequest + 4096
 
     /// Returns a message's bytes.
@@ -62,7 +62,7 @@ package enum HostFrames {
             guard bytes.count - start - 4 >= count else { return nil }
             let body = Array(bytes[(start + 4)..<(start + 4 + count)])
             start += 4 + count
-            return try MessageArchive.body(from: body)
+            return try MessageArchive.body(from: body, limit: HostFrames.limit)
         }
     }
 }

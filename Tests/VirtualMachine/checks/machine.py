@@ -10,6 +10,8 @@ import subprocess
 import time
 
 ROUTER = "org.openurl.Router1"
+# An empty dictionary for gdbus, which knows the types of arguments only if the called program answers within three seconds.
+NO_DATA = "@a{sv} {}"
 BUS_DAEMON = ["org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus"]
 
 

@@ -6,7 +6,7 @@ import plistlib
 import subprocess
 import threading
 
-from machine import ROUTER, Checks, Session, expect, run, service, status, wait_for
+from machine import NO_DATA, ROUTER, Checks, Session, expect, run, service, status, wait_for
 
 PACKAGES = pathlib.Path("/opt/packages")
 # The handler of another package.
@@ -102,7 +102,7 @@ def installation(check, users):
         # systemd has given the earlier router back; the bus asks for the unit again.
         answer = session.run(
             "gdbus", "call", "--session", "--timeout=60", f"--dest={CLICKED}", "--object-path=/com/example/clicked",
-            "--method=org.freedesktop.Application.Open", "['clicked:bus']", "{}")
+            "--method=org.freedesktop.Application.Open", "['clicked:bus']", NO_DATA)
         wait_for(lambda: opened(session, CLICKED, "clicked:bus"), f"{answer.stdout}{answer.stderr}")
         return f"router {session.router()}, handler in {service(session.owner(CLICKED))}"
 

@@ -6,8 +6,9 @@ import re
 import signal
 import time
 
+import program_checks
 import time_checks
-from machine import BUS_DAEMON, ROUTER, Checks, Session, cgroup, environment, expect, run, service, status, wait_for
+from machine import BUS_DAEMON, NO_DATA, ROUTER, Checks, Session, cgroup, environment, expect, run, service, status, wait_for
 
 # Variables for a single process (systemd.exec(5), sd_notify(3)).
 PERSONAL = {"INVOCATION_ID", "JOURNAL_STREAM", "LISTEN_FDS", "MAINPID", "MANAGERPID", "NOTIFY_SOCKET", "SYSTEMD_EXEC_PID"}
@@ -25,6 +26,7 @@ def run_all(name, user):
     suspension(check, session)
     time_checks.run_all(check, session)
     late_environment(check, session)
+    program_checks.run_all(check, session)
     confinement(check, session)
     logout(check, session)
 
@@ -61,7 +63,7 @@ def activation(check, session):
         id = session.register("called")
         answer = session.run(
             "gdbus", "call", "--session", "--timeout=60", f"--dest={id}", "--object-path=/com/example/called",
-            "--method=org.freedesktop.Application.Open", "['called:1']", "{}")
+            "--method=org.freedesktop.Application.Open", "['called:1']", NO_DATA)
         wait_for(lambda: "open called:1" in session.events(id), f"{answer.stdout}{answer.stderr}", seconds=10)
         return service(session.owner(id))
 
