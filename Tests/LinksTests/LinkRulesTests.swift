@@ -234,47 +234,6 @@ import UserFiles
         #expect(text.text.hasSuffix("# ask\nopen *://c with two\n"))
     }
 
-    /// The index finds the same rule as a search through all of them.
-    @Test func indexFindsTheFirstRule() throws {
-        var random = SeededGenerator(seed: 7)
-        let hosts = ["a.example", "b.a.example", "*.example", "*.a.example", "*", "c*.example"]
-        let paths = ["", "/", "/x", "/x*", "/x/*", "/*y", "/x?q=1", "/x?q=*", "?*q*"]
-        let sources = ["", "", " from app:one", " from program:mail", " from sandboxed user", " from com.acme.*"]
-        let schemes = ["*", "https", "http"]
-        let callers = [
-            LinkCaller(PolicyCaller(.user), program: "/usr/bin/mail"), LinkCaller(PolicyCaller(.user)),
-            LinkCaller(PolicyCaller(.sandboxed, name: "one")), LinkCaller(PolicyCaller(.handler, name: "com.acme.app")),
-        ]
-        let urls = try ["a.example", "b.a.example", "c1.example", "d.test"].flatMap { host in
-            try ["", "/", "/x", "/x/y", "/xy", "/x?q=1", "/x?q=2", "/z?aq"].map {
-                try GenericURL("https://\(host)\($0)")
-            }
-        }
-        for _ in 0..<200 {
-            let lines = (0..<12).map { number in
-                let pattern =
-                    "\(schemes.randomElement(using: &random) ?? "")://\(hosts.randomElement(using: &random) ?? "")"
-                    + (paths.randomElement(using: &random) ?? "")
-                return "open \(pattern) with r\(number)\(sources.randomElement(using: &random) ?? "")"
-            }
-            let (all, problems) = LinkText(lines.joined(separator: "\n")).rules(file: "", isUsers: true)
-            try #require(problems.isEmpty, "\(problems)")
-            let rules = LinkRules(all)
-            let moment = LinkMoment(day: 0, minute: 0)
-            for url in urls {
-                let link = try #require(Link(url))
-                for caller in callers {
-                    let first = all.first { rule in
-                        rule.patterns.indices.contains {
-                            rule.matches(link, pattern: $0, from: caller, at: moment)
-                        }
-                    }
-                    #expect(rules.decision(on: url, from: caller, at: moment).rule == first, "\(url) \(lines)")
-                }
-            }
-        }
-    }
-
     @Test func globsTakeNoLongWithManyStars() {
         let glob = LinkGlob(Array(String(repeating: "*a", count: 200).utf8) + [UInt8(ascii: "b")])
         #expect(!glob.matches(Array(repeating: UInt8(ascii: "a"), count: 20_000)[...]))
