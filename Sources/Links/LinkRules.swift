@@ -66,8 +66,9 @@ package struct LinkRules: Sendable, Hashable {
     package func decision(on url: GenericURL, from caller: LinkCaller, at moment: LinkMoment) -> LinkDecision {
         var decision = LinkDecision(url: url)
         var next = 0
+        var budget = LinkChange.maximumSteps
         while concern(decision.url), let link = Link(decision.url),
-            let found = firstMatch(link, caller, moment, from: next)
+            let found = firstMatch(link, caller, moment, from: next, mayChange: budget > 0)
         {
             let rule = rules[found]
             next = found + 1
@@ -76,10 +77,12 @@ package struct LinkRules: Sendable, Hashable {
                     decision.problems.append(
                         "\(rule.place): more than \(Self.maximumChanges) rules would change the link"
                     )
+                    // One line in the log is enough.
+                    budget = 0
                     continue
                 }
                 do throws(LinkChangeError) {
-                    let changed = try rule.changed(decision.url)
+                    let changed = try rule.changed(decision.url, budget: &budget)
                     if changed != decision.url { decision.changes.append(rule) }
                     decision.url = changed
                 } catch {
@@ -99,12 +102,20 @@ package struct LinkRules: Sendable, Hashable {
     }
 
     /// Returns the index of the first rule that matches, from an index on.
-    func firstMatch(_ link: Link, _ caller: LinkCaller, _ moment: LinkMoment, from first: Int) -> Int? {
+    ///
+    /// - Parameter mayChange: whether it may be a rule that changes URLs.
+    func firstMatch(
+        _ link: Link,
+        _ caller: LinkCaller,
+        _ moment: LinkMoment,
+        from first: Int,
+        mayChange: Bool
+    ) -> Int? {
         var best = rules.count
         for entries in index.entries(for: link, from: caller) {
             for entry in entries {
                 if entry.rule >= best { break }
-                if entry.rule >= first,
+                if entry.rule >= first, mayChange || !rules[entry.rule].changesURLs,
                     rules[entry.rule].matches(link, pattern: entry.pattern, from: caller, at: moment)
                 {
                     best = entry.rule

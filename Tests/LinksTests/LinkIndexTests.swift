@@ -30,7 +30,7 @@ import Testing
                     }
                 }
                 #expect(
-                    rules.firstMatch(link, caller, moment, from: first) == expected,
+                    rules.firstMatch(link, caller, moment, from: first, mayChange: true) == expected,
                     "\(text) \(lines)"
                 )
                 matches += expected == nil ? 0 : 1
