@@ -69,6 +69,33 @@ import Testing
         }
     }
 
+    /// Whatever a rule contains, it is read or refused, and a search ends.
+    @Test(arguments: 1...4) func anyTextIsReadOrRefused(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        let parts = Array("aab()()[]{}{,0123,}*+?|^$.\\-:[:alpha:][.]".utf8)
+        let text = Array("aabba-0ab)".utf8)
+        var read = 0
+        for _ in 0..<5000 {
+            let pattern = (0..<Int.random(in: 1...12, using: &random)).map { _ in
+                parts[Int.random(in: parts.indices, using: &random)]
+            }
+            do throws(LinkSyntaxError) {
+                let expression = try LinkExpression(pattern, ignoringCase: pattern.count % 2 == 0)
+                read += 1
+                var budget = 20_000
+                do throws(LinkExpression.Exhausted) {
+                    let match = try expression.firstMatch(in: text, from: pattern.count % 3, budget: &budget)
+                    #expect(match?.groups.count ?? expression.groups == expression.groups)
+                } catch {
+                    #expect(budget <= 0)
+                }
+            } catch {
+                #expect(error.description.hasPrefix("the regular expression "))
+            }
+        }
+        #expect(read > 500)
+    }
+
     /// The C library finds the same matches.
     @Test(arguments: 1...10) func matchesAreThoseOfTheCLibrary(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
