@@ -291,7 +291,9 @@ let package = Package(
         ),
         .testTarget(
             name: "LinksTests",
-            dependencies: ["Desktop", "Links", "OpenURLBus", "Policy", "RFC1808", "TestSupport", "UserFiles"],
+            dependencies: [
+                "Desktop", "Links", "OpenURLBus", "Policy", "RFC1808", "SchemeRegistry", "TestSupport", "UserFiles",
+            ],
             resources: [.copy("Cases")]
         ),
         .testTarget(name: "UserFilesTests", dependencies: ["TestSupport", "UserFiles"]),

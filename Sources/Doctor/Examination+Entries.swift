@@ -1,5 +1,6 @@
 internal import Desktop
 internal import Glibc
+internal import Links
 internal import OpenURLBus
 internal import SchemeRegistry
 internal import Translations
@@ -297,7 +298,8 @@ extension Examination {
         files.registry.handler(named: id.name) != nil
     }
 
-    /// Reports an application that claims the URLs of web pages but is not a browser.
+    /// Reports an application that claims the URLs of web pages but is not a browser. openurl's own entry gets them only
+    /// if the user has chosen that.
     private func checkBrowsers() {
         let asked = topic.map { Set($0.schemes.map(\.rawValue)) }
         guard asked.map({ topic?.identifier != nil || !$0.isDisjoint(with: Self.webSchemes) }) ?? true else { return }
@@ -305,6 +307,7 @@ extension Examination {
         for scheme in Self.webSchemes.sorted() {
             let type = "x-scheme-handler/\(scheme)"
             let candidates = files.associations.candidates(for: type, in: files.entries)
+                .filter { $0.id.rawValue != AllLinks.entry }
             guard let first = candidates.first, !isBrowser(first), reported.insert(first.id).inserted else { continue }
             let browser = candidates.first(where: isBrowser)
             add(

@@ -6,14 +6,15 @@ extension DesktopApplications {
     /// Returns the application that a rule names; nil if there is none.
     ///
     /// A name is that of an entry, with or without `.desktop`. If there is no such entry, it can be the end of an entry's
-    /// name, so that `firefox` also stands for the Flatpak `org.mozilla.firefox` and for the snap `firefox_firefox`.
+    /// name, so that `firefox` also stands for the Flatpak `org.mozilla.firefox` and for the snap `firefox_firefox`, and
+    /// for Debian's `firefox-esr`.
     package func application(calledInRule name: String) -> DesktopEntry? {
         let name = DesktopFileID.name(in: name) ?? name
         if let entry = DesktopFileID(name: name).flatMap({ self[$0] }) { return entry }
         let short = asciiLowercased(name)
         return all.first { entry in
             let name = asciiLowercased(entry.id.name)
-            return name.hasSuffix(".\(short)") || name == "\(short)_\(short)"
+            return name.hasSuffix(".\(short)") || name == "\(short)_\(short)" || name == "\(short)-esr"
         }
     }
 }

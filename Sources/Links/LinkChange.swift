@@ -1,4 +1,3 @@
-internal import Glibc
 internal import RFC1808
 internal import SchemeRegistry
 internal import UserFiles
@@ -10,18 +9,25 @@ enum LinkChange: Sendable, Hashable {
     /// Removes the parameters of the query whose names match.
     case without([LinkGlob])
 
-    /// Maximum length of a link that is changed, in bytes. A hostile expression takes some milliseconds for so many.
+    /// Maximum length of a link that is changed, in bytes.
     static let maximumLength = 2048
+    /// Maximum number of steps that the changes of one link take together. So many take a few milliseconds.
+    static let maximumSteps = 500_000
+    /// The number of steps that are as much work as reading the link and the rules again after a change.
+    private static let stepsToReadAgain = 1000
 
     /// Returns the changed link, which is read again as any other.
     ///
+    /// - Parameter budget: the number of steps that this change may take, which decreases.
     /// - Throws: why the link cannot be changed, worded to follow the rule.
-    func changed(_ url: GenericURL) throws(LinkChangeError) -> GenericURL {
+    func changed(_ url: GenericURL, budget: inout Int) throws(LinkChangeError) -> GenericURL {
         let text = url.description
         guard text.utf8.count <= Self.maximumLength else { throw LinkChangeError("changes no link of that length") }
+        budget -= Self.stepsToReadAgain
+        guard budget > 0 else { throw LinkChangeError("takes too long with this link") }
         let changed =
             switch self {
-            case .rewritten(let substitution): try substitution.applied(to: text)
+            case .rewritten(let substitution): try substitution.applied(to: text, budget: &budget)
             case .without(let names): Self.removing(names, from: text)
             }
         if changed == text { return url }
@@ -69,7 +75,7 @@ package struct LinkChangeError: Error, Hashable, CustomStringConvertible {
 struct LinkSubstitution: Sendable, Hashable, CustomStringConvertible {
     /// The substitution as written.
     let description: String
-    private let expression: Expression
+    private let expression: LinkExpression
     private let pieces: [Piece]
     private let isForAll: Bool
 
@@ -77,12 +83,6 @@ struct LinkSubstitution: Sendable, Hashable, CustomStringConvertible {
         case text([UInt8])
         case group(Int, isDecoded: Bool)
     }
-
-    /// Maximum length of a pattern, in bytes.
-    static let maximumLength = 256
-    /// Maximum of the product of the largest counts of repetition in a pattern, such as the 4 in `{2,4}`. The expression
-    /// grows with it.
-    static let maximumRepetition = 100
 
     static func == (left: Self, right: Self) -> Bool { left.description == right.description }
 
@@ -105,41 +105,8 @@ struct LinkSubstitution: Sendable, Hashable, CustomStringConvertible {
             throw LinkSyntaxError("'\(printable(text))' ends with something other than g and i")
         }
         isForAll = parts[2].contains(UInt8(ascii: "g"))
-        try Self.check(Array(parts[0]))
-        expression = try Expression(
-            String(decoding: parts[0], as: UTF8.self),
-            ignoringCase: parts[2].contains(UInt8(ascii: "i"))
-        )
+        expression = try LinkExpression(Array(parts[0]), ignoringCase: parts[2].contains(UInt8(ascii: "i")))
         pieces = try Self.pieces(parts[1], groups: expression.groups)
-    }
-
-    /// Refuses what would let an expression take long: references back, and large numbers of repetitions.
-    private static func check(_ pattern: [UInt8]) throws(LinkSyntaxError) {
-        guard !pattern.isEmpty, pattern.count <= maximumLength else {
-            throw LinkSyntaxError("the regular expression is empty, or has more than \(maximumLength) bytes")
-        }
-        var index = 0
-        var repetition = 1
-        while index < pattern.count {
-            let byte = pattern[index]
-            if byte == UInt8(ascii: "\\"), index + 1 < pattern.count {
-                if (UInt8(ascii: "1")...UInt8(ascii: "9")).contains(pattern[index + 1]) {
-                    throw LinkSyntaxError("the regular expression refers back to a group, which may take too long")
-                }
-                index += 1
-            } else if byte == UInt8(ascii: "{") {
-                let counts = pattern[(index + 1)...].prefix { $0 != UInt8(ascii: "}") }
-                    .split(separator: UInt8(ascii: ",")).map { Int(String(decoding: $0, as: UTF8.self)) ?? .max }
-                let (product, overflows) = repetition.multipliedReportingOverflow(by: max(1, counts.max() ?? 1))
-                guard !overflows, product <= maximumRepetition else {
-                    throw LinkSyntaxError(
-                        "the regular expression repeats something more than \(maximumRepetition) times; write * or +"
-                    )
-                }
-                repetition = product
-            }
-            index += 1
-        }
     }
 
     private static func pieces(_ text: ArraySlice<UInt8>, groups: Int) throws(LinkSyntaxError) -> [Piece] {
@@ -173,37 +140,44 @@ struct LinkSubstitution: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Returns a text with the matches replaced.
-    func applied(to text: String) throws(LinkChangeError) -> String {
+    ///
+    /// - Parameter budget: the number of steps that the search may take, which decreases.
+    func applied(to text: String, budget: inout Int) throws(LinkChangeError) -> String {
+        let text = Array(text.utf8)
         var result: [UInt8] = []
-        var rest = Array(text.utf8)[...]
+        /// The end of what is in the result.
+        var done = 0
         repeat {
-            guard let match = expression.firstMatch(in: rest, isStart: rest.startIndex == 0) else { break }
-            result += rest[..<match.whole.lowerBound]
+            let match: LinkExpression.Match?
+            do throws(LinkExpression.Exhausted) {
+                match = try expression.firstMatch(in: text, from: done, budget: &budget)
+            } catch {
+                throw LinkChangeError("takes too long with this link")
+            }
+            guard let match else { break }
+            result += text[done..<match.whole.lowerBound]
             for piece in pieces {
                 switch piece {
                 case .text(let bytes): result += bytes
                 case .group(let number, let isDecoded):
                     let group = number == 0 ? match.whole : match.groups[number - 1]
                     guard let group else { continue }
-                    result += isDecoded ? Self.decoded(rest[group]) : Array(rest[group])
+                    result += isDecoded ? Self.decoded(text[group]) : Array(text[group])
                 }
             }
             guard result.count <= 4 * LinkChange.maximumLength else {
                 throw LinkChangeError("makes a link of more than \(4 * LinkChange.maximumLength) bytes")
             }
-            if match.whole.isEmpty {
+            done = match.whole.upperBound
+            if match.whole.isEmpty, done < text.count {
                 // An expression that matches nothing would match at the same place again.
-                guard match.whole.lowerBound < rest.endIndex else {
-                    rest = []
-                    break
-                }
-                result.append(rest[match.whole.lowerBound])
-                rest = rest[(match.whole.lowerBound + 1)...]
-            } else {
-                rest = rest[match.whole.upperBound...]
+                result.append(text[done])
+                done += 1
+            } else if match.whole.isEmpty {
+                break
             }
-        } while isForAll && !rest.isEmpty
-        return String(decoding: result + rest, as: UTF8.self)
+        } while isForAll && done < text.count
+        return String(decoding: result + text[done...], as: UTF8.self)
     }
 
     private static func decoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
@@ -220,50 +194,5 @@ struct LinkSubstitution: Sendable, Hashable, CustomStringConvertible {
             }
         }
         return result
-    }
-}
-
-/// A compiled regular expression of the C library.
-///
-/// It is unchecked Sendable because nothing changes the expression after it was compiled, and because regexec(3) may be
-/// called with one expression in several threads at once (POSIX).
-private final class Expression: @unchecked Sendable {
-    private let compiled = UnsafeMutablePointer<regex_t>.allocate(capacity: 1)
-    /// The number of groups.
-    let groups: Int
-
-    struct Match {
-        let whole: Range<Int>
-        /// The first nine groups; nil for one that did not take part.
-        let groups: [Range<Int>?]
-    }
-
-    init(_ pattern: String, ignoringCase: Bool) throws(LinkSyntaxError) {
-        compiled.initialize(to: regex_t())
-        let status = regcomp(compiled, pattern, REG_EXTENDED | (ignoringCase ? REG_ICASE : 0))
-        guard status == 0 else {
-            var message = [CChar](repeating: 0, count: 128)
-            regerror(status, compiled, &message, message.count)
-            compiled.deallocate()
-            let text = String(decoding: message.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-            throw LinkSyntaxError("the regular expression '\(printable(pattern))' cannot be used: \(text)")
-        }
-        groups = Int(compiled.pointee.re_nsub)
-    }
-
-    deinit {
-        regfree(compiled)
-        compiled.deallocate()
-    }
-
-    func firstMatch(in text: ArraySlice<UInt8>, isStart: Bool) -> Match? {
-        let string = text.map { CChar(bitPattern: $0) } + [0]
-        var matches = [regmatch_t](repeating: regmatch_t(), count: 10)
-        guard regexec(compiled, string, matches.count, &matches, isStart ? 0 : REG_NOTBOL) == 0 else { return nil }
-        let ranges = matches.map { match in
-            match.rm_so < 0 ? nil : (text.startIndex + Int(match.rm_so))..<(text.startIndex + Int(match.rm_eo))
-        }
-        guard let whole = ranges[0] else { return nil }
-        return Match(whole: whole, groups: Array(ranges[1...]))
     }
 }

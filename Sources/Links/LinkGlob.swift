@@ -4,41 +4,42 @@
 struct LinkGlob: Sendable, Hashable {
     /// The pattern as written.
     let bytes: [UInt8]
-    /// The bytes before the first star; all of them if there is none.
-    let prefix: ArraySlice<UInt8>
+    /// What is before the first star; all of the pattern if there is none.
+    private let beginning: ArraySlice<UInt8>
+    /// What is between two stars.
+    private let middle: [ArraySlice<UInt8>]
+    /// What is after the last star; nil if there is no star.
+    private let end: ArraySlice<UInt8>?
+
+    static let star = UInt8(ascii: "*")
 
     init(_ bytes: some Sequence<UInt8>) {
         self.bytes = Array(bytes)
-        prefix = self.bytes.prefix { $0 != Self.star }
+        let pieces = self.bytes.split(separator: Self.star, omittingEmptySubsequences: false)
+        beginning = pieces[0]
+        middle = pieces.dropFirst().dropLast().filter { !$0.isEmpty }
+        end = pieces.count > 1 ? pieces[pieces.count - 1] : nil
     }
-
-    /// Whether the pattern has no star.
-    var isLiteral: Bool { prefix.count == bytes.count }
-
-    private static let star = UInt8(ascii: "*")
 
     /// Returns whether the pattern matches the whole text.
     func matches(_ text: ArraySlice<UInt8>) -> Bool {
-        guard text.starts(with: prefix) else { return false }
-        if isLiteral { return text.count == bytes.count }
-        var place = text.startIndex + prefix.count
-        var index = prefix.count
-        // If the pattern does not fit after the last star, the star takes one byte more.
-        var retry: (index: Int, place: Int)?
-        while place < text.endIndex {
-            if index < bytes.count, bytes[index] == Self.star {
-                index += 1
-                retry = (index, place)
-            } else if index < bytes.count, bytes[index] == text[place] {
-                index += 1
-                place += 1
-            } else if let last = retry {
-                retry = (last.index, last.place + 1)
-                (index, place) = (last.index, last.place + 1)
-            } else {
-                return false
-            }
+        guard text.starts(with: beginning) else { return false }
+        var rest = text.dropFirst(beginning.count)
+        guard let end else { return rest.isEmpty }
+        guard rest.suffix(end.count).elementsEqual(end) else { return false }
+        rest = rest.dropLast(end.count)
+        // If the first place for a piece is not good, no later one is: it leaves less for the pieces after it.
+        for piece in middle {
+            guard let found = Self.firstIndex(of: piece, in: rest) else { return false }
+            rest = rest[(found + piece.count)...]
         }
-        return bytes[index...].allSatisfy { $0 == Self.star }
+        return true
+    }
+
+    private static func firstIndex(of piece: ArraySlice<UInt8>, in text: ArraySlice<UInt8>) -> Int? {
+        guard let first = piece.first, piece.count <= text.count else { return nil }
+        return text.dropLast(piece.count - 1).indices.first { place in
+            text[place] == first && text[place...].starts(with: piece)
+        }
     }
 }

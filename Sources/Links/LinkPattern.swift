@@ -123,11 +123,4 @@ package struct LinkPattern: Sendable, Hashable, CustomStringConvertible {
         return link.pathLength < link.target.count && query.matches(link.target[(link.pathLength + 1)...])
             || link.pathLength == link.target.count && query.bytes.isEmpty
     }
-
-    /// The bytes with which the path and the query of every matching URL begin.
-    var prefix: [UInt8] {
-        guard let path else { return [] }
-        guard path.isLiteral, let query, !query.bytes.isEmpty else { return Array(path.prefix) }
-        return path.bytes + [UInt8(ascii: "?")] + query.prefix
-    }
 }

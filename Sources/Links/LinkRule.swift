@@ -96,9 +96,11 @@ package struct LinkRule: Sendable, Hashable {
     }
 
     /// Returns the changed URL.
-    func changed(_ url: GenericURL) throws(LinkChangeError) -> GenericURL {
+    ///
+    /// - Parameter budget: the number of steps that the changes may take, which decreases.
+    func changed(_ url: GenericURL, budget: inout Int) throws(LinkChangeError) -> GenericURL {
         var url = url
-        for change in changes { url = try change.changed(url) }
+        for change in changes { url = try change.changed(url, budget: &budget) }
         return url
     }
 

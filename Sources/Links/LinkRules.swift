@@ -31,7 +31,7 @@ package struct LinkRules: Sendable, Hashable {
     package let rules: [LinkRule]
     /// The schemes, in lower case, that rules name besides `http` and `https`.
     package let schemes: Set<String>
-    private let index: [Place: Bucket]
+    private let index: LinkIndex
 
     /// Maximum number of rules that change one link.
     package static let maximumChanges = 8
@@ -42,59 +42,10 @@ package struct LinkRules: Sendable, Hashable {
         case program(String)
     }
 
-    private enum HostKey: Sendable, Hashable {
-        case any
-        case one(Substring)
-        case below(Substring)
-    }
-
-    private struct Place: Sendable, Hashable {
-        let host: HostKey
-        let source: SourceKey?
-    }
-
-    /// A pattern of a rule.
-    private struct Candidate: Sendable, Hashable {
-        let rule: Int
-        let pattern: Int
-    }
-
-    /// The patterns with the same host and source, by the bytes with which the path begins.
-    private struct Bucket: Sendable, Hashable {
-        /// The lengths of the keys below.
-        var lengths: [Int] = []
-        var candidates: [ArraySlice<UInt8>: [Candidate]] = [:]
-
-        mutating func add(_ candidate: Candidate, _ prefix: ArraySlice<UInt8>) {
-            if candidates[prefix] == nil, !lengths.contains(prefix.count) { lengths.append(prefix.count) }
-            candidates[prefix, default: []].append(candidate)
-        }
-    }
-
-    /// Maximum length of a path's beginning in the index.
-    private static let maximumPrefix = 64
-
     package init(_ rules: [LinkRule] = []) {
         self.rules = rules
-        var index: [Place: Bucket] = [:]
-        for (number, rule) in rules.enumerated() {
-            let source = rule.sources.count == 1 ? rule.sources[0].key : nil
-            for (position, pattern) in rule.patterns.enumerated() {
-                let place = Place(host: Self.key(of: pattern.host), source: source)
-                let prefix = pattern.prefix.prefix(Self.maximumPrefix)
-                index[place, default: Bucket()].add(Candidate(rule: number, pattern: position), prefix)
-            }
-        }
-        self.index = index
+        index = LinkIndex(rules)
         schemes = Set(rules.flatMap(\.patterns).compactMap(\.scheme).filter { !Link.isOfTheWeb($0) })
-    }
-
-    private static func key(of host: LinkPattern.Host) -> HostKey {
-        switch host {
-        case .any, .matching: .any
-        case .one(let name): .one(name[...])
-        case .below(let name): .below(name[...])
-        }
     }
 
     /// Returns whether the rules may have something to say about a URL.
@@ -115,8 +66,9 @@ package struct LinkRules: Sendable, Hashable {
     package func decision(on url: GenericURL, from caller: LinkCaller, at moment: LinkMoment) -> LinkDecision {
         var decision = LinkDecision(url: url)
         var next = 0
+        var budget = LinkChange.maximumSteps
         while concern(decision.url), let link = Link(decision.url),
-            let found = firstMatch(link, caller, moment, from: next)
+            let found = firstMatch(link, caller, moment, from: next, mayChange: budget > 0)
         {
             let rule = rules[found]
             next = found + 1
@@ -125,10 +77,12 @@ package struct LinkRules: Sendable, Hashable {
                     decision.problems.append(
                         "\(rule.place): more than \(Self.maximumChanges) rules would change the link"
                     )
+                    // One line in the log is enough.
+                    budget = 0
                     continue
                 }
                 do throws(LinkChangeError) {
-                    let changed = try rule.changed(decision.url)
+                    let changed = try rule.changed(decision.url, budget: &budget)
                     if changed != decision.url { decision.changes.append(rule) }
                     decision.url = changed
                 } catch {
@@ -148,36 +102,26 @@ package struct LinkRules: Sendable, Hashable {
     }
 
     /// Returns the index of the first rule that matches, from an index on.
-    private func firstMatch(_ link: Link, _ caller: LinkCaller, _ moment: LinkMoment, from first: Int) -> Int? {
+    ///
+    /// - Parameter mayChange: whether it may be a rule that changes URLs.
+    func firstMatch(
+        _ link: Link,
+        _ caller: LinkCaller,
+        _ moment: LinkMoment,
+        from first: Int,
+        mayChange: Bool
+    ) -> Int? {
         var best = rules.count
-        let sources = [nil] + caller.keys
-        for host in Self.keys(of: link) {
-            for source in sources {
-                guard let bucket = index[Place(host: host, source: source)] else { continue }
-                for length in bucket.lengths where length <= link.target.count {
-                    for candidate in bucket.candidates[link.target[..<length], default: []] {
-                        if candidate.rule >= best { break }
-                        if candidate.rule >= first,
-                            rules[candidate.rule].matches(link, pattern: candidate.pattern, from: caller, at: moment)
-                        {
-                            best = candidate.rule
-                        }
-                    }
+        for entries in index.entries(for: link, from: caller) {
+            for entry in entries {
+                if entry.rule >= best { break }
+                if entry.rule >= first, mayChange || !rules[entry.rule].changesURLs,
+                    rules[entry.rule].matches(link, pattern: entry.pattern, from: caller, at: moment)
+                {
+                    best = entry.rule
                 }
             }
         }
         return best < rules.count ? best : nil
-    }
-
-    /// The keys under which a pattern that matches a link can be.
-    private static func keys(of link: Link) -> [HostKey] {
-        guard let host = link.host else { return [.any] }
-        var keys: [HostKey] = [.any, .one(host[...])]
-        var rest = host[...]
-        while let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) {
-            rest = rest[rest.utf8.index(after: dot)...]
-            keys.append(.below(rest))
-        }
-        return keys
     }
 }

@@ -154,6 +154,8 @@ import Testing
         #expect(try await router.openurl("default", "--all-links").status == 0)
         let sound = try await router.openurl("doctor", "https://x.example/")
         #expect(!sound.output.contains("links-taken"), "\(sound)")
+        // The user has chosen that openurl gets the links although it is no browser.
+        #expect(!sound.output.contains("web\torg.openurl"), "\(sound)")
         #expect(try await router.tool("gio", "mime", Self.mime, "b.desktop").status == 0)
         let taken = try await router.openurl("doctor")
         #expect(taken.output.contains("warn\tlinks-taken\thttps:"), "\(taken)")

@@ -11,19 +11,21 @@ import Testing
 
     /// Runs `make` with the programs of this test, which are there already.
     ///
-    /// - Parameter examples: the examples to install.
+    /// - Parameters:
+    ///   - examples: the examples to install.
+    ///   - environment: the environment instead of the one of this test.
     private static func run(
         _ target: String,
         prefix: String,
         stage: String = "",
-        examples: String? = nil
+        examples: String? = nil,
+        environment: [String: String] = ProcessInfo.processInfo.environment
     ) async throws -> CommandRun {
         let arguments =
             [
                 "--no-print-directory", "-C", project, target, "BUILT=\(RouterProcess.products.path)",
                 "PREFIX=\(prefix)", "DESTDIR=\(stage)",
             ] + (examples.map { ["EXAMPLES=\($0)"] } ?? [])
-        let environment = ProcessInfo.processInfo.environment
         return try await CommandRun(URL(filePath: "/usr/bin/make"), arguments, environment, in: URL(filePath: "/"))
     }
 
@@ -181,5 +183,81 @@ import Testing
         #expect(files == ["mimeinfo.cache"])
         // Nothing is left to remove.
         _ = try await Self.make("uninstall", prefix: prefix)
+    }
+
+    /// Only `openurl default` changes what the desktop opens links with, whether the user, the administrator and the
+    /// distribution have lists of defaults or not.
+    @Test(arguments: [true, false], [true, false])
+    func installationChangesNoDefault(isListed: Bool, isStaged: Bool) async throws {
+        let root = FileManager.default.temporaryDirectory.appending(path: "install-\(UUID().uuidString)")
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: root) } }
+        let desktop = root.appending(path: "stage/usr/share/applications")
+        let folders = ["stage/usr/share/applications", "home/.config", "home/.local/share/applications", "etc/xdg"]
+        let types = ["http", "https", "mailto", "tel"].map { "x-scheme-handler/\($0)" } + ["text/html"]
+        for (number, folder) in folders.enumerated() {
+            let directory = root.appending(path: folder)
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            // Its name comes after openurl's.
+            let id = "z-browser-\(number).desktop"
+            let entry = """
+                [Desktop Entry]
+                Type=Application
+                Name=Browser
+                Exec=true %u
+                MimeType=\(types.joined(separator: ";"));
+
+                """
+            try entry.write(to: desktop.appending(path: id), atomically: true, encoding: .utf8)
+            guard isListed else { continue }
+            let list = "# mine\n[Default Applications]\n" + types.map { "\($0)=\(id);\n" }.joined() + "\n[Other]\na=b"
+            try list.write(to: directory.appending(path: "mimeapps.list"), atomically: true, encoding: .utf8)
+        }
+        let environment = [
+            "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin", "HOME": "\(root.path)/home",
+            "XDG_CONFIG_DIRS": "\(root.path)/etc/xdg", "XDG_DATA_DIRS": "\(root.path)/stage/usr/share",
+        ]
+        func run(_ program: String, _ arguments: String...) async throws -> String {
+            let run = try await CommandRun(URL(filePath: "/usr/bin/\(program)"), arguments, environment, in: root)
+            #expect(run.status == 0, "\(run)")
+            return run.output
+        }
+        func defaults() async throws -> [String] {
+            var defaults: [String] = []
+            for type in types {
+                defaults.append(try await run("xdg-mime", "query", "default", type))
+                defaults.append(try await run("gio", "mime", type))
+            }
+            return defaults
+        }
+        func lists() throws -> [String: Data] {
+            let all = try #require(FileManager.default.subpaths(atPath: root.path))
+            let paths = all.filter { $0.hasSuffix("mimeapps.list") || $0.hasSuffix("defaults.list") }
+            return try Dictionary(
+                uniqueKeysWithValues: paths.map { ($0, try Data(contentsOf: root.appending(path: $0))) }
+            )
+        }
+        // The package manager does that when it installs or removes a package, and `make install` without a stage.
+        _ = try await run("update-desktop-database", desktop.path)
+        let before = (try await defaults(), try lists())
+        #expect(before.1.count == (isListed ? folders.count : 0))
+        #expect(before.0[2].hasPrefix("z-browser-"), "\(before.0)")
+        for target in ["install", "uninstall"] {
+            let make = try await Self.run(
+                target,
+                prefix: isStaged ? "/usr" : "\(root.path)/stage/usr",
+                stage: isStaged ? "\(root.path)/stage" : "",
+                examples: "todolist",
+                environment: environment
+            )
+            try #require(make.status == 0, "\(make)")
+            _ = try await run("update-desktop-database", desktop.path)
+            let installed = FileManager.default.fileExists(
+                atPath: desktop.appending(path: "org.openurl.Router1.desktop").path
+            )
+            #expect(installed == (target == "install"))
+            let after = (try await defaults(), try lists())
+            #expect(after.0 == before.0, "\(target)")
+            #expect(after.1 == before.1, "\(target)")
+        }
     }
 }

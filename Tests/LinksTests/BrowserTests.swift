@@ -1,4 +1,5 @@
 import Desktop
+import SchemeRegistry
 import TestSupport
 import Testing
 import UserFiles
@@ -41,6 +42,19 @@ import UserFiles
         )
         #expect(chrome.directories == ["/h/.var/app/com.google.Chrome/config/google-chrome"])
         #expect(try browser("editor", "/usr/bin/editor %u", home: "/h") == nil)
+    }
+
+    @Test(arguments: [
+        ("firefox", "firefox"), ("firefox", "org.mozilla.firefox"), ("firefox", "firefox_firefox"),
+        ("Firefox", "firefox-esr"), ("firefox.desktop", "firefox-esr"), ("firefox", nil as String?),
+    ]) func browserHasTheSameNameInEachPackage(_ name: String, _ id: String?) throws {
+        let directory = try TemporaryDirectory()
+        let entry = "[Desktop Entry]\nType=Application\nName=x\nExec=/bin/true %u\nMimeType=x-scheme-handler/https;\n"
+        for id in [id, "firefoxer", "my-firefox"].compactMap(\.self) {
+            try directory.write(entry, to: "applications/\(id).desktop")
+        }
+        let applications = DesktopApplications(loading: DesktopDirectories(dataDirectory: directory.path))
+        #expect(applications.application(calledInRule: name)?.id.name == id)
     }
 
     @Test func firefoxProfilesAndContainersAreRead() throws {
