@@ -194,8 +194,11 @@ package actor Bridge {
 
     /// Waits until fewer requests wait for their outcomes.
     private func enter() async {
-        guard underWay >= Self.underWayLimit else { return underWay += 1 }
-        await withCheckedContinuation { line.append($0) }
+        await withCheckedContinuation { continuation in
+            guard underWay < Self.underWayLimit else { return line.append(continuation) }
+            underWay += 1
+            continuation.resume()
+        }
     }
 
     private func leave() {

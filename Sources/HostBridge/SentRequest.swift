@@ -35,7 +35,9 @@ final class SentRequest {
     /// Returns the outcome; nil when ``end(_:)`` is called without one.
     func wait() async -> OpenOutcome? {
         waiter?.resume(returning: nil)
-        return await withCheckedContinuation { waiter = $0 }
+        return await withCheckedContinuation { continuation in
+            if let outcome { continuation.resume(returning: outcome) } else { waiter = continuation }
+        }
     }
 
     /// Ends the wait.

@@ -334,8 +334,9 @@ private final class Service {
 
     /// Returns when it is known how the process ended, or the wait was ended.
     func waitUntilEnded() async {
-        guard exit == nil else { return }
-        await withCheckedContinuation { endWaiter = $0 }
+        await withCheckedContinuation { continuation in
+            if exit == nil { endWaiter = continuation } else { continuation.resume() }
+        }
     }
 
     /// Ends the wait for the end of the process.
@@ -346,8 +347,9 @@ private final class Service {
 
     /// Returns when the start has succeeded or failed, or the wait was ended.
     func waitUntilSettled() async {
-        guard !isSettled else { return }
-        await withCheckedContinuation { waiter = $0 }
+        await withCheckedContinuation { continuation in
+            if isSettled { continuation.resume() } else { waiter = continuation }
+        }
     }
 }
 

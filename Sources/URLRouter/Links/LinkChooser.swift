@@ -115,6 +115,8 @@ final class LinkChooser {
     private func waitForTurn(_ place: Place) async throws(LinkFailure) {
         while current != nil, !place.isWithdrawn {
             await withCheckedContinuation { continuation in
+                // The other link may have been decided before this closure runs.
+                guard current != nil, !place.isWithdrawn else { return continuation.resume() }
                 place.turn = continuation
                 waiting.append(place)
             }

@@ -393,8 +393,11 @@ final class ProvenLinks {
         // A site that is being asked already will do.
         demanded.formUnion(hosts.filter { !asking.contains($0) })
         update()
-        for host in hosts where demanded.contains(host) || asking.contains(host) {
-            await withCheckedContinuation { waiting[host, default: []].append($0) }
+        for host in hosts {
+            await withCheckedContinuation { continuation in
+                guard demanded.contains(host) || asking.contains(host) else { return continuation.resume() }
+                waiting[host, default: []].append(continuation)
+            }
         }
     }
 

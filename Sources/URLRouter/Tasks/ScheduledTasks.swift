@@ -97,7 +97,8 @@ final class ScheduledTasks {
 
     /// Makes a change after those that have begun before, so that it starts from what is on disk.
     func inTurn<Result, Failure: Error>(_ change: () async throws(Failure) -> Result) async throws(Failure) -> Result {
-        while isChanging { await withCheckedContinuation { turns.append($0) } }
+        // The change may have ended before the closure runs, and then nothing would end the wait.
+        while isChanging { await withCheckedContinuation { isChanging ? turns.append($0) : $0.resume() } }
         isChanging = true
         defer {
             isChanging = false
