@@ -269,8 +269,8 @@ deb:
 
 # The packages for Debian, for RPM and for Arch Linux, and checks of them, of their sources and of the files that they install.
 packages: deb
-	@Packaging/require appstream binutils desktop-file-utils libarchive-tools libc6-dev-arm64-cross makepkg nix-bin rpm \
-		rpmlint shellcheck systemd util-linux
+	@Packaging/require appstream binutils desktop-file-utils libarchive-tools libc6-dev-arm64-cross makepkg nix-bin \
+		pacman-package-manager rpm rpmlint shellcheck systemd util-linux
 	Packaging/check-packages .build/packages
 
 # The sources for a distribution, with the Swift packages that they need, so that the build needs no network.
