@@ -4,11 +4,11 @@
 struct LinkGlob: Sendable, Hashable {
     /// The pattern as written.
     let bytes: [UInt8]
-    /// What is before the first star; all of the pattern if there is none.
+    /// The bytes before the first star; all of the pattern if there is none.
     private let beginning: ArraySlice<UInt8>
-    /// What is between two stars.
+    /// The pieces between two stars, in order, without empty ones.
     private let middle: [ArraySlice<UInt8>]
-    /// What is after the last star; nil if there is no star.
+    /// The bytes after the last star; nil if there is no star.
     private let end: ArraySlice<UInt8>?
 
     static let star = UInt8(ascii: "*")

@@ -122,7 +122,7 @@ extension Link {
 }
 
 extension LinkPattern {
-    /// What the ``Link/text`` of each matching link matches. Stars stand for any bytes, even for boundaries.
+    /// A glob for the ``Link/text`` of each matching link. Stars stand for any bytes, even for boundaries.
     fileprivate var text: [UInt8] {
         let any = [LinkGlob.star]
         let host =
