@@ -105,7 +105,7 @@ final class LinkChooser {
         try await waitForTurn(place)
         defer {
             current = nil
-            if !waiting.isEmpty { waiting.removeFirst().takeTurn() }
+            callNext()
         }
         await launcher.session.startUpdate()?.value
         guard launcher.hasDisplay else { throw .unusable("there is no display for the chooser") }
@@ -122,8 +122,18 @@ final class LinkChooser {
             }
             waiting.removeAll { $0 === place }
         }
-        try check(place)
+        do throws(LinkFailure) {
+            try check(place)
+        } catch {
+            // It may have been this link's turn already.
+            if current == nil { callNext() }
+            throw error
+        }
         current = place
+    }
+
+    private func callNext() {
+        if !waiting.isEmpty { waiting.removeFirst().takeTurn() }
     }
 
     private func check(_ place: Place) throws(LinkFailure) {
