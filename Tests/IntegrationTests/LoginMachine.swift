@@ -59,9 +59,10 @@ final class LoginMachine: Sendable {
     }
 
     /// Reports that the desktop has locked or unlocked the screen by itself.
-    func setLockedHint(_ isLocked: Bool) async throws {
-        let session = RemoteObject(Self.name, "/org/freedesktop/login1/session/c1")
-        try await call("org.freedesktop.login1.Session", "SetLockedHint", isLocked, on: session)
+    func setLockedHint(_ isLocked: Bool, _ session: String = "c1") async throws {
+        let path = try #require(ObjectPath("/org/freedesktop/login1/session/\(session)"))
+        let object = RemoteObject(Self.name, path)
+        try await call("org.freedesktop.login1.Session", "SetLockedHint", isLocked, on: object)
     }
 
     func endSession() async throws { try await call("org.freedesktop.login1.Manager", "TerminateSession", "c1") }

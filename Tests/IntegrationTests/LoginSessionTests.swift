@@ -202,8 +202,13 @@ import Testing
         try await machine.login("c2")
         _ = try await router.open("first:y")
         try await eventually(await machine.inhibitors()) { $0 == [Self.inhibitor] }
-        try await machine.lock("c2")
+        // The router reads the hint when it begins to follow a session, but nothing repeats a request to lock the screen.
+        try await machine.setLockedHint(true, "c2")
         try await states.wait(for: "active", of: Self.first)
+        try await states.wait(for: "inactive", of: Self.first)
+        try await machine.unlock("c2")
+        try await states.wait(for: "active", of: Self.first)
+        try await machine.lock("c2")
         try await states.wait(for: "inactive", of: Self.first)
     }
 
