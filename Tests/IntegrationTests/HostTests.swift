@@ -141,8 +141,6 @@ import Testing
             ),
             "\(cut)"
         )
-        let session = try server.session()
-        kill(try #require(session), SIGKILL)
         #expect(try router.log(of: Self.app).isEmpty)
     }
 
@@ -243,7 +241,14 @@ import Testing
         for arguments in [
             ["--host", "-oProxyCommand=true", "app:x"], ["--host"], ["--host=", "app:x"], ["--host", "box", "publish"],
             ["--host", "box", "/etc/passwd"], ["--host", "box", "register", "handler.plist"],
-            ["--host", "box", "--attach", "a=/etc/passwd", "app:x"],
+            ["--host", "box", "--attach", "a=/etc/passwd", "app:x"], ["--host", "box", "links"],
+            ["--host", "box", "links", "list", "--json"],
+            ["--host", "box", "intents", "org.freedesktop.Terminal1"],
+            ["--host", "box", "default", "--all-links"], ["--host", "box", "default", "--all-links", "--undo"],
+            ["--host", "box", "doctor"], ["--host", "box", "check", "handler.plist"],
+            ["--host", "box", "new", "com.example.new"], ["--host", "box", "output", "app"],
+            ["--host", "box", "share"],
+            ["--host", "box", "run", "--claim", "a", "--", "true"], ["--host", "box", "ssh", "other"],
         ] {
             let run = try await CommandRun(
                 RouterProcess.command,

@@ -16,16 +16,17 @@ extension Invocation {
         } else {
             return
         }
-        let local: [any Command.Type] = [Publish.self, Doctor.self, New.self, Check.self, Output.self]
-        if let name = host.arguments.first?.text, local.contains(where: { $0.configuration.commandName == name }) {
-            let reason = translated(
-                "'\(name)' works on the files of one machine; run 'ssh \(host.name) openurl \(name)' instead"
-            )
-            throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
-        }
         arguments = host.arguments
         bus = host.bus
         self.host = host
         environment = { [environment] name in RemoteHost.localVariables.contains(name) ? nil : environment(name) }
+    }
+    /// Refuses `--host` for a command whose work no router does, because it would be done on this machine.
+    func requireNoHost(for command: String) throws(CommandFailure) {
+        guard let host else { return }
+        let reason = translated(
+            "'\(command)' works on one machine only; run 'ssh \(host.name) openurl \(command)' instead"
+        )
+        throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
     }
 }

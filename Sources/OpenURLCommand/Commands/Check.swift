@@ -32,7 +32,8 @@ struct Check: Command {
     )
     var handlers: [CommandLineArgument]
 
-    func perform(_ invocation: Invocation) -> Int32 {
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try invocation.requireNoHost(for: "check")
         let router = RouterClient(on: invocation)
         let batch = Batch(key: "file", printsJSON: outputOptions.json, invocation: invocation)
         var status: Int32 = 0

@@ -59,6 +59,7 @@ struct Default: Command {
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         guard let scheme else {
+            try invocation.requireNoHost(for: "default --all-links")
             let arguments = ["--links", undo ? "--give-back" : "--take"] + (outputOptions.json ? ["--json"] : [])
             throw InstalledProgram.router.become(arguments)
         }

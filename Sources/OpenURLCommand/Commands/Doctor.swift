@@ -49,6 +49,7 @@ struct Doctor: Command {
     /// Replaces this process's program with the router's, which can read manifests and entries. Without that code, this
     /// command starts much faster.
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try invocation.requireNoHost(for: "doctor")
         var arguments = ["--doctor", "--command", Version.current]
         if probe { arguments.append("--probe") }
         if fix { arguments.append("--fix") }

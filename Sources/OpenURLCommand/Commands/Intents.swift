@@ -52,6 +52,7 @@ struct Intents: Command {
 
     /// Replaces this process's program with the router's, which can read entries.
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try invocation.requireNoHost(for: "intents")
         var arguments = ["--intents"]
         if outputOptions.json { arguments.append("--json") }
         if reset { arguments.append("--reset") }

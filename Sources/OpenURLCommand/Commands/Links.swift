@@ -45,6 +45,7 @@ struct LinksList: Command {
 
     /// Replaces this process's program with the router's, which can read the files.
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try invocation.requireNoHost(for: "links")
         throw InstalledProgram.router.become(["--links"] + (json ? ["--json"] : []))
     }
 }

@@ -61,6 +61,7 @@ struct New: Command {
     var id: String
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try invocation.requireNoHost(for: "new")
         let template = try HandlerTemplate(language, id: id, scheme: scheme)
         let directory = try CommandLineArgument.text(self.directory ?? template.name).absolutePath()
         // In a clone or in another project, a directory with other files may have the last element of the identifier as

@@ -43,6 +43,7 @@ struct Output: Command {
     var id: String
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try invocation.requireNoHost(for: "output")
         let router = RouterClient(on: invocation)
         let place: OutputPlace
         do throws(CommandFailure) {

@@ -44,6 +44,7 @@ struct Publish: Command {
 
     /// Replaces this process's program with the router's, which can read manifests.
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try invocation.requireNoHost(for: "publish")
         var arguments = ["--publish", system]
         if !root.isEmpty { arguments += ["--root", root] }
         if remove { arguments.append("--remove") }

@@ -59,10 +59,7 @@ struct Run: Command {
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        if invocation.host != nil {
-            let reason = translated("'openurl run' runs programs on this machine only; remove --host")
-            throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
-        }
+        try invocation.requireNoHost(for: "run")
         return try RunOperation(claim, try handlerText(), command, invocation).perform()
     }
 

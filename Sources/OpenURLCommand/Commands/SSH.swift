@@ -54,10 +54,7 @@ struct SSH: Command {
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        if invocation.host != nil {
-            let reason = translated("'openurl ssh' runs on this machine only; remove --host")
-            throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
-        }
+        try invocation.requireNoHost(for: "ssh")
         return try SSHOperation(host, options, command, hasTerminal: hasTerminal, invocation).perform()
     }
 }

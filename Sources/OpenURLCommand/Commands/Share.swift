@@ -61,10 +61,7 @@ struct Share: Command {
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        if invocation.host != nil {
-            let reason = translated("'openurl share' runs on this machine only; remove --host")
-            throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
-        }
+        try invocation.requireNoHost(for: "share")
         let operation = try ShareOperation(invocation)
         guard let name else { return operation.list() }
         if stop { return try operation.stop(name) }
