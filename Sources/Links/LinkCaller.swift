@@ -22,6 +22,7 @@ package struct LinkCaller: Sendable, Hashable {
     package var source: LinkSource? {
         if let id = caller.application { return .policy(.application(id)) }
         if let host = caller.host { return .policy(.host(host)) }
+        if let container = caller.container { return .policy(.container(container)) }
         guard caller.callerClass == .user, let program, LinkSource.isProgram(program) else { return nil }
         return .program(program)
     }
@@ -93,6 +94,7 @@ extension LinkCaller {
     var keys: [LinkRules.SourceKey] {
         var sources: [PolicySource] = [.callers(caller.callerClass)]
         if let host = caller.host { sources.append(.host(host)) }
+        if let container = caller.container { sources.append(.container(container)) }
         if let id = caller.application {
             sources.append(.application(id))
             for dot in id.utf8.indices where id.utf8[dot] == UInt8(ascii: ".") {

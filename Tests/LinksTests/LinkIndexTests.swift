@@ -92,7 +92,10 @@ private struct RandomLinks {
 
     mutating func line(_ number: Int) -> String {
         let patterns = (0..<one(of: [1, 1, 2])).map { _ in pattern() }.joined(separator: " ")
-        let sources = ["app:one", "program:mail", "program:/usr/bin/mail", "sandboxed", "user", "com.acme.*", "*"]
+        let sources = [
+            "app:one", "host:box", "container:box", "program:mail", "program:/usr/bin/mail", "sandboxed", "user",
+            "com.acme.*", "*",
+        ]
         let from = one(of: ["", "", "", " from \(one(of: sources))", " from \(one(of: sources)) \(one(of: sources))"])
         return "open \(patterns) with r\(number)\(from)" + one(of: ["", "", " between 04:00 and 06:00"])
     }
@@ -115,6 +118,8 @@ private struct RandomLinks {
         one(of: [
             LinkCaller(PolicyCaller(.user), program: "/usr/bin/mail"), LinkCaller(PolicyCaller(.user)),
             LinkCaller(PolicyCaller(.sandboxed, name: "one")), LinkCaller(PolicyCaller(.handler, name: "com.acme.app")),
+            LinkCaller(PolicyCaller(.remote, name: "box")),
+            LinkCaller(PolicyCaller(.remote, container: "box")),
         ])
     }
 }

@@ -90,7 +90,9 @@ import UserFiles
             "open * with one from com.acme.* app:firefox",
             "open * with two from sandboxed",
             "open * with three from program:mail",
-            "open * with four from program:/opt/x/chat"
+            "open * with four from program:/opt/x/chat",
+            "open * with five from container:box",
+            "open * with six from host:box"
         )
         let url = "https://a.example/"
         #expect(try decision(rules, url, from: PolicyCaller(.handler, name: "com.acme.app")) == "one")
@@ -99,6 +101,8 @@ import UserFiles
         #expect(try decision(rules, url, from: PolicyCaller(.user), program: "/usr/bin/mail") == "three")
         #expect(try decision(rules, url, from: PolicyCaller(.user), program: "/opt/x/chat") == "four")
         #expect(try decision(rules, url, from: PolicyCaller(.user), program: "/opt/y/chat") == "usual")
+        #expect(try decision(rules, url, from: PolicyCaller(.remote, container: "box")) == "five")
+        #expect(try decision(rules, url, from: PolicyCaller(.remote, name: "box")) == "six")
         #expect(try decision(rules, url, from: PolicyCaller(.unknown)) == "usual")
     }
 
