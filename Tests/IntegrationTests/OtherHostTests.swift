@@ -85,7 +85,6 @@ import Testing
         let session = """
             #!/bin/sh
             echo $$ >\(server.file("session.pid").path)
-            [ ! -p \(server.file("gate").path) ] || read -r _ <\(server.file("gate").path)
             exec \(receiver.replacing("openurl ", with: "\(RouterProcess.command.path) "))
 
             """

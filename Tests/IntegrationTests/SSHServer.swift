@@ -30,13 +30,13 @@ struct SSHServer {
             "serve",
             "#!/bin/sh\necho $$ >\(file("pid").path)\nexec /usr/sbin/sshd -i -f \(file("server").path)\n"
         )
-        // The gate is a FIFO, at which a session waits before it does anything.
+        // While there is a gate, a session does nothing until its connection ends.
         try write(
             "session",
             """
             #!/bin/sh
             echo $$ >\(file("session.pid").path)
-            [ ! -p \(file("gate").path) ] || read -r _ <\(file("gate").path)
+            [ ! -e \(file("gate").path) ] || exec timeout 300 cat >\(file("ignored").path)
             eval "exec $SSH_ORIGINAL_COMMAND"
 
             """
@@ -104,7 +104,7 @@ struct SSHServer {
 
     /// Keeps the sessions that follow from doing anything.
     func closeGate() throws {
-        try #require(mkfifo(file("gate").path, 0o600) == 0)
+        try write("gate", "")
     }
 
     private func pid(_ name: String) throws -> Int32? {
