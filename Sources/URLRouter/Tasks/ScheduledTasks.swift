@@ -153,29 +153,33 @@ final class ScheduledTasks {
     /// Starts the tasks that may run now, and prepares for the others.
     func update() {
         guard isStarted else { return }
-        // A task must not become due between two looks at the clock.
+        // Neither a task's time nor the end of a quarantine may come between two looks at the clock: nothing would start
+        // the task afterwards.
         let now = now
-        startDue(at: now)
+        let owners = Set(entries.values.lazy.map(\.task).filter { $0.next <= now }.map(\.handler))
+        let quarantines: [String: UInt64] = owners.reduce(into: [:]) { $0[$1] = quarantine(of: $1) }
+        startDue(at: now, quarantines)
         let waiting = entries.filter { !running.contains($0.key) }.values.map(\.task)
         let due = waiting.filter { $0.next <= now }
         conditions.follow(Set(due.flatMap(\.requirements)))
-        let quarantineEnd = due.compactMap { quarantine(of: $0.handler) }.min().map { now + $0 }
+        let quarantineEnd = due.compactMap { quarantines[$0.handler] }.min().map { now + $0 }
         setAlarm([waiting.wakeUp(at: now), quarantineEnd].compactMap(\.self).min())
     }
 
-    private func startDue(at now: UInt64) {
+    private func startDue(at now: UInt64, _ quarantines: [String: UInt64]) {
         let due = entries.filter { $0.value.task.next <= now && !running.contains($0.key) }
             .sorted { ($0.value.task.next, $0.key) < ($1.value.task.next, $1.key) }
-        for (key, entry) in due where mayStart(entry.task) && begin(key) {
+        for (key, entry) in due
+        where quarantines[entry.task.handler] == nil && mayStart(entry.task) && begin(key) {
             sessions.host.tasks.start { [self] in _ = await run(key, entry) }
         }
     }
 
-    /// Returns whether a task that is due may be started.
+    /// Returns whether a task that is due may be started, unless its handler is in quarantine.
     private func mayStart(_ task: ScheduledTask) -> Bool {
         let busy = Set(running.map(\.handler))
         return busy.count < Self.handlersAtOnce && !busy.contains(task.handler)
-            && task.requirements.allSatisfy(conditions.isTrue) && quarantine(of: task.handler) == nil
+            && task.requirements.allSatisfy(conditions.isTrue)
     }
 
     /// Returns how long a handler is still in quarantine, in milliseconds and rounded up; nil if it is not.
