@@ -120,6 +120,31 @@ import Testing
         #expect(try await pair.far.queuedURLs().isEmpty)
     }
 
+    /// Otherwise, a host could find out what is installed.
+    @Test(arguments: ["app:1", "nobody:1"]) func refusalDoesNotDependOnTheHandlers(url: String) async throws {
+        let pair = try await pair(rule: "allow other from host:desktop")
+        defer { pair.stop() }
+        #expect(try await pair.failure(of: pair.send(url)).code == .notAllowed)
+        var options = OpenOptions()
+        options.host = HostName(rawValue: "far")
+        for handler in [Self.app, "com.example.nobody"] {
+            options.handler = handler
+            let id = try await pair.near.open("https://x.example/", options).id.flatMap { UInt64($0) }
+            #expect(try await pair.failure(of: #require(id)).code == .notAllowed)
+        }
+    }
+
+    /// The far router may still open the URL, so its end is no outcome.
+    @Test func endOfTheFarRouterIsNoOutcome() async throws {
+        let pair = try await pair(["hang=open"])
+        defer { pair.stop() }
+        _ = try await pair.send("app:1")
+        try await eventually(pair.opened()) { $0 == ["open app:1"] }
+        kill(pair.far.pid, SIGTERM)
+        let entries = try await eventually(await pair.near.queuedURLs()) { $0.first?.error != nil }
+        #expect(entries.first?.state != .dead, "\(entries)")
+    }
+
     /// Only the key's owner, not the sender, gives the name.
     @Test func hostWithoutANameIsOnlyRemote() async throws {
         let named = try await pair(receiver: "openurl receive")

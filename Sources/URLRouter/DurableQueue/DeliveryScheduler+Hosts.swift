@@ -71,31 +71,34 @@ extension DeliveryScheduler {
     /// - Returns: The number of its delivery, and its outcome, if there is one; nil if the request is not remembered.
     func received(
         _ key: RequestKey
-    ) async throws(OpenURLError) -> (id: Int64, outcome: Result<OpenResult, OpenURLError>?)? {
-        try await storing { () async throws(DeliveryStoreError) in try await store.received(key) }
+    ) async throws(RemoteError) -> (id: Int64, outcome: Result<OpenResult, OpenURLError>?)? {
+        try await asking { () async throws(DeliveryStoreError) in try await store.received(key) }
     }
 
     /// Returns the outcome of a request from another host, and waits for it if necessary.
     ///
     /// - Parameter key: a request that was accepted.
-    /// - Returns: Nil if there is no outcome after `HostsInterface.outcomeTime`.
+    /// - Returns: Nil if nobody knows the outcome yet: after `HostsInterface.outcomeTime`, when this router exits, or if too
+    ///   many requests of the host are waiting already.
+    /// - Throws: `OpenURLError` for an outcome, and another error if the queue cannot be read.
     func outcome(of key: RequestKey, _ id: Int64) async throws -> OpenResult? {
-        try await waiters.waiting(for: id, key.origin) { waiter in
-            // The outcome may arrive while the store is being asked.
-            if let outcome = try await received(key)?.outcome { return try outcome.get() }
-            var isLate = false
-            let timer = RestartableTimer(on: loop)
-            timer.start(at: .now + HostsInterface.outcomeTime) {
-                isLate = true
-                waiter.end(.failure(OpenURLError(.timedOut, "")))
+        do {
+            return try await waiters.waiting(for: id, key.origin) { waiter in
+                // The outcome may arrive while the store is being asked.
+                if let outcome = try await received(key)?.outcome { return try outcome.get() }
+                if isEnding { return nil }
+                let timer = RestartableTimer(on: loop)
+                timer.start(at: .now + HostsInterface.outcomeTime) { waiter.giveUp(OpenURLError(.timedOut, "")) }
+                defer { timer.cancel() }
+                do throws(OpenURLError) {
+                    return try await waiter.value()
+                } catch {
+                    guard waiter.hasOutcome else { return nil }
+                    throw error
+                }
             }
-            defer { timer.cancel() }
-            do throws(OpenURLError) {
-                return try await waiter.value()
-            } catch {
-                if isLate { return nil }
-                throw error
-            }
+        } catch is OutcomeWaiters.Full {
+            return nil
         }
     }
 

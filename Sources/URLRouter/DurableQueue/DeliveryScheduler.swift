@@ -169,7 +169,7 @@ final class DeliveryScheduler {
         timer.cancel()
         timetable.stop()
         expiryTimer.cancel()
-        waiters.endAll(Self.ending)
+        waiters.giveUpAll(Self.ending)
         await idle()
         state = .closed
         await idle()
@@ -183,7 +183,7 @@ final class DeliveryScheduler {
         timer.cancel()
         timetable.stop()
         expiryTimer.cancel()
-        waiters.endAll(Self.ending)
+        waiters.giveUpAll(Self.ending)
         for id in attempted { await abandon(id) }
         await store.giveBack()
     }
@@ -487,31 +487,46 @@ final class DeliveryScheduler {
         countedTo waiter: String
     ) async throws -> OpenResult {
         let id = try await self.number("\(number)", of: account)
-        return try await waiters.waiting(for: id, waiter) { waiter in
-            // The outcome may arrive while the store is being asked.
-            let stored = try await asking { () async throws(DeliveryStoreError) in
-                try await store.outcome(of: id, at: WallClock.milliseconds)
+        do {
+            return try await waiters.waiting(for: id, waiter) { waiter in
+                try await outcome(of: id, for: caller, waiter)
             }
-            switch stored {
-            case nil: throw RemoteError.noSuchDelivery("\(number)")
-            case .delivered(let result): return result
-            case .dead(let error): throw error
-            case .some(.none): break
-            }
-            if state == .stopping || state == .closed { throw Self.ending }
-            let watch = ConnectionWatch(on: bus) {
-                waiter.end(.failure(OpenURLError(.cancelled, "the caller has left the bus")))
-            }
-            defer { watch.end() }
-            if let caller { try await watch.begin(caller, tasks) }
-            let timer = RestartableTimer(on: loop)
-            timer.start(at: .now + QueueInterface.keptTime) {
-                waiter.end(.failure(OpenURLError(.timedOut, "the URL \(id) is still in the queue")))
-            }
-            defer { timer.cancel() }
-            return try await waiter.value()
+        } catch let full as OutcomeWaiters.Full {
+            throw full.error
         }
     }
+
+    private func outcome(
+        of id: Int64,
+        for caller: BusName?,
+        _ waiter: OutcomeWaiters.Waiter
+    ) async throws -> OpenResult {
+        // The outcome may arrive while the store is being asked.
+        let stored = try await asking { () async throws(DeliveryStoreError) in
+            try await store.outcome(of: id, at: WallClock.milliseconds)
+        }
+        switch stored {
+        case nil: throw RemoteError.noSuchDelivery("\(id)")
+        case .delivered(let result): return result
+        case .dead(let error): throw error
+        case .some(.none): break
+        }
+        if isEnding { throw Self.ending }
+        let watch = ConnectionWatch(on: bus) {
+            waiter.giveUp(OpenURLError(.cancelled, "the caller has left the bus"))
+        }
+        defer { watch.end() }
+        if let caller { try await watch.begin(caller, tasks) }
+        let timer = RestartableTimer(on: loop)
+        timer.start(at: .now + QueueInterface.keptTime) {
+            waiter.giveUp(OpenURLError(.timedOut, "the URL \(id) is still in the queue"))
+        }
+        defer { timer.cancel() }
+        return try await waiter.value()
+    }
+
+    /// Whether the router is exiting, and no outcome will arrive any longer.
+    var isEnding: Bool { state == .stopping || state == .closed }
 
     /// Number of calls that wait for outcomes.
     var waitsForReplies: Int { waiters.count }

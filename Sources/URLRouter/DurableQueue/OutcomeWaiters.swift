@@ -9,6 +9,8 @@ final class OutcomeWaiters {
     /// One caller waiting for one URL.
     final class Waiter {
         let id: Int64
+        /// Whether the wait has ended because of an outcome, and not for another reason.
+        private(set) var hasOutcome = false
         private var outcome: Result<OpenResult, OpenURLError>?
         private var continuation: CheckedContinuation<Result<OpenResult, OpenURLError>, Never>?
 
@@ -16,10 +18,13 @@ final class OutcomeWaiters {
             self.id = id
         }
 
-        /// Ends the wait. A second call does nothing.
-        func end(_ outcome: Result<OpenResult, OpenURLError>) {
+        /// Ends the wait without an outcome. Once the wait has ended, this does nothing.
+        func giveUp(_ error: OpenURLError) { end(.failure(error), isOutcome: false) }
+
+        fileprivate func end(_ outcome: Result<OpenResult, OpenURLError>, isOutcome: Bool) {
             guard self.outcome == nil else { return }
             self.outcome = outcome
+            hasOutcome = isOutcome
             continuation?.resume(returning: outcome)
             continuation = nil
         }
@@ -44,19 +49,23 @@ final class OutcomeWaiters {
     /// The number of waiters.
     var count: Int { shares.total }
 
+    /// An application has as many waiters as it may have.
+    struct Full: Error {
+        /// The error for a caller that cannot wait.
+        let error: OpenURLError
+    }
+
     /// Performs `body` with a waiter for a URL. The waiter is counted until `body` returns.
     ///
-    /// - Throws: `limitsExceeded`, and any error from `body`.
+    /// - Throws: ``Full``, and any error from `body`.
     func waiting<Result>(
         for id: Int64,
         _ account: String,
         _ body: (Waiter) async throws -> Result
     ) async throws -> Result {
         guard shares.refusal(of: account, 1) == nil else {
-            throw OpenURLError(
-                .limitsExceeded,
-                "\(shares[account]) calls of \(account) are already waiting for replies"
-            )
+            let reason: QuotingText = "\(shares[account]) calls of \(account) are already waiting for replies"
+            throw Full(error: OpenURLError(.limitsExceeded, reason))
         }
         shares.add(1, to: account)
         let waiter = Waiter(id)
@@ -71,11 +80,11 @@ final class OutcomeWaiters {
 
     /// Ends the waits for a URL.
     func end(_ id: Int64, _ outcome: Result<OpenResult, OpenURLError>) {
-        for waiter in waiters[id] ?? [] { waiter.end(outcome) }
+        for waiter in waiters[id] ?? [] { waiter.end(outcome, isOutcome: true) }
     }
 
-    /// Ends all waits.
-    func endAll(_ error: OpenURLError) {
-        for waiter in waiters.values.joined() { waiter.end(.failure(error)) }
+    /// Ends all waits without outcomes.
+    func giveUpAll(_ error: OpenURLError) {
+        for waiter in waiters.values.joined() { waiter.giveUp(error) }
     }
 }

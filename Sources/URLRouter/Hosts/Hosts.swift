@@ -133,16 +133,15 @@ final class Hosts: DeliveryReceiver {
         guard let store else {
             throw RemoteError(.failed, "there is no directory for the hosts; set HOME or XDG_CONFIG_HOME")
         }
+        let old = list
         list = try await store.change(name, to: address)
         for (host, link) in links where list[host] != .ssh(link.destination) {
             links[host] = nil
             link.stop()
         }
-        if name == HostList.everyName {
-            await tryAll(where: { _ in true })
-        } else {
-            deliveries?.tryWaiting(for: Self.handlerMark + name)
-        }
+        // The file may have other changes, which were made by hand. A host with the same address is tried at its own time.
+        let list = list
+        await tryAll(where: { $0.rawValue == name || list[$0] != old[$0] })
     }
 
     /// Tries the waiting URLs of all hosts of the bridge.
@@ -348,43 +347,44 @@ final class Hosts: DeliveryReceiver {
         let origin = host.map { "the host \($0)" } ?? "other hosts"
         let key = RequestKey(origin: origin, name: request.id, digest: request.digest)
         let id: Int64
-        switch await opener.receiver(of: Delivery(url: request.url, handler: "", options: options, context: context)) {
-        case .success(let handler):
-            let delivery = Delivery(url: request.url, handler: handler, options: options, context: context)
-            do throws(OpenURLError) {
-                id = try await deliveries.accept(delivery, of: key)
-            } catch {
-                // It was not taken, and may be repeated.
-                throw RemoteError(error.code == .limitsExceeded ? .limitsExceeded : .failed, error.message)
-            }
-        case .failure(let error):
-            // A rule may have changed since the request was taken.
-            guard let known = try await deliveries.received(key) else {
-                let reason = RedactedURL(request.url).redacting(error.text)
-                log.notice("a URL from another host was refused: \(reason)", metadata: ["host": "\(name)"])
-                throw error.forConfinedCallers
-            }
+        // A rule may have changed since the request was taken.
+        if let known = try await deliveries.received(key) {
             id = known.id
+        } else {
+            let delivery = Delivery(url: request.url, handler: "", options: options, context: context)
+            id = try await accept(delivery, of: key, deliveries)
         }
-        do throws(OpenURLError) {
-            return try await outcome(of: key, id, deliveries)
-        } catch {
-            throw error.forConfinedCallers
-        }
-    }
-
-    private func outcome(
-        of key: RequestKey,
-        _ id: Int64,
-        _ deliveries: DeliveryScheduler
-    ) async throws(OpenURLError) -> OpenResult {
         do {
             if let result = try await deliveries.outcome(of: key, id) { return result }
-            return OpenResult(handler: "", way: .queued, reply: [:], trace: [])
         } catch let error as OpenURLError {
-            throw error
+            throw error.forConfinedCallers
+        }
+        return OpenResult(handler: "", way: .queued, reply: [:], trace: [])
+    }
+
+    /// Puts a request into the queue, and returns its number.
+    ///
+    /// - Throws: `OpenURLError` if it is refused for good; another error if it was not taken and may be repeated.
+    private func accept(
+        _ asked: Delivery,
+        of key: RequestKey,
+        _ deliveries: DeliveryScheduler
+    ) async throws -> Int64 {
+        let handler: String
+        do throws(OpenURLError) {
+            try opener.checkScheme(of: asked)
+            handler = try await opener.receiver(of: asked).get()
         } catch {
-            throw OpenURLError(.notQueued, "\(error)")
+            let reason = RedactedURL(asked.url).redacting(error.text)
+            let host = asked.context.source.host ?? ""
+            log.notice("a URL from another host was refused: \(reason)", metadata: ["host": "\(host)"])
+            throw error.forConfinedCallers
+        }
+        let delivery = Delivery(url: asked.url, handler: handler, options: asked.options, context: asked.context)
+        do throws(OpenURLError) {
+            return try await deliveries.accept(delivery, of: key)
+        } catch {
+            throw RemoteError(error.code == .limitsExceeded ? .limitsExceeded : .failed, error.message)
         }
     }
 }

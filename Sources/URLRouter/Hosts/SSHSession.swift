@@ -19,6 +19,9 @@ final class SSHSession {
     /// This end of the pipe that is ssh's standard error.
     private var errors: CInt
     private var watch: DescriptorWatch?
+    private var errorsWatch: DescriptorWatch?
+    /// The end of what ssh has printed on its standard error.
+    private var words: [UInt8] = []
     private var input = HostFrames.Input()
     private var output: [UInt8] = []
     private var answers: [UInt32: CheckedContinuation<HostReply, Never>] = [:]
@@ -38,7 +41,7 @@ final class SSHSession {
     private static let answerTime = HostsInterface.outcomeTime + .seconds(25)
     /// Number of bytes that are read at once.
     private static let chunk = 64 << 10
-    /// Number of bytes of ssh's own words that are read.
+    /// Number of bytes of ssh's own words that are kept.
     private static let errorBytes = 1024
 
     /// Number of requests without an answer.
@@ -135,6 +138,7 @@ final class SSHSession {
 
     private func attach() {
         watch = loop.watch(socket, for: .readable) { [self] in ready($0) }
+        errorsWatch = loop.watch(errors, for: .readable) { [self] _ in readErrors() }
         silence.start(in: Self.greetingTime) { [self] in end("\(host) did not answer in time") }
     }
 
@@ -240,13 +244,22 @@ final class SSHSession {
         end(sshWords() ?? (clocks == nil ? "ssh \(exit)" : "the connection to \(host) was lost"))
     }
 
+    /// Reads what ssh has printed, so that it never waits for room in the pipe, and keeps the end.
+    private func readErrors() {
+        var result = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: Self.chunk) { buffer, count in
+            result = Glibc.read(errors, buffer.baseAddress, Self.chunk)
+            count = max(0, result)
+        }
+        words = (words + bytes).suffix(Self.errorBytes)
+        if result == 0 { errorsWatch?.isEnabled = false }
+    }
+
     /// Returns the last line that ssh has printed; nil if there is none.
     private func sshWords() -> String? {
         guard clocks == nil, errors >= 0 else { return nil }
-        let bytes = [UInt8](unsafeUninitializedCapacity: Self.errorBytes) { buffer, count in
-            count = max(0, Glibc.read(errors, buffer.baseAddress, Self.errorBytes))
-        }
-        let lines = String(decoding: bytes, as: UTF8.self).split { $0.isNewline }
+        readErrors()
+        let lines = String(decoding: words, as: UTF8.self).split { $0.isNewline }
         return lines.last.map { "ssh: \($0)" }
     }
 
@@ -265,7 +278,8 @@ final class SSHSession {
     private func close() {
         silence.cancel()
         watch?.cancel()
-        watch = nil
+        errorsWatch?.cancel()
+        (watch, errorsWatch) = (nil, nil)
         for descriptor in [socket, errors] where descriptor >= 0 { Glibc.close(descriptor) }
         (socket, errors) = (-1, -1)
     }

@@ -223,6 +223,11 @@ final class OpenRequest {
     /// Whether the caller has set the deadline itself. If so, it has no use for the handler's work afterwards.
     var endsAtDeadline: Bool { options.timeout != nil }
 
+    /// Whether the router only wants to know who would get the URL.
+    var isForecast = false
+    /// Whether the person may be asked which program opens the URL. A URL for later meets the rules of that time.
+    var asksForChoice: Bool { !isForecast && !isToBeStored }
+
     /// Whether the URL still has to be stored for later.
     var isToBeStored: Bool { if case .caller = start { options.isQueued } else { false } }
 

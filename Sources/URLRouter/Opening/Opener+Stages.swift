@@ -185,7 +185,19 @@ extension Opener {
         return permissions.decision(verdict, on: destination, from: sender, request.options)
     }
 
-    /// Decides about a delivery as its attempt would, without delivering it.
+    /// Checks a delivery from another host before anything is looked up, so that the host does not learn what is installed.
+    ///
+    /// - Throws: `notAllowed`.
+    func checkScheme(of delivery: Delivery) throws(OpenURLError) {
+        let url = try GenericURL(ofCaller: delivery.url, desktopEntry: delivery.options.desktopEntry)
+        try parts.permissions.checkScheme(
+            of: url,
+            from: delivery.context.source,
+            namingHandler: delivery.options.handler != nil
+        )
+    }
+
+    /// Decides about a delivery as its attempt would, without delivering it. Nobody is asked which program opens a link.
     ///
     /// - Returns: the identifier of the handler or application that would get it, perhaps after a question to the user, or
     ///   the reason why none would.
@@ -193,6 +205,7 @@ extension Opener {
         let start = OpenRequest.Start.queue(delivery, id: "")
         let request = OpenRequest(delivery.url, delivery.options, from: start, named: "", observed: nil)
         let sender = Caller(delivery.context.source)
+        request.isForecast = true
         request.sender = sender
         request.account = delivery.caller
         do throws(OpenURLError) {
@@ -293,8 +306,10 @@ extension Opener {
         if sender.callerClass.isConfined { options.requestID = nil }
         options.permission = parts.permissions.mark(of: destination, from: sender.source)
         let handler = destination.claimant.id
+        // The rules for links change the URL again at each attempt, so store it as it arrived.
+        let url = try GenericURL(ofCaller: request.url, desktopEntry: options.desktopEntry)
         let delivery = Delivery(
-            url: destination.url.description,
+            url: url.description,
             handler: handler,
             options: options,
             context: request.context

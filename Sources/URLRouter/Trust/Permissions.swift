@@ -92,9 +92,14 @@ final class Permissions {
     /// Checks a URL of a program on another machine or in a container before anything is looked up, so that the program
     /// learns of no scheme whether it has a handler unless it may open the scheme's URLs.
     ///
+    /// - Parameter namingHandler: whether the program names a handler, which a rule must then allow for web pages too.
     /// - Throws: `notAllowed`.
-    func checkScheme(of url: GenericURL, from source: OpenContext.Source) throws(OpenURLError) {
-        guard let scheme = Scheme(of: url), !scheme.isForBrowsers else { return }
+    func checkScheme(
+        of url: GenericURL,
+        from source: OpenContext.Source,
+        namingHandler: Bool = false
+    ) throws(OpenURLError) {
+        guard let scheme = Scheme(of: url), !scheme.isForBrowsers || namingHandler else { return }
         let policyURL = PolicyURL(url, scheme: scheme)
         // Whatever the rules say, no program there answers a call.
         let rule = scheme == .reply ? nil : rule(for: policyURL, from: source)
