@@ -22,8 +22,8 @@ struct Question {
         }
     }
 
-    /// The maximum size of a question, in bytes.
-    static let maximumSize = 64 << 10
+    /// The maximum size of a question, in bytes: the longest URL, and the names of many candidates.
+    static let maximumSize = 512 << 10
     static let maximumCandidates = 100
 
     var url: GenericURL

@@ -25,7 +25,7 @@ package struct LinkFiles: Sendable {
     }
 
     /// Path of the user's file.
-    package var usersFile: String? { files.usersFile }
+    var usersFile: String? { files.usersFile }
 
     /// The paths of the files that make up the rules.
     package var paths: Set<String> { files.paths }

@@ -1,3 +1,4 @@
+package import RFC1808
 internal import SchemeRegistry
 internal import UserFiles
 
@@ -122,5 +123,27 @@ package struct LinkPattern: Sendable, Hashable, CustomStringConvertible {
         guard let query else { return true }
         return link.pathLength < link.target.count && query.matches(link.target[(link.pathLength + 1)...])
             || link.pathLength == link.target.count && query.bytes.isEmpty
+    }
+}
+
+extension LinkPattern {
+    /// A host with a pattern for its links.
+    package struct Site: Sendable, Hashable {
+        /// The host in lower case, with its escapes decoded.
+        package let host: String
+        /// The pattern for the links of the URL's scheme to the host, or for those of the web if the URL is one of them.
+        package let pattern: String
+    }
+
+    /// Returns the site of a URL; nil if no pattern stands for its host alone.
+    package static func site(of url: GenericURL) -> Site? {
+        guard let link = Link(url), let host = link.host else { return nil }
+        let text = "\(link.isOfTheWeb ? "*" : link.scheme)://\(host)"
+        do throws(LinkSyntaxError) {
+            guard case .one(host) = try LinkPattern(text).host else { return nil }
+            return Site(host: host, pattern: text)
+        } catch {
+            return nil
+        }
     }
 }

@@ -44,7 +44,7 @@ package struct LinkRule: Sendable, Hashable {
     package var place: String { "\(printable(file)):\(line)" }
 
     /// Whether the rule changes URLs.
-    package var changesURLs: Bool { !changes.isEmpty }
+    var changesURLs: Bool { !changes.isEmpty }
 
     /// Maximum length of a line, in bytes.
     static let maximumLength = 4096

@@ -145,7 +145,10 @@ import Testing
                 == "has more than 100 candidates"
         )
         let comment = [UInt8](repeating: UInt8(ascii: "#"), count: Question.maximumSize + 1)
-        #expect(reason { () throws(InvalidQuestion) in try Question(comment) } == "has more than 65536 bytes")
+        #expect(
+            reason { () throws(InvalidQuestion) in try Question(comment) }
+                == "has more than \(Question.maximumSize) bytes"
+        )
     }
 
     @Test func aPrivateWindowIsOnlyForCandidatesThatOfferOne() throws {

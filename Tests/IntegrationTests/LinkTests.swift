@@ -205,6 +205,36 @@ import Testing
         #expect(explained.linkRule?.contains("links.conf:2: ") == true, "\(explained)")
     }
 
+    @Test func queuedLinkMeetsTheRulesOnce() async throws {
+        let answer = #"echo asked >>asked; printf '[Choice]\nCandidate=3\nRemember=no\n'"#
+        let router = try await router(
+            #"open *  rewritten s,^https:(.*)$,https://proxy.example/\1, with chooser"#,
+            variables: ["DISPLAY": ":77"],
+            chooser: answer
+        )
+        defer { router.stop() }
+        var options = OpenOptions()
+        options.isQueued = true
+        #expect(try await router.open("https://x.example/a", options).way == .queued)
+        let expected = "firefox -P work https://proxy.example///x.example/a"
+        try await eventually(try router.browsers()) { $0 == [expected] }
+        let asked = try String(contentsOf: router.bus.directory.appending(path: "asked"), encoding: .utf8)
+        #expect(asked == "asked\n")
+    }
+
+    /// A host may be anything that RFC 1808 allows, even a pattern for others.
+    @Test(arguments: ["https://*/", "https://*mail*/", "https://[::1]/", "https://a'b/"])
+    func choiceIsRememberedOnlyForOneHost(_ url: String) async throws {
+        let answer = #"cat >question; printf '[Choice]\nCandidate=1\nRemember=site\n'"#
+        let router = try await router("open * with chooser\n", variables: ["DISPLAY": ":77"], chooser: answer)
+        defer { router.stop() }
+        #expect(try await opened(url, router) == "a \(url)")
+        let question = try String(contentsOf: router.bus.directory.appending(path: "question"), encoding: .utf8)
+        #expect(question.contains("Host=\n"), "\(question)")
+        let file = router.bus.directory.appending(path: "XDG_CONFIG_HOME/openurl/links.conf")
+        #expect(try String(contentsOf: file, encoding: .utf8) == "open * with chooser\n")
+    }
+
     @Test(arguments: [("exit 1", true), ("exit 3", false), ("kill -9 $$", false), ("echo nonsense", false)])
     func closedChooserRefusesAndAFailedOneDoesNot(_ body: String, isRefused: Bool) async throws {
         let router = try await router("open * with chooser", variables: ["DISPLAY": ":77"], chooser: body)

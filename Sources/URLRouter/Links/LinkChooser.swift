@@ -23,6 +23,8 @@ final class LinkChooser {
     /// A link for which a program is to be chosen.
     struct Question: Sendable {
         let url: GenericURL
+        /// The site for which the choice can be remembered; nil if no rule can name it.
+        let site: LinkPattern.Site?
         let source: OpenContext.Source
         let account: String
         /// The token with which the window may take the focus; nil if there is none.
@@ -103,20 +105,20 @@ final class LinkChooser {
         accounts[question.account] = count + 1
         defer { accounts[question.account] = accounts[question.account].flatMap { $0 > 1 ? $0 - 1 : nil } }
         try await waitForTurn(place)
-        defer {
-            current = nil
-            callNext()
-        }
+        defer { passTurnOn() }
         await launcher.session.startUpdate()?.value
+        try check(place)
         guard launcher.hasDisplay else { throw .unusable("there is no display for the chooser") }
         return try await choice(program, question, place)
     }
 
     private func waitForTurn(_ place: Place) async throws(LinkFailure) {
-        while current != nil, !place.isWithdrawn {
+        if current == nil { current = place }
+        if current !== place {
             await withCheckedContinuation { continuation in
                 // The other link may have been decided before this closure runs.
-                guard current != nil, !place.isWithdrawn else { return continuation.resume() }
+                if current == nil { current = place }
+                guard current !== place, !place.isWithdrawn else { return continuation.resume() }
                 place.turn = continuation
                 waiting.append(place)
             }
@@ -126,14 +128,15 @@ final class LinkChooser {
             try check(place)
         } catch {
             // It may have been this link's turn already.
-            if current == nil { callNext() }
+            if current === place { passTurnOn() }
             throw error
         }
-        current = place
     }
 
-    private func callNext() {
-        if !waiting.isEmpty { waiting.removeFirst().takeTurn() }
+    /// Gives the turn to the link that has waited longest. No later one can take it before that one continues.
+    private func passTurnOn() {
+        current = waiting.isEmpty ? nil : waiting.removeFirst()
+        current?.takeTurn()
     }
 
     private func check(_ place: Place) throws(LinkFailure) {
@@ -203,7 +206,7 @@ extension LinkChooser.Question {
         var lines = ["[Link]"]
         func add(_ key: String, _ value: String) { lines.append("\(key)=\(KeyFileText.string(value))") }
         add("URL", url.description)
-        add("Host", url.host.map(String.init) ?? "")
+        add("Host", site?.host ?? "")
         add("Source", source.words)
         add("SourceID", source.application ?? source.executable ?? "")
         add("Token", token ?? "")

@@ -96,7 +96,9 @@ final class LinkRouting {
         case .drop:
             throw dropped(decision, sender.source)
         case .open(let target):
-            if isForBrowser(target, decision.url, request.options, sender, origin: request.origin) {
+            if isForBrowser(target, decision.url, request.options, sender, origin: request.origin)
+                || target.program == .chooser && !request.asksForChoice
+            {
                 return .decided(try usual(decision.url, request))
             }
             do throws(LinkFailure) {
@@ -318,26 +320,32 @@ final class LinkRouting {
         _ request: OpenRequest,
         from sender: Caller
     ) async throws(LinkFailure) -> Destination {
-        // If the link is refused whatever the person chooses, there is no need to ask.
         let usual: Destination
         do throws(OpenURLError) {
             usual = try self.usual(decision.url, request)
         } catch {
             throw .ended(error)
         }
-        if permissions.verdict(on: usual, from: sender.source).decision == .deny { return usual }
+        switch permissions.verdict(on: usual, from: sender.source).decision {
+        case .allow: break
+        // The link is refused whatever the person chooses.
+        case .deny: return usual
+        // The policy's question about a queued link was answered for one program, or nobody was there to answer it.
+        case .ask: if case .queue = request.start { return usual }
+        }
+        let place = LinkChooser.Place()
+        request.place = .choice(place)
+        defer { request.place = nil }
         let candidates = await candidates(for: decision.url, request.account)
         guard !candidates.isEmpty else { throw .unusable("there is no program to choose") }
         let question = LinkChooser.Question(
             url: decision.url,
+            site: LinkPattern.site(of: decision.url),
             source: sender.source,
             account: request.account,
             token: request.options.activationToken ?? request.options.desktopStartupID,
             candidates: candidates
         )
-        let place = LinkChooser.Place()
-        request.place = .choice(place)
-        defer { request.place = nil }
         let choice = try await chooser.ask(question, place)
         let candidate = candidates[choice.candidate]
         var target = LinkTarget(.named(candidate.entry.id.rawValue))
@@ -387,8 +395,10 @@ final class LinkRouting {
         switch scope {
         case .no: return
         case .site:
-            guard let host = decision.url.host, let scheme = decision.url.lowercasedScheme else { return }
-            urls = "\(["http", "https"].contains(scheme) ? "*" : scheme)://\(host)"
+            guard let site = LinkPattern.site(of: decision.url) else {
+                return log.warning("the choice is not remembered, because no rule can name the link's host alone")
+            }
+            urls = site.pattern
             from = ""
         case .sender:
             let caller = LinkCaller(PolicyCaller(source), program: source.executable)
