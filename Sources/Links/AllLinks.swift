@@ -71,7 +71,15 @@ package struct AllLinks: Sendable {
             let (old, new) = try file.setDefaults(lists)
             // If the user has chosen openurl before, the file as it was before that is the one to restore.
             let wasChosen = isChosen && contains(own, old ?? [])
-            if old != new, !wasChosen { try keep(old, new, in: directory) }
+            if old != new, !wasChosen {
+                do throws(FileWriteError) {
+                    try keep(old, new, in: directory)
+                } catch {
+                    // Without what was there before, the choice could not be taken back.
+                    _ = try file.restoreDefaults(old, insteadOf: new, without: own, for: Array(lists.keys))
+                    throw error
+                }
+            }
         } catch {
             throw .file(error)
         }

@@ -65,7 +65,7 @@ package final class Transfer {
         guard configure(curl, url, host, &list) else { return .unreachable("libcurl lacks an option") }
         let code = curl_easy_perform(curl)
         if let excess { return .noFile(excess) }
-        if refusedAddress {
+        if code != CURLE_OK, refusedAddress {
             return .unreachable("the host has no address in the public Internet")
         }
         switch code {

@@ -122,13 +122,15 @@ package struct PrivateDirectory: ~Copyable {
 
     /// Writes a file in one step, replacing any file or link with this name. The contents need not be on disk when this
     /// returns.
-    package func replace(_ name: String, with bytes: [UInt8]) throws(FileError) {
+    ///
+    /// - Parameter isProgram: whether the user may run the file.
+    package func replace(_ name: String, with bytes: [UInt8], isProgram: Bool = false) throws(FileError) {
         let temporary = ".\(name)"
         try remove(temporary)
         let (file, _) = try open(temporary, O_WRONLY | O_CREAT | O_EXCL)
         defer { close(file) }
         try write(bytes[...], to: file)
-        guard renameat(descriptor, temporary, descriptor, name) == 0 else {
+        guard !isProgram || fchmod(file, 0o700) == 0, renameat(descriptor, temporary, descriptor, name) == 0 else {
             let error = FileError(code: errno)
             try remove(temporary)
             throw error

@@ -171,17 +171,17 @@ static int connect_to_relay(void) {
     return relay;
 }
 
-// Sends a request, and reads the first line of the answer.
+// Sends a request, and reads the first line of the answer. Returns the connection; if it fails, the exit status, negated.
 static int ask(const char *verb, const char *url, char *line, int seconds) {
     size_t length = strlen(url);
     for (size_t i = 0; i < length; i++) {
         if (url[i] < 0x21 || url[i] > 0x7E || length > URL_LIMIT) {
             complain("not a URL, or too long: ", length > 200 ? "" : url);
-            exit(MALFORMED);
+            return -MALFORMED;
         }
     }
     int relay = connect_to_relay();
-    if (relay < 0) exit(UNAVAILABLE);
+    if (relay < 0) return -UNAVAILABLE;
     long long end = now() + seconds * 1000LL;
     strcpy(line, "openurl/1 ");
     strcat(line, verb);
@@ -190,28 +190,31 @@ static int ask(const char *verb, const char *url, char *line, int seconds) {
     strcat(line, "\n");
     if (!send_all(relay, line, strlen(line), end) || !read_line(relay, line, end)) {
         complain(now() >= end ? "there was no answer in time" : "the share ended before it answered", "");
-        exit(now() >= end ? TIMED_OUT : UNAVAILABLE);
+        close(relay);
+        return now() >= end ? -TIMED_OUT : -UNAVAILABLE;
     }
     if (strncmp(line, "failed ", 7) == 0) {
         char *message = line + 7;
         long status = strtol(message, &message, 10);
         complain(*message == ' ' ? message + 1 : message, "");
-        exit(status > 0 && status < 128 ? (int)status : FAILED);
+        close(relay);
+        return status > 0 && status < 128 ? -(int)status : -FAILED;
     }
     return relay;
 }
 
 // MARK: A sign-in that ends at a port here
 
-// Connects to a port of this machine.
-static int connect_to_port(int port, long long end) {
+// Connects to a port of this machine. An address in a URL stands for itself: at another one, another user's program may listen.
+static int connect_to_port(const char *host, int port, long long end) {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons((unsigned short)port)};
     v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     v6.sin6_addr.s6_addr[15] = 1;
     struct sockaddr *addresses[] = {(struct sockaddr *)&v4, (struct sockaddr *)&v6};
     socklen_t sizes[] = {sizeof v4, sizeof v6};
-    for (int i = 0; i < 2; i++) {
+    int first = *host == '[' ? 1 : 0, last = strncmp(host, "127.", 4) == 0 ? 0 : 1;
+    for (int i = first; i <= last; i++) {
         int program = socket(addresses[i]->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (program < 0) continue;
         int error = 0;
@@ -233,7 +236,7 @@ static void deliver(const char *url) {
     int port = colon ? atoi(colon + 1) : 0;
     if (port < 1 || port > 65535) return;
     long long end = now() + DELIVERY_TIME * 1000LL;
-    int program = connect_to_port(port, now() + CONNECT_TIME * 1000LL);
+    int program = connect_to_port(host, port, now() + CONNECT_TIME * 1000LL);
     if (program < 0) return;
     const char *fragment = strchr(target, '#');
     size_t length = fragment ? (size_t)(fragment - target) : strlen(target);
@@ -269,6 +272,7 @@ static void await_callback(int relay, char *line) {
 
 static int open_url(const char *url, char *line) {
     int relay = ask("open", url, line, ANSWER_TIME);
+    if (relay < 0) return -relay;
     if (strcmp(line, "opened-waiting") == 0) await_callback(relay, line);
     close(relay);
     return 0;
@@ -276,6 +280,7 @@ static int open_url(const char *url, char *line) {
 
 static int wait_for_callback(const char *url, char *line) {
     int relay = ask("callback", url, line, CALLBACK_TIME);
+    if (relay < 0) return -relay;
     close(relay);
     if (strncmp(line, "callback ", 9) != 0) return FAILED;
     print(1, line + 9);
@@ -285,7 +290,9 @@ static int wait_for_callback(const char *url, char *line) {
 }
 
 static int can_open(const char *url, char *line) {
-    close(ask("can-open", url, line, ANSWER_TIME));
+    int relay = ask("can-open", url, line, ANSWER_TIME);
+    if (relay < 0) return -relay;
+    close(relay);
     print(1, line);
     print(1, "\n");
     return strcmp(line, "yes") == 0 ? 0 : 3;

@@ -99,6 +99,10 @@ import Testing
             #expect(other.status == 7, "\(url): \(other)")
         }
         #expect(try addresses(router).count == 3)
+        // If one URL fails, the others are still opened.
+        let some = try await ssh(router, server, "openurl mailto:x@example.com https://example.com/4")
+        #expect(some.status == 7, "\(some)")
+        #expect(try addresses(router).last == "https://example.com/4")
         #expect(try farFiles(router) == [] && sessions(router) == [])
     }
 

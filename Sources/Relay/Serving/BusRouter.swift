@@ -170,7 +170,12 @@ extension WayToRouter {
         } catch {
             end = .failure(error)
         }
-        if Task.isCancelled { await send(CallbackHandleInterface.close, to: options.handleToken) }
+        switch end {
+        case .failure(CallError.remote): break
+        case .success where !Task.isCancelled: break
+        // The router may have made the claim, and nobody is waiting for its end any longer.
+        case .success, .failure: await send(CallbackHandleInterface.close, to: options.handleToken)
+        }
         do throws(CallError) {
             try await connection.unwatchName(watch)
         } catch {

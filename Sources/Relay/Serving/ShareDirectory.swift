@@ -59,8 +59,9 @@ package final class ShareDirectory {
         let kind = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let socket = Glibc.socket(AF_UNIX, kind, 0)
         guard socket >= 0 else { throw .unusable(FileError(code: errno)) }
-        let status = Self.withAddress(of: directory.descriptor) { bind(socket, $0, $1) }
-        guard status == 0, fchmodat(directory.descriptor, Self.socketName, 0o600, 0) == 0,
+        // The file gets the descriptor's mode. Later, a container that may write here could put a link in its place.
+        guard fchmod(socket, 0o600) == 0,
+            Self.withAddress(of: directory.descriptor, { bind(socket, $0, $1) }) == 0,
             Glibc.listen(socket, Self.backlog) == 0
         else {
             let error = FileError(code: errno)
@@ -76,12 +77,9 @@ package final class ShareDirectory {
     package func add(client program: String) throws(Failure) {
         do throws(FileError) {
             let bytes = try contents(ofFile: program, limit: Self.clientLimit, followingLinks: true)
-            try directory.replace(Self.clientName, with: bytes)
+            try directory.replace(Self.clientName, with: bytes, isProgram: true)
         } catch {
             throw .unusable(error)
-        }
-        guard fchmodat(directory.descriptor, Self.clientName, 0o700, 0) == 0 else {
-            throw .unusable(FileError(code: errno))
         }
         for name in Self.otherNames {
             guard symlinkat(Self.clientName, directory.descriptor, name) == 0 else {
