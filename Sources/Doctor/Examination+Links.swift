@@ -28,7 +28,8 @@ extension Examination {
                 )
             }
         }
-        for problem in LinkOverview(environment: environment, registry: files.registry).problems {
+        let chooser = files.installation?.chooser
+        for problem in LinkOverview(environment: environment, registry: files.registry, chooser: chooser).problems {
             add(
                 .associations,
                 .warn,

@@ -116,12 +116,15 @@ public struct InstalledFiles: Sendable, Hashable {
     public let share: String
     /// The directory of the handlers that are installed for all users.
     public let handlers: String
+    /// The path of `openurl-chooser`, which may be missing; nil if it is unknown.
+    public let chooser: String?
 
     /// Creates an installation's files.
-    public init(command: String, router: String, share: String, handlers: String) {
+    public init(command: String, router: String, share: String, handlers: String, chooser: String? = nil) {
         self.command = command
         self.router = router
         self.share = share
         self.handlers = handlers
+        self.chooser = chooser
     }
 }

@@ -1,4 +1,5 @@
 internal import Desktop
+internal import Glibc
 internal import Links
 package import SchemeRegistry
 internal import UserFiles
@@ -46,7 +47,8 @@ package struct LinkOverview: Sendable, Encodable {
     ///
     /// - Parameters:
     ///   - registry: the handlers and the applications.
-    package init(environment: [String: String], registry: Registry) {
+    ///   - chooser: the path of `openurl-chooser`, which may be missing; nil if it is unknown.
+    package init(environment: [String: String], registry: Registry, chooser: String?) {
         let (found, diagnostics) = LinkFiles(environment: environment).read()
         var problems = diagnostics.map(Problem.init)
         rules = found.rules.map {
@@ -75,9 +77,12 @@ package struct LinkOverview: Sendable, Encodable {
                 )
             )
         }
+        let hasChooser = chooser.map { access($0, X_OK) == 0 } ?? false
         for rule in found.rules {
             guard case .open(let target) = rule.action,
-                let reason = Self.problem(target, registry, environment, &profiles)
+                let reason = target.program == .chooser
+                    ? hasChooser ? nil : "openurl-chooser is not installed; the default browser opens the links"
+                    : Self.problem(target, registry, environment, &profiles)
             else { continue }
             problems.append(Problem(file: printableLine(rule.file), line: rule.line, problem: reason))
         }

@@ -44,11 +44,12 @@ public struct LinkSettings: Sendable, Hashable {
     /// - Parameters:
     ///   - environment: the variables of this process.
     ///   - handlers: the directory of the handlers that are installed for all users; nil if it is unknown.
-    public func run(environment: [String: String], handlers: String?) -> Outcome {
+    ///   - chooser: the path of `openurl-chooser`, which may be missing; nil if it is unknown.
+    public func run(environment: [String: String], handlers: String?, chooser: String?) -> Outcome {
         if printsJSON { keepTextsInEnglish() }
         do throws(AllLinks.Failure) {
             switch action {
-            case .list: return list(environment, handlers)
+            case .list: return list(environment, handlers, chooser)
             case .take:
                 let browser = try AllLinks(environment: environment).take()
                 return Outcome(text: printsJSON ? Self.json(browser) : Self.taken(browser), isFailure: false)
@@ -77,7 +78,7 @@ public struct LinkSettings: Sendable, Hashable {
         browser.map { "{\"browser\":\"\(printable($0))\"}\n" } ?? "{\"browser\":null}\n"
     }
 
-    private func list(_ environment: [String: String], _ handlers: String?) -> Outcome {
+    private func list(_ environment: [String: String], _ handlers: String?, _ chooser: String?) -> Outcome {
         let desktop = DesktopDirectories(environment: environment)
         var loader = RegistryLoader(
             RegistryDirectories(environment: environment, additional: handlers),
@@ -86,7 +87,7 @@ public struct LinkSettings: Sendable, Hashable {
         _ = loader.update()
         var registry = loader.registry
         registry.applications = DesktopApplications(loading: desktop)
-        let overview = LinkOverview(environment: environment, registry: registry)
+        let overview = LinkOverview(environment: environment, registry: registry, chooser: chooser)
         guard printsJSON else { return Outcome(text: overview.text, isFailure: false) }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

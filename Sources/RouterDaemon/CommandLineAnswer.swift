@@ -37,7 +37,8 @@ struct CommandLineAnswer: Hashable {
         } else if arguments[0] == "--links", let settings = LinkSettings(arguments.dropFirst()) {
             let outcome = settings.run(
                 environment: ProcessEnvironment.variables(environ),
-                handlers: installation?.handlers
+                handlers: installation?.handlers,
+                chooser: installation?.chooser
             )
             self.init(
                 text: outcome.text,

@@ -27,7 +27,8 @@ struct Installation: Sendable {
             command: "\(directory(above: 1))/openurl",
             router: program,
             share: "\(directory(above: 2))/share",
-            handlers: handlers
+            handlers: handlers,
+            chooser: chooser
         )
     }
 

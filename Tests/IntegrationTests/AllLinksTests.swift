@@ -148,6 +148,16 @@ import Testing
         #expect((object?["defaults"] as? [String: String])?["https"] == "a.desktop")
     }
 
+    @Test func missingChooserIsListedAsAProblem() async throws {
+        let router = try await router(nil, rules: "open * with chooser\n")
+        defer { router.stop() }
+        // A copy of the program has no chooser beside it.
+        let copy = router.bus.directory.appending(path: "openurld-copy")
+        try FileManager.default.copyItem(at: RouterProcess.products.appending(path: "openurld"), to: copy)
+        let list = try await CommandRun(copy, ["--links"], router.bus.environment, in: router.bus.directory)
+        #expect(list.output.contains("links.conf:1: openurl-chooser is not installed"), "\(list)")
+    }
+
     @Test func doctorNoticesThatLinksWereTakenAway() async throws {
         let router = try await router(nil)
         defer { router.stop() }
