@@ -69,7 +69,7 @@ final class RouterProcess: Sendable {
     private static let schemes = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../Schemes").standardizedFileURL
 
-    /// Writes a manifest for the test handler.
+    /// Writes a manifest for the test handler. On a busy machine, it may take longer to start than the router usually waits.
     static func write(
         _ id: String,
         _ arguments: [String],
@@ -83,6 +83,7 @@ final class RouterProcess: Sendable {
             "CFBundleURLTypes": [
                 ["CFBundleURLName": id, "CFBundleURLSchemes": [id.split(separator: ".").last.map(String.init) ?? ""]]
             ],
+            "OULaunchTimeout": 60,
         ]
         manifest.merge(extra) { $1 }
         let data = try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)
