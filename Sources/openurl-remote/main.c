@@ -189,7 +189,7 @@ static int ask(const char *verb, const char *url, char *line, int seconds) {
     strcat(line, url);
     strcat(line, "\n");
     if (!send_all(relay, line, strlen(line), end) || !read_line(relay, line, end)) {
-        complain(now() >= end ? "there was no answer in time" : "the share ended before it answered", "");
+        complain(now() >= end ? "there was no answer in time" : "the share has ended, or another container is using it", "");
         close(relay);
         return now() >= end ? -TIMED_OUT : -UNAVAILABLE;
     }

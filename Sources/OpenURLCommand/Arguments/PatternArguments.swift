@@ -5,7 +5,7 @@ internal import URLOpener
 /// A rule's source and URLs on a command line.
 struct PatternArguments: ParsableArguments {
     @Option(
-        help: .init(translated("The callers: an identifier, a class, host:NAME, app:NAME, or '*'.")),
+        help: .init(translated("The callers: an identifier, a class, host:NAME, container:NAME, app:NAME, or '*'.")),
         completion: .sources,
         transform: CommandLineArgument.requiredText
     )
@@ -40,7 +40,7 @@ struct PatternArguments: ParsableArguments {
 /// An optional source and optional URLs, for a command that can also apply to all rules or answers.
 struct OptionalPatternArguments: ParsableArguments {
     @Option(
-        help: .init(translated("The callers: an identifier, a class, host:NAME, app:NAME, or '*'.")),
+        help: .init(translated("The callers: an identifier, a class, host:NAME, container:NAME, app:NAME, or '*'.")),
         completion: .sources,
         transform: CommandLineArgument.requiredText
     )

@@ -15,7 +15,7 @@ struct Policy: ParsableCommand {
             The administrator's rules come before yours.
 
             SOURCE is an identifier such as com.acme.app or com.acme.*, a class (user, handler, sandboxed, remote, unknown), \
-            host:NAME, app:NAME, or '*'. URLS is SCHEME, SCHEME://HOST, or '*'.
+            host:NAME, container:NAME, app:NAME, or '*'. URLS is SCHEME, SCHEME://HOST, or '*'.
             """
         ),
         examples: [

@@ -227,7 +227,8 @@ final class Hosts: DeliveryReceiver {
             case .ssh(let destination):
                 let link = link(to: host, destination)
                 let reply = await link.send(request, lifetime: lifetime)
-                return result(of: reply, from: host, within: lifetime, outcomeDelay: Self.outcomeDelay)
+                let waits = OpenURLError(.timedOut, "\(host) has the URL, but no outcome yet")
+                return result(of: reply, from: host, within: lifetime, waits, Self.outcomeDelay)
             case .bridge:
                 guard let reply = await bridge.send(request, to: host) else {
                     deliveries.hold(handler)
@@ -236,7 +237,8 @@ final class Hosts: DeliveryReceiver {
                 }
                 // The bridge says when it has reached the broker.
                 if case .answer(.failed(let error)) = reply, error.name == .disconnected { deliveries.hold(handler) }
-                return result(of: reply, from: host, within: lifetime, outcomeDelay: Self.bridgedDelay)
+                let waits = OpenURLError(.timedOut, "the broker has the URL, but there is no outcome from \(host) yet")
+                return result(of: reply, from: host, within: lifetime, waits, Self.bridgedDelay)
             case nil:
                 deliveries.hold(handler)
                 return .postponed(Self.unknown(host.rawValue), Self.usualDelay)
@@ -302,13 +304,13 @@ final class Hosts: DeliveryReceiver {
         of reply: HostReply,
         from host: HostName,
         within lifetime: Duration?,
-        outcomeDelay: Duration
+        _ waits: OpenURLError,
+        _ outcomeDelay: Duration
     ) -> DeliveryScheduler.AttemptResult {
         switch reply {
         case .answer(.opened(let result)) where result.way == .queued:
-            let error = OpenURLError(.timedOut, "\(host) has the URL, but no outcome yet")
             // The next attempt may be the one that finds that the URL has expired.
-            return .postponed(error, min(outcomeDelay, lifetime ?? outcomeDelay))
+            return .postponed(waits, min(outcomeDelay, lifetime ?? outcomeDelay))
         case .answer(.opened(var result)):
             // Its number belongs to the other host's queue.
             result.id = nil

@@ -185,6 +185,11 @@ final class Permissions {
         if verdict.decision == .deny {
             return .refuse(verdict.refusal(dialog.key.pattern, to: delivery.context.source))
         }
+        if delivery.handler.isEmpty {
+            return .refuse(
+                dialog.refusal("someone must be asked because of \(verdict.description), but there is nobody to ask here")
+            )
+        }
         guard delivery.handler == destination.claimant.id else {
             return .refuse(
                 dialog.refusal(
