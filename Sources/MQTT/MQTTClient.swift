@@ -36,6 +36,7 @@ public final class MQTTClient {
     /// When the loop last looked at the connection.
     private var lastTurn = ContinuousClock.now
     private var isConnecting = false
+    private var isClosed = false
 
     /// Whether messages are read. While they are not, the broker has to wait, and after some time ends the connection.
     public var isReading = true {
@@ -95,6 +96,10 @@ public final class MQTTClient {
             throw MQTTError("no thread can be started: \(error)")
         }
         isConnecting = false
+        guard !isClosed || code == nil else {
+            destroy()
+            throw MQTTError("the client was closed")
+        }
         guard let code else {
             // The thread still uses the handle, and its end destroys it.
             self.handle = nil
@@ -265,7 +270,7 @@ public final class MQTTClient {
         if let watch {
             watch.events = wanted
         } else {
-            watch = loop.watch(socket, for: wanted) { [unowned self] in ready($0) }
+            watch = loop.watch(socket, for: wanted) { [weak self] in self?.ready($0) }
         }
     }
 
@@ -292,12 +297,16 @@ public final class MQTTClient {
     }
 
     private func scheduleTurn() {
-        timer = loop.schedule(at: .now + options.keepAlive / 2) { [unowned self] in
-            timer = nil
-            guard let handle, !hasSlept() else { return }
-            finishTurn(mosquitto_loop_misc(handle))
-            if self.handle != nil { scheduleTurn() }
-        }
+        timer = loop.schedule(at: .now + options.keepAlive / 2) { [weak self] in self?.takeTurn() }
+    }
+
+    /// Looks whether the broker has been silent for too long. The report of the end may give up the last reference to the client,
+    /// so the caller must have one.
+    private func takeTurn() {
+        timer = nil
+        guard let handle, !hasSlept() else { return }
+        finishTurn(mosquitto_loop_misc(handle))
+        if self.handle != nil { scheduleTurn() }
     }
 
     private func finishTurn(_ code: CInt) {
@@ -314,6 +323,7 @@ public final class MQTTClient {
     ///
     /// - Parameter publishesWill: whether the broker publishes the client's will, as it does when the connection is lost.
     public func close(publishesWill: Bool) {
+        isClosed = true
         if let handle, !isConnecting {
             // Reason 4: "Disconnect with Will Message".
             mosquitto_disconnect_v5(handle, publishesWill ? 4 : 0, nil)
@@ -323,7 +333,7 @@ public final class MQTTClient {
     }
 
     /// Ends the connection without another word to the broker, and reports the end.
-    public func end(_ reason: String) {
+    private func end(_ reason: String) {
         guard handle != nil else { return }
         destroy()
         events.ended(reason)

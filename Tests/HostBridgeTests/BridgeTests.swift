@@ -75,16 +75,25 @@ import Testing
         let connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
         var programs: [Process] = []
         for (program, service) in [("openurld", RouterService.name), ("openurl-bridge", BridgeInterface.service)] {
-            let process = Process()
-            process.executableURL = Self.product(program)
-            process.environment = bus.environment
-            process.standardError = FileHandle.nullDevice
-            process.standardOutput = FileHandle.nullDevice
-            try process.run()
-            programs.append(process)
+            programs.append(try Self.start(program, on: bus))
             try await eventually(try await connection.owner(of: service)) { $0 != nil }
         }
         return Host(bus: bus, connection: connection, programs: programs)
+    }
+
+    /// Starts a program. A file with the program's name gets its reports.
+    private static func start(_ program: String, on bus: PrivateBus) throws -> Process {
+        let log = bus.directory.appending(path: "\(program).log")
+        try Data().write(to: log)
+        let errors = try FileHandle(forWritingTo: log)
+        defer { errors.closeFile() }
+        let process = Process()
+        process.executableURL = product(program)
+        process.environment = bus.environment
+        process.standardError = errors
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        return process
     }
 
     @Test func urlIsOpenedOnceOnTheOtherHost() async throws {
@@ -180,6 +189,24 @@ import Testing
         #expect(outcomes.allSatisfy { $0.correlation == Array("good".utf8) })
         #expect(try far.opened() == ["open app:good"])
         await client.close()
+    }
+
+    /// The first broker does not answer CONNECT, and the second one does not answer PINGREQ.
+    @Test(arguments: [false, true])
+    func bridgeLeavesABrokerThatHasGoneSilent(accepts: Bool) async throws {
+        let broker = try await SilentBroker(on: try EventLoop(), accepts: accepts)
+        defer { broker.stop() }
+        let bus = try await PrivateBus { directory in
+            let configuration = directory.appending(path: "XDG_CONFIG_HOME/openurl")
+            try FileManager.default.createDirectory(at: configuration, withIntermediateDirectories: true)
+            try Data("name near\nbroker 127.0.0.1 \(broker.port)\nkeepalive 5\n".utf8)
+                .write(to: configuration.appending(path: "bridge.conf"))
+        }
+        defer { bus.stop() }
+        let bridge = try Self.start("openurl-bridge", on: bus)
+        // It connects again after the silence.
+        try await eventually((broker.connections, bridge.isRunning)) { $0.0 >= 2 || !$0.1 }
+        #expect(bridge.isRunning)
     }
 
     @Test func onlyTheRouterSendsThroughTheBridge() async throws {
