@@ -180,6 +180,19 @@ import Testing
             responseTopic: answers,
             correlation: "a"
         )
+        // A client with the name in capital letters is another one for the broker.
+        options.client = "NEAR"
+        options.certificates = try broker.makeCertificate("NEAR")
+        let capital = TestClient(options, on: loop)
+        #expect(try await capital.connect() == nil)
+        await capital.publish(
+            try bytes("b", "app:5"),
+            to: "openurl/1/far/open/from/NEAR",
+            responseTopic: answers,
+            correlation: "b"
+        )
+        try await eventually(capital.answered) { $0 == 1 }
+        await capital.close()
         // Each arrives twice and is opened once.
         for id in ["good", "good"] {
             await client.publish(try bytes(id, "app:good"), to: topic, responseTopic: answers, correlation: id)
