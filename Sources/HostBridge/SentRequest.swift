@@ -11,6 +11,8 @@ final class SentRequest {
     private var next: ContinuousClock.Instant?
     /// The outcome, for which no call is waiting.
     var outcome: OpenOutcome?
+    /// Why the broker refuses the last publication; nil if it does not.
+    private(set) var refusal: String?
     private var waiter: CheckedContinuation<OpenOutcome?, Never>?
 
     /// How long the broker has to deliver a request before it gets it again: this time at first, and four times as long each
@@ -27,6 +29,13 @@ final class SentRequest {
     func published() {
         next = .now + min(Self.firstDelay * (1 << min(2 * publications, 20)), .seconds(86_400))
         publications += 1
+        refusal = nil
+    }
+
+    /// Notes that the broker does not take it.
+    func wasRefused(_ reason: String) {
+        refusal = reason
+        wasLost()
     }
 
     /// Notes that the broker does not have it.

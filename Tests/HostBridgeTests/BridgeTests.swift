@@ -38,6 +38,17 @@ import Testing
             return try #require(result.id.flatMap { UInt64($0) })
         }
 
+        /// The lines of the bridge's log that contain a text.
+        func bridgeReports(of text: String) throws -> [Substring] {
+            try String(contentsOf: bus.directory.appending(path: "openurl-bridge.log"), encoding: .utf8)
+                .split(separator: "\n").filter { $0.contains(text) }
+        }
+
+        /// The messages of the errors that URLs in the queue have.
+        func problems() async throws(CallError) -> [String] {
+            try await connection.call(QueueInterface.list, on: RouterService.object, "").compactMap(\.error?.message)
+        }
+
         func outcome(of id: UInt64) async throws(CallError) -> OpenResult {
             try await connection.call(QueueInterface.wait, on: RouterService.object, id, timeout: .seconds(200))
         }
@@ -47,9 +58,15 @@ import Testing
         URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: name)
     }
 
-    private func host(_ name: String, _ broker: TestBroker, isSecond: Bool, groups: [String] = []) async throws -> Host
-    {
-        let certificates = try broker.makeCertificate(name)
+    private func host(
+        _ name: String,
+        _ broker: TestBroker,
+        isSecond: Bool,
+        groups: [String] = [],
+        certificate: String? = nil,
+        handler arguments: [String] = []
+    ) async throws -> Host {
+        let certificates = try broker.makeCertificate(certificate ?? name)
         let bus = try await PrivateBus(isSecond: isSecond) { directory in
             let configuration = directory.appending(path: "XDG_CONFIG_HOME/openurl")
             let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
@@ -58,7 +75,7 @@ import Testing
             }
             let manifest: [String: Any] = [
                 "CFBundleIdentifier": Self.app, "CFBundleExecutable": Self.product("testhandler").path,
-                "OUArguments": [Self.app, directory.appending(path: "handler.log").path],
+                "OUArguments": [Self.app, directory.appending(path: "handler.log").path] + arguments,
                 "CFBundleURLTypes": [["CFBundleURLSchemes": ["app"]]],
             ]
             try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)
@@ -133,6 +150,44 @@ import Testing
             #expect(OpenURLError(error)?.code == .notAllowed)
         }
         #expect(try far.opened().isEmpty)
+    }
+
+    /// A broker may take less than a router does. Neither a URL nor a reply that is too large may hold up the others.
+    @Test func largeMessagesHoldNothingUp() async throws {
+        let directory = try TemporaryDirectory()
+        let broker = try TestBroker(in: URL(filePath: directory.path), largestPacket: 20_000)
+        defer { broker.stop() }
+        let far = try await host("far", broker, isSecond: false, handler: ["long-reply=50000"])
+        defer { far.stop() }
+        let near = try await host("near", broker, isSecond: true)
+        defer { near.stop() }
+        let large = try await near.send("app:\(String(repeating: "x", count: 30_000))", to: "far")
+        do throws(CallError) {
+            _ = try await near.outcome(of: large)
+            Issue.record("the URL was opened")
+        } catch {
+            guard case .remote(let error) = error else { throw error }
+            #expect(OpenURLError(error)?.code == .limitsExceeded)
+        }
+        let result = try await near.outcome(of: near.send("app:small", to: "far"))
+        #expect(result.handler == Self.app && result.reply.isEmpty)
+        #expect(result.trace.map(\.name) == ["replyOmitted"])
+        #expect(try far.opened() == ["open app:small"])
+    }
+
+    /// The broker's rules refuse everything from a bridge whose name is not the one in its certificate.
+    @Test func refusalOfTheBrokerIsReported() async throws {
+        let directory = try TemporaryDirectory()
+        let broker = try TestBroker(in: URL(filePath: directory.path))
+        defer { broker.stop() }
+        let near = try await host("near", broker, isSecond: false, certificate: "other")
+        defer { near.stop() }
+        for number in 1...3 { _ = try await near.send("app:\(number)", to: "far") }
+        let problems = try await eventually(try await near.problems()) { problems in
+            problems.count == 3 && problems.allSatisfy { $0.contains("Not authorized") }
+        }
+        #expect(problems == [String](repeating: "far: the broker refuses the request: Not authorized", count: 3))
+        #expect(try near.bridgeReports(of: "Not authorized").count == 1)
     }
 
     @Test func oneHostOfAGroupOpensTheURL() async throws {
