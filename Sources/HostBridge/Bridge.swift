@@ -24,16 +24,11 @@ package actor Bridge {
     /// The router's connection to the bus; nil if none is running.
     private var router: BusName?
 
-    /// Requests to other hosts, by their names.
-    private var sent: [String: SentRequest] = [:]
-    /// The names of ``sent`` in their order.
-    private var order: Deque<String> = []
+    /// Requests to other hosts.
+    private var sent = SentRequests()
     /// The names of the requests that the broker has not answered, by the numbers of the publications.
     private var unanswered: [Int32: String] = [:]
-    /// Whether hosts are there, as far as it is known.
-    private var presence: [HostName: Bool] = [:]
-    /// The hosts whose presence the bridge follows.
-    private var followed: Set<HostName> = []
+    private var followed = FollowedHosts()
     /// Number of the router's calls that wait for the outcome of a published request.
     private var underWay = 0
     /// The router's calls that wait for their turn: at most one for each URL in its queue, which has a bound.
@@ -47,13 +42,9 @@ package actor Bridge {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// Number of requests whose publication the bridge remembers. If it forgets one, the request may be published again.
-    private static let sentLimit = 16_384
     /// Number of requests that wait for their outcomes. The broker keeps a thousand messages for this host, and would lose the
     /// outcomes of more requests that end at the same time.
     private static let underWayLimit = 512
-    /// Number of hosts whose presence the bridge follows.
-    private static let followedLimit = 4096
     /// Number of requests from other hosts that the router has not answered. Until there are fewer, nothing is read.
     private static let receivingLimit = 256
     /// The longest time between two attempts to reach the broker.
@@ -105,7 +96,7 @@ package actor Bridge {
         isStopped = true
         client?.close(publishesWill: true)
         client = nil
-        for request in sent.values { request.end(nil) }
+        for request in sent.all { request.end(nil) }
     }
 
     // MARK: The broker
@@ -133,11 +124,11 @@ package actor Bridge {
         isConnected = true
         log.notice("connected to the broker", metadata: ["session": "\(isSessionPresent ? "continued" : "new")"])
         // Even if the broker has kept the session, it may have lost messages on either way. The other host knows what it has had.
-        for request in sent.values { request.wasLost() }
+        for request in sent.all { request.wasLost() }
         refusals = []
-        presence = [:]
+        followed.forgetPresence()
         client?.subscribe(to: BridgeTopic.subscriptions(of: configuration.name, in: configuration.groups))
-        followPresence(of: followed)
+        followPresence(of: followed.names)
         do throws(PublishError) {
             let topic: String = BridgeTopic.presence(of: configuration.name)
             _ = try client?.publish(BridgeTopic.online, to: topic, isRetained: true)
@@ -156,7 +147,7 @@ package actor Bridge {
         // The broker may not have what it has not acknowledged.
         for name in unanswered.values { sent[name]?.wasLost() }
         unanswered = [:]
-        for request in sent.values { request.end(nil) }
+        for request in sent.all { request.end(nil) }
         failures += 1
         // The hosts that lose a broker together must not come back together.
         let longest = min(.seconds(1 << min(failures - 1, 6)), Self.longestDelay)
@@ -171,7 +162,7 @@ package actor Bridge {
         guard let name = unanswered.removeValue(forKey: number), let request = sent[name] else { return }
         if let refusal { request.wasRefused(refusal) }
         // There is no need to wait for a host that is not there. The broker has told of each that was ever there by now.
-        if refusal != nil || !request.host.isGroup && presence[request.host] != true { request.end(nil) }
+        if refusal != nil || !request.host.isGroup && !followed.isThere(request.host) { request.end(nil) }
     }
 
     // MARK: Requests of the router
@@ -192,11 +183,13 @@ package actor Bridge {
         request.options.lifetime = request.options.lifetime.map { $0 - (.now - begin) }
         let known = sent[request.id] ?? SentRequest(to: host)
         guard known.host == host else { throw RemoteError(.invalidArguments, "another request has this name") }
-        if let outcome = known.outcome { return try take(outcome, of: request.id) }
+        if let kept = known.kept {
+            return try take(MessageArchive.body(from: kept.bytes, limit: HostFrames.limit), of: request.id)
+        }
         guard isConnected else { throw RemoteError(.disconnected, "the broker cannot be reached: \(problem)") }
         follow(host)
         if known.isDue { try publish(request, known) }
-        if sent[request.id] == nil { remember(known, request.id) }
+        sent.remember(known, request.id)
         let timer = loop.schedule(at: .now + HostsInterface.outcomeTime) { known.end(nil) }
         defer { loop.cancelTimer(timer) }
         if let outcome = await known.wait() { return try take(outcome, of: request.id) }
@@ -247,18 +240,8 @@ package actor Bridge {
         }
     }
 
-    private func remember(_ request: SentRequest, _ name: String) {
-        sent[name] = request
-        order.append(name)
-        while sent.count > Self.sentLimit || order.count > 2 * Self.sentLimit, let oldest = order.popFirst() {
-            guard let request = sent[oldest] else { continue }
-            if request.isWaitedFor { order.append(oldest) } else { sent[oldest] = nil }
-            if order.first == oldest { break }
-        }
-    }
-
     private func take(_ outcome: OpenOutcome, of name: String) throws -> OpenResult {
-        sent[name] = nil
+        sent.forget(name)
         switch outcome {
         case .opened(let result): return result
         case .failed(let error): throw error
@@ -266,8 +249,12 @@ package actor Bridge {
     }
 
     private func follow(_ host: HostName) {
-        guard !host.isGroup, !followed.contains(host), followed.count < Self.followedLimit else { return }
-        followed.insert(host)
+        guard !host.isGroup else { return }
+        switch followed.follow(host, isNeeded: { sent.hasRequests(to: $0) }) {
+        case .none: return
+        case .added: break
+        case .replaced(let other): client?.unsubscribe(from: BridgeTopic.presence(of: other))
+        }
         followPresence(of: [host])
     }
 
@@ -308,12 +295,14 @@ package actor Bridge {
     }
 
     private func takePresence(_ message: MQTTMessage, of host: HostName) {
-        guard followed.contains(host) else { return }
-        let isThere = message.payload == BridgeTopic.online
-        let wasThere = presence.updateValue(isThere, forKey: host)
-        guard isThere, wasThere != true else { return }
+        guard followed.names.contains(host) else {
+            // The broker keeps the subscriptions of this host's earlier bridges with the session.
+            client?.unsubscribe(from: BridgeTopic.presence(of: host))
+            return
+        }
+        guard followed.note(host, isThere: message.payload == BridgeTopic.online) else { return }
         // The host, or the broker, may have lost requests and outcomes while the host was away.
-        for request in sent.values where request.host == host && request.outcome == nil {
+        for request in sent.all where request.host == host && request.kept == nil {
             request.wasLost()
             request.end(nil)
         }
@@ -322,7 +311,7 @@ package actor Bridge {
 
     private func takeOutcome(_ message: MQTTMessage, from sender: HostName) {
         let name = message.correlation.map { String(decoding: $0, as: UTF8.self) } ?? ""
-        guard let request = sent[name], request.host == sender || request.host.isGroup, request.outcome == nil,
+        guard let request = sent[name], request.host == sender || request.host.isGroup, request.kept == nil,
             message.payload.count <= HostFrames.limit
         else { return }
         let outcome: OpenOutcome
@@ -333,7 +322,12 @@ package actor Bridge {
         }
         if request.end(outcome) { return }
         // The router's call has ended, and its next one gets the outcome.
-        request.outcome = outcome
+        if !sent.keep(message.payload, from: sender, for: name) {
+            // There is no room. The host repeats the outcome when it gets the request again, and by then a call waits for it.
+            // The router is told of one such loss for each publication, so a host cannot make it ask without end.
+            guard !request.isDue else { return }
+            request.wasLost()
+        }
         tell(sender.rawValue, [name])
     }
 

@@ -9,8 +9,8 @@ final class SentRequest {
     private var publications = 0
     /// When the broker may get it again; nil for at once.
     private var next: ContinuousClock.Instant?
-    /// The outcome, for which no call is waiting.
-    var outcome: OpenOutcome?
+    /// An outcome for which no call was waiting, as it arrived, and the host that sent it. ``SentRequests`` counts its bytes.
+    var kept: (bytes: [UInt8], sender: HostName)?
     /// Why the broker refuses the last publication; nil if it does not.
     private(set) var refusal: String?
     private var waiter: CheckedContinuation<OpenOutcome?, Never>?
@@ -44,9 +44,7 @@ final class SentRequest {
     /// Returns the outcome; nil when ``end(_:)`` is called without one.
     func wait() async -> OpenOutcome? {
         waiter?.resume(returning: nil)
-        return await withCheckedContinuation { continuation in
-            if let outcome { continuation.resume(returning: outcome) } else { waiter = continuation }
-        }
+        return await withCheckedContinuation { waiter = $0 }
     }
 
     /// Ends the wait.

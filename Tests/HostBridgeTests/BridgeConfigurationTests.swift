@@ -70,13 +70,4 @@ import Testing
     func topicIsUnknown(_ text: String) {
         #expect(BridgeTopic(text) == nil)
     }
-
-    @Test func requestIsPublishedAgainOnlyAfterALoss() throws {
-        let request = SentRequest(to: try host("a"))
-        #expect(request.isDue)
-        request.published()
-        #expect(!request.isDue)
-        request.wasLost()
-        #expect(request.isDue)
-    }
 }

@@ -277,6 +277,54 @@ import Testing
         #expect(bridge.isRunning)
     }
 
+    /// The broker keeps a session for days. Otherwise, the subscriptions of each bridge would add to those of earlier ones.
+    @Test func subscriptionsOfAnEarlierBridgeEnd() async throws {
+        let directory = try TemporaryDirectory()
+        let broker = try TestBroker(in: URL(filePath: directory.path))
+        defer { broker.stop() }
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        func client(_ name: String) async throws -> TestClient {
+            var options = MQTTOptions(client: name, host: "127.0.0.1", port: broker.port)
+            options.certificates = try broker.makeCertificate(name)
+            var client = TestClient(options, on: loop)
+            // The broker may still be starting.
+            try await eventually(await client.connect()) { failure in
+                if failure != nil { client = TestClient(options, on: loop) }
+                return failure == nil
+            }
+            return client
+        }
+        let earlier = try await client("near")
+        await earlier.subscribe(to: "openurl/1/far/presence", "openurl/1/near/presence")
+        await earlier.publish([0], to: "openurl/1/near/presence")
+        try await eventually(earlier.messages.count) { $0 == 1 }
+        await earlier.close()
+        let near = try await host("near", broker, isSecond: false)
+        defer { near.stop() }
+        let far = try await client("far")
+        await far.subscribe(to: "openurl/1/far/outcome/from/+")
+        await far.publish([1], to: "openurl/1/far/presence")
+        // The bridge has had the message before this one, and has an answer only after that.
+        await far.publish(
+            try MessageArchive.bytes(of: HostRequest(id: "a", "app:1", OpenOptions()), limit: 1 << 20),
+            to: "openurl/1/near/open/from/far",
+            responseTopic: "openurl/1/far/outcome",
+            correlation: "a"
+        )
+        try await eventually(far.messages.count) { $0 == 1 }
+        near.stop()
+        try await eventually(near.programs[1].isRunning) { !$0 }
+        await far.publish([2], to: "openurl/1/far/presence")
+        await far.publish([3], to: "openurl/1/near/open/from/far")
+        try await eventually(far.answered) { $0 == 4 }
+        let later = try await client("near")
+        try await eventually(later.messages.map(\.payload)) { $0.contains([3]) }
+        #expect(later.messages.filter { $0.topic == "openurl/1/far/presence" }.isEmpty)
+        await later.close()
+        await far.close()
+    }
+
     @Test func onlyTheRouterSendsThroughTheBridge() async throws {
         let directory = try TemporaryDirectory()
         let broker = try TestBroker(in: URL(filePath: directory.path))

@@ -79,6 +79,29 @@ import Testing
         await far.close()
     }
 
+    @Test func subscriptionEnds() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let broker = try TestBroker(in: place)
+        defer { broker.stop() }
+        let near = try await client("near", broker, on: loop)
+        await near.subscribe(to: "openurl/1/far/presence", "openurl/1/near/presence")
+        await near.publish([1], to: "openurl/1/near/presence")
+        try await eventually(near.messages.count) { $0 == 1 }
+        await near.unsubscribe(from: "openurl/1/far/presence")
+        // A broker keeps the order of one client's packets.
+        await near.publish([2], to: "openurl/1/near/presence")
+        try await eventually(near.messages.count) { $0 == 2 }
+        let far = try await client("far", broker, on: loop)
+        await far.publish([3], to: "openurl/1/far/presence")
+        try await eventually(far.answered) { $0 == 1 }
+        await near.publish([4], to: "openurl/1/near/presence")
+        try await eventually(near.messages.map(\.payload)) { $0.contains([4]) }
+        #expect(near.messages.map(\.payload) == [[1], [2], [4]])
+        await near.close()
+        await far.close()
+    }
+
     /// A packet is refused here, and not by the broker, which would end the connection.
     @Test func messageThatIsTooLargeForTheBrokerIsNotSent() async throws {
         let loop = try EventLoop()

@@ -226,6 +226,11 @@ final class TestClient: @unchecked Sendable {
         await loop.run { client.value.subscribe(to: filters, isQueued: isQueued) }
     }
 
+    func unsubscribe(from filter: String) async {
+        let client = UncheckedClient(client)
+        await loop.run { client.value.unsubscribe(from: filter) }
+    }
+
     /// Publishes a message, and reports an issue if it cannot.
     func publish(
         _ payload: [UInt8],
