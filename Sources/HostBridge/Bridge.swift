@@ -24,16 +24,11 @@ package actor Bridge {
     /// The router's connection to the bus; nil if none is running.
     private var router: BusName?
 
-    /// Requests to other hosts, by their names.
-    private var sent: [String: SentRequest] = [:]
-    /// The names of ``sent`` in their order.
-    private var order: Deque<String> = []
+    /// Requests to other hosts.
+    private var sent = SentRequests()
     /// The names of the requests that the broker has not answered, by the numbers of the publications.
     private var unanswered: [Int32: String] = [:]
-    /// Whether hosts are there, as far as it is known.
-    private var presence: [HostName: Bool] = [:]
-    /// The hosts whose presence the bridge follows.
-    private var followed: Set<HostName> = []
+    private var followed = FollowedHosts()
     /// Number of the router's calls that wait for the outcome of a published request.
     private var underWay = 0
     /// The router's calls that wait for their turn: at most one for each URL in its queue, which has a bound.
@@ -41,17 +36,15 @@ package actor Bridge {
     /// Requests from other hosts that the router has not answered yet.
     private var receiving = 0
     /// Number of messages that were not what they should be.
-    private var refused = 0
+    private var ignored = 0
+    /// The broker's reasons for refusing messages since it was reached. MQTT has a short list of them.
+    private var refusals: Set<String> = []
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// Number of requests whose publication the bridge remembers. If it forgets one, the request may be published again.
-    private static let sentLimit = 16_384
     /// Number of requests that wait for their outcomes. The broker keeps a thousand messages for this host, and would lose the
     /// outcomes of more requests that end at the same time.
     private static let underWayLimit = 512
-    /// Number of hosts whose presence the bridge follows.
-    private static let followedLimit = 4096
     /// Number of requests from other hosts that the router has not answered. Until there are fewer, nothing is read.
     private static let receivingLimit = 256
     /// The longest time between two attempts to reach the broker.
@@ -103,7 +96,7 @@ package actor Bridge {
         isStopped = true
         client?.close(publishesWill: true)
         client = nil
-        for request in sent.values { request.end(nil) }
+        for request in sent.all { request.end(nil) }
     }
 
     // MARK: The broker
@@ -114,7 +107,7 @@ package actor Bridge {
         events.connected = { [unowned self] isKnown in assumeIsolated { $0.connected(isSessionPresent: isKnown) } }
         events.ended = { [unowned self] reason in assumeIsolated { $0.ended(reason) } }
         events.received = { [unowned self] message in assumeIsolated { $0.take(message) } }
-        events.published = { [unowned self] number, isTaken in assumeIsolated { $0.published(number, isTaken) } }
+        events.published = { [unowned self] number, refusal in assumeIsolated { $0.published(number, refusal) } }
         let client = MQTTClient(configuration.options, on: loop, events)
         self.client = client
         loop.startTask {
@@ -131,11 +124,17 @@ package actor Bridge {
         isConnected = true
         log.notice("connected to the broker", metadata: ["session": "\(isSessionPresent ? "continued" : "new")"])
         // Even if the broker has kept the session, it may have lost messages on either way. The other host knows what it has had.
-        for request in sent.values { request.wasLost() }
-        presence = [:]
+        for request in sent.all { request.wasLost() }
+        refusals = []
+        followed.forgetPresence()
         client?.subscribe(to: BridgeTopic.subscriptions(of: configuration.name, in: configuration.groups))
-        followPresence(of: followed)
-        _ = client?.publish(BridgeTopic.online, to: BridgeTopic.presence(of: configuration.name), isRetained: true)
+        followPresence(of: followed.names)
+        do throws(PublishError) {
+            let topic: String = BridgeTopic.presence(of: configuration.name)
+            _ = try client?.publish(BridgeTopic.online, to: topic, isRetained: true)
+        } catch {
+            log.warning("other hosts cannot see that this one is there: \(error)")
+        }
         tell("", [])
     }
 
@@ -148,7 +147,7 @@ package actor Bridge {
         // The broker may not have what it has not acknowledged.
         for name in unanswered.values { sent[name]?.wasLost() }
         unanswered = [:]
-        for request in sent.values { request.end(nil) }
+        for request in sent.all { request.end(nil) }
         failures += 1
         // The hosts that lose a broker together must not come back together.
         let longest = min(.seconds(1 << min(failures - 1, 6)), Self.longestDelay)
@@ -156,11 +155,14 @@ package actor Bridge {
         loop.schedule(at: .now + delay) { [weak self] in self?.assumeIsolated { $0.connect() } }
     }
 
-    private func published(_ number: Int32, _ isTaken: Bool) {
+    private func published(_ number: Int32, _ refusal: String?) {
+        if let refusal, refusals.insert(refusal).inserted {
+            log.error("the broker refuses what this host publishes: \(printableLine(refusal))")
+        }
         guard let name = unanswered.removeValue(forKey: number), let request = sent[name] else { return }
-        if !isTaken { request.wasLost() }
+        if let refusal { request.wasRefused(refusal) }
         // There is no need to wait for a host that is not there. The broker has told of each that was ever there by now.
-        if !isTaken || !request.host.isGroup && presence[request.host] != true { request.end(nil) }
+        if refusal != nil || !request.host.isGroup && !followed.isThere(request.host) { request.end(nil) }
     }
 
     // MARK: Requests of the router
@@ -181,14 +183,18 @@ package actor Bridge {
         request.options.lifetime = request.options.lifetime.map { $0 - (.now - begin) }
         let known = sent[request.id] ?? SentRequest(to: host)
         guard known.host == host else { throw RemoteError(.invalidArguments, "another request has this name") }
-        if let outcome = known.outcome { return try take(outcome, of: request.id) }
+        if let kept = known.kept {
+            return try take(MessageArchive.body(from: kept.bytes, limit: HostFrames.limit), of: request.id)
+        }
         guard isConnected else { throw RemoteError(.disconnected, "the broker cannot be reached: \(problem)") }
         follow(host)
         if known.isDue { try publish(request, known) }
-        if sent[request.id] == nil { remember(known, request.id) }
+        sent.remember(known, request.id)
         let timer = loop.schedule(at: .now + HostsInterface.outcomeTime) { known.end(nil) }
         defer { loop.cancelTimer(timer) }
         if let outcome = await known.wait() { return try take(outcome, of: request.id) }
+        // This is no outcome: another broker, or the same one with other rules, may take the request.
+        if let refusal = known.refusal { throw RemoteError(.failed, "the broker refuses the request: \(refusal)") }
         return OpenResult(handler: "", way: .queued, reply: [:], trace: [])
     }
 
@@ -209,33 +215,33 @@ package actor Bridge {
         let lifetime = request.options.lifetime ?? HostsInterface.longestLifetime
         // The broker counts whole seconds, and a URL must not be opened too late.
         guard lifetime >= .seconds(1) else { throw OpenURLError(.timedOut, "the URL has expired") }
+        guard let client else { throw RemoteError(.disconnected, "the broker cannot be reached: \(problem)") }
         var request = request
         request.options.lifetime = nil
-        let bytes = try MessageArchive.bytes(of: request, limit: HostsInterface.largestRequest)
-        let number = client?.publish(
-            bytes,
-            to: BridgeTopic.open(at: known.host, from: configuration.name),
-            expiry: lifetime,
-            responseTopic: BridgeTopic.outcomes(at: configuration.name),
-            correlation: Array(request.id.utf8)
-        )
-        guard let number else { throw RemoteError(.disconnected, "the broker cannot be reached: \(problem)") }
-        known.published()
-        unanswered[number] = request.id
-    }
-
-    private func remember(_ request: SentRequest, _ name: String) {
-        sent[name] = request
-        order.append(name)
-        while sent.count > Self.sentLimit || order.count > 2 * Self.sentLimit, let oldest = order.popFirst() {
-            guard let request = sent[oldest] else { continue }
-            if request.isWaitedFor { order.append(oldest) } else { sent[oldest] = nil }
-            if order.first == oldest { break }
+        do {
+            let number = try client.publish(
+                MessageArchive.bytes(of: request, limit: HostsInterface.largestRequest),
+                to: BridgeTopic.open(at: known.host, from: configuration.name),
+                expiry: lifetime,
+                responseTopic: BridgeTopic.outcomes(at: configuration.name),
+                correlation: Array(request.id.utf8)
+            )
+            known.published()
+            unanswered[number] = request.id
+        } catch let error as MessageEncodingError {
+            throw OpenURLError(.limitsExceeded, "the URL and its options cannot be sent: \(error)")
+        } catch PublishError.tooLarge(let limit) {
+            // No later attempt could succeed.
+            throw OpenURLError(.limitsExceeded, "the URL and its options exceed the broker's limit of \(limit) bytes")
+        } catch PublishError.notConnected {
+            throw RemoteError(.disconnected, "the broker cannot be reached: \(problem)")
+        } catch {
+            throw RemoteError(.failed, "the request cannot be published: \(error)")
         }
     }
 
     private func take(_ outcome: OpenOutcome, of name: String) throws -> OpenResult {
-        sent[name] = nil
+        sent.forget(name)
         switch outcome {
         case .opened(let result): return result
         case .failed(let error): throw error
@@ -243,8 +249,12 @@ package actor Bridge {
     }
 
     private func follow(_ host: HostName) {
-        guard !host.isGroup, !followed.contains(host), followed.count < Self.followedLimit else { return }
-        followed.insert(host)
+        guard !host.isGroup else { return }
+        switch followed.follow(host, isNeeded: { sent.hasRequests(to: $0) }) {
+        case .none: return
+        case .added: break
+        case .replaced(let other): client?.unsubscribe(from: BridgeTopic.presence(of: other))
+        }
         followPresence(of: [host])
     }
 
@@ -272,25 +282,27 @@ package actor Bridge {
         case .open(let host, let sender): receive(message, at: host, from: sender)
         case .outcome(let host, let sender) where host == configuration.name: takeOutcome(message, from: sender)
         case .presence(let host): takePresence(message, of: host)
-        case .outcome, nil: refuse("of an unknown topic")
+        case .outcome, nil: ignore("of an unknown topic")
         }
     }
 
-    private func refuse(_ reason: String) {
-        refused += 1
+    private func ignore(_ reason: String) {
+        ignored += 1
         // A hostile host could fill the log.
-        if refused.nonzeroBitCount == 1 {
-            log.notice("a message \(reason) was ignored", metadata: ["ignored": "\(refused)"])
+        if ignored.nonzeroBitCount == 1 {
+            log.notice("a message \(reason) was ignored", metadata: ["ignored": "\(ignored)"])
         }
     }
 
     private func takePresence(_ message: MQTTMessage, of host: HostName) {
-        guard followed.contains(host) else { return }
-        let isThere = message.payload == BridgeTopic.online
-        let wasThere = presence.updateValue(isThere, forKey: host)
-        guard isThere, wasThere != true else { return }
+        guard followed.names.contains(host) else {
+            // The broker keeps the subscriptions of this host's earlier bridges with the session.
+            client?.unsubscribe(from: BridgeTopic.presence(of: host))
+            return
+        }
+        guard followed.note(host, isThere: message.payload == BridgeTopic.online) else { return }
         // The host, or the broker, may have lost requests and outcomes while the host was away.
-        for request in sent.values where request.host == host && request.outcome == nil {
+        for request in sent.all where request.host == host && request.kept == nil {
             request.wasLost()
             request.end(nil)
         }
@@ -299,29 +311,34 @@ package actor Bridge {
 
     private func takeOutcome(_ message: MQTTMessage, from sender: HostName) {
         let name = message.correlation.map { String(decoding: $0, as: UTF8.self) } ?? ""
-        guard let request = sent[name], request.host == sender || request.host.isGroup, request.outcome == nil,
+        guard let request = sent[name], request.host == sender || request.host.isGroup, request.kept == nil,
             message.payload.count <= HostFrames.limit
         else { return }
         let outcome: OpenOutcome
         do throws(MessageDecodingError) {
             outcome = try MessageArchive.body(from: message.payload, limit: HostFrames.limit)
         } catch {
-            return refuse("that is no outcome")
+            return ignore("that is no outcome")
         }
         if request.end(outcome) { return }
         // The router's call has ended, and its next one gets the outcome.
-        request.outcome = outcome
+        if !sent.keep(message.payload, from: sender, for: name) {
+            // There is no room. The host repeats the outcome when it gets the request again, and by then a call waits for it.
+            // The router is told of one such loss for each publication, so a host cannot make it ask without end.
+            guard !request.isDue else { return }
+            request.wasLost()
+        }
         tell(sender.rawValue, [name])
     }
 
     private func receive(_ message: MQTTMessage, at host: HostName, from sender: HostName) {
         guard host == configuration.name || configuration.groups.contains(host) else {
-            return refuse("for another host")
+            return ignore("for another host")
         }
         // A broker keeps a retained message without end.
-        guard !message.isRetained else { return refuse("that was kept") }
+        guard !message.isRetained else { return ignore("that was kept") }
         guard message.responseTopic == BridgeTopic.outcomes(at: sender) else {
-            return refuse("whose answer would go elsewhere")
+            return ignore("whose answer would go elsewhere")
         }
         let request: HostRequest
         do throws(MessageDecodingError) {
@@ -334,9 +351,9 @@ package actor Bridge {
             body.options.lifetime = min(message.expiry ?? longest, longest)
             request = body
         } catch {
-            return refuse("that is no request")
+            return ignore("that is no request")
         }
-        guard request.options.lifetime != .zero else { return refuse("that had expired") }
+        guard request.options.lifetime != .zero else { return ignore("that had expired") }
         receiving += 1
         client?.isReading = receiving < Self.receivingLimit
         loop.startTaskImmediately {
@@ -365,16 +382,43 @@ package actor Bridge {
 
     /// Publishes an outcome. If it does not arrive, the other host asks again.
     private func answer(_ outcome: OpenOutcome, to name: String, of sender: HostName) {
-        do throws(MessageEncodingError) {
-            let bytes = try MessageArchive.bytes(of: outcome, limit: HostsInterface.largestRequest)
-            _ = client?.publish(
-                bytes,
-                to: BridgeTopic.outcome(at: sender, from: configuration.name),
-                expiry: HostsInterface.longestLifetime,
-                correlation: Array(name.utf8)
-            )
+        do {
+            try publish(outcome, to: name, of: sender)
+        } catch PublishError.notConnected {
+            log.debug("an outcome waits until the other host asks again")
         } catch {
-            log.error("an outcome cannot be sent: \(error)")
+            // An outcome that is too large would be so each time that the other host asks.
+            do {
+                try publish(outcome.shortened, to: name, of: sender)
+            } catch {
+                log.error("an outcome cannot be sent: \(error)")
+            }
+        }
+    }
+
+    private func publish(_ outcome: OpenOutcome, to name: String, of sender: HostName) throws {
+        guard let client else { throw PublishError.notConnected }
+        _ = try client.publish(
+            MessageArchive.bytes(of: outcome, limit: HostsInterface.largestRequest),
+            to: BridgeTopic.outcome(at: sender, from: configuration.name),
+            expiry: HostsInterface.longestLifetime,
+            correlation: Array(name.utf8)
+        )
+    }
+}
+
+extension OpenOutcome {
+    /// This outcome without the parts that may be large.
+    ///
+    /// The step `replyOmitted` says that there may have been a reply.
+    var shortened: OpenOutcome {
+        switch self {
+        case .opened(var result):
+            let end = result.trace.last?.microseconds ?? 0
+            (result.reply, result.trace) = ([:], [TracePhase("replyOmitted", microseconds: end)])
+            return .opened(result)
+        case .failed(let error):
+            return .failed(RemoteError(error.name, "the message of the other host is too large for the broker"))
         }
     }
 }

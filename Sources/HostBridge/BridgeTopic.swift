@@ -21,11 +21,11 @@ enum BridgeTopic: Hashable {
         let words = text.dropFirst(Self.root.count).split(separator: "/", omittingEmptySubsequences: false).map(
             String.init
         )
-        guard let host = words.first.flatMap(HostName.init) else { return nil }
+        guard let host = words.first.flatMap(Self.name) else { return nil }
         switch words.count {
         case 2 where words[1] == "presence": self = .presence(of: host)
         case 4 where words[2] == "from":
-            guard let sender = HostName(rawValue: words[3]), !sender.isGroup else { return nil }
+            guard let sender = Self.name(words[3]), !sender.isGroup else { return nil }
             switch words[1] {
             case "open": self = .open(at: host, from: sender)
             case "outcome" where !host.isGroup: self = .outcome(at: host, from: sender)
@@ -33,6 +33,12 @@ enum BridgeTopic: Hashable {
             }
         default: return nil
         }
+    }
+
+    /// Reads a name, which must be spelt as a ``HostName`` is kept. The broker tells `ALICE` from `alice`, so the client `ALICE`
+    /// must not pass for the host `alice`.
+    private static func name(_ word: String) -> HostName? {
+        HostName(rawValue: word).flatMap { $0.rawValue == word ? $0 : nil }
     }
 
     static func open(at host: HostName, from sender: HostName) -> String { "\(root)\(host)/open/from/\(sender)" }

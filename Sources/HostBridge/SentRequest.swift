@@ -9,8 +9,10 @@ final class SentRequest {
     private var publications = 0
     /// When the broker may get it again; nil for at once.
     private var next: ContinuousClock.Instant?
-    /// The outcome, for which no call is waiting.
-    var outcome: OpenOutcome?
+    /// An outcome for which no call was waiting, as it arrived, and the host that sent it. ``SentRequests`` counts its bytes.
+    var kept: (bytes: [UInt8], sender: HostName)?
+    /// Why the broker refuses the last publication; nil if it does not.
+    private(set) var refusal: String?
     private var waiter: CheckedContinuation<OpenOutcome?, Never>?
 
     /// How long the broker has to deliver a request before it gets it again: this time at first, and four times as long each
@@ -27,16 +29,24 @@ final class SentRequest {
     func published() {
         next = .now + min(Self.firstDelay * (1 << min(2 * publications, 20)), .seconds(86_400))
         publications += 1
+        refusal = nil
+    }
+
+    /// Notes that the broker does not take it.
+    func wasRefused(_ reason: String) {
+        refusal = reason
+        wasLost()
     }
 
     /// Notes that the broker does not have it.
     func wasLost() { next = nil }
 
-    /// Returns the outcome; nil when ``end(_:)`` is called without one.
+    /// Returns the outcome; nil when ``end(_:)`` is called without one, or if one is kept.
     func wait() async -> OpenOutcome? {
         waiter?.resume(returning: nil)
         return await withCheckedContinuation { continuation in
-            if let outcome { continuation.resume(returning: outcome) } else { waiter = continuation }
+            // The outcome may arrive before this closure runs.
+            if kept == nil { waiter = continuation } else { continuation.resume(returning: nil) }
         }
     }
 

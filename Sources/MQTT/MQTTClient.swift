@@ -19,8 +19,8 @@ public final class MQTTClient {
         public var ended: (_ reason: String) -> Void = { _ in }
         /// A message has arrived.
         public var received: (MQTTMessage) -> Void = { _ in }
-        /// The broker has answered the publication with this number, and has taken the message or not.
-        public var published: (_ number: Int32, _ isTaken: Bool) -> Void = { _, _ in }
+        /// The broker has answered the publication with this number: it has taken the message, or refuses it for a reason.
+        public var published: (_ number: Int32, _ refusal: String?) -> Void = { _, _ in }
 
         /// Events that do nothing.
         public init() {}
@@ -36,6 +36,9 @@ public final class MQTTClient {
     /// When the loop last looked at the connection.
     private var lastTurn = ContinuousClock.now
     private var isConnecting = false
+    private var isClosed = false
+    /// Maximum size of a packet that the broker takes, in bytes; nil if it has not named one.
+    private var brokerLimit: Int?
 
     /// Whether messages are read. While they are not, the broker has to wait, and after some time ends the connection.
     public var isReading = true {
@@ -44,6 +47,9 @@ public final class MQTTClient {
 
     /// Maximum size of a packet that the client takes, in bytes.
     private static let packetBytes: UInt32 = 2 << 20
+    /// Maximum size of a publication without its payload, its topics and its Correlation Data, in bytes: two lengths of up to
+    /// four bytes, the first byte, the number, the length of the topic, and the three properties.
+    private static let fixedBytes = 24
     /// How long the name of the broker and the first exchange with it may take.
     private static let connectionTime = Duration.seconds(60)
     private static let isInitialized = mosquitto_lib_init() == mosqSuccess
@@ -95,6 +101,10 @@ public final class MQTTClient {
             throw MQTTError("no thread can be started: \(error)")
         }
         isConnecting = false
+        guard !isClosed || code == nil else {
+            destroy()
+            throw MQTTError("the client was closed")
+        }
         guard let code else {
             // The thread still uses the handle, and its end destroys it.
             self.handle = nil
@@ -115,6 +125,11 @@ public final class MQTTClient {
         mosquitto_int_option(handle, MOSQ_OPT_PROTOCOL_VERSION, CInt(MQTT_PROTOCOL_V5))
         mosquitto_int_option(handle, MOSQ_OPT_TCP_NODELAY, 1)
         if let certificates = options.certificates {
+            // libmosquitto does not say which of them it could not read.
+            for file in [certificates.authorities, certificates.certificate, certificates.key]
+            where access(file, R_OK) != 0 {
+                throw MQTTError("\(file) cannot be read: \(Errno(rawValue: errno))")
+            }
             let code = mosquitto_tls_set(
                 handle,
                 certificates.authorities,
@@ -131,15 +146,16 @@ public final class MQTTClient {
         if let will = options.will {
             mosquitto_will_set_v5(handle, will.topic, CInt(will.payload.count), will.payload, 1, true, nil)
         }
-        mosquitto_connect_v5_callback_set(handle) { _, object, code, flags, _ in
-            MQTTClient.of(object)?.accepted(code, flags)
+        mosquitto_connect_v5_callback_set(handle) { _, object, code, flags, properties in
+            MQTTClient.of(object)?.accepted(code, flags, properties)
         }
         mosquitto_message_v5_callback_set(handle) { _, object, message, properties in
             guard let message else { return }
             MQTTClient.of(object)?.arrived(message.pointee, properties)
         }
         mosquitto_publish_v5_callback_set(handle) { _, object, number, reason, _ in
-            MQTTClient.of(object)?.events.published(number, reason < 0x80)
+            let refusal = reason < 0x80 ? nil : String(cString: mosquitto_reason_string(reason))
+            MQTTClient.of(object)?.events.published(number, refusal)
         }
     }
 
@@ -158,7 +174,7 @@ public final class MQTTClient {
     ///   - responseTopic: where an answer is expected; nil if none is.
     ///   - correlation: what the answer will be recognised by.
     ///   - isRetained: whether the broker keeps the message for subscribers that come later.
-    /// - Returns: the number of the publication; nil if the client is not connected, or if the message is too large.
+    /// - Returns: the number of the publication.
     public func publish(
         _ payload: [UInt8],
         to topic: String,
@@ -166,8 +182,11 @@ public final class MQTTClient {
         responseTopic: String? = nil,
         correlation: [UInt8]? = nil,
         isRetained: Bool = false
-    ) -> Int32? {
-        guard let handle, !isConnecting else { return nil }
+    ) throws(PublishError) -> Int32 {
+        guard let handle, !isConnecting else { throw .notConnected }
+        let variable = payload.count + topic.utf8.count + (responseTopic?.utf8.count ?? 0) + (correlation?.count ?? 0)
+        // The library lets a packet pass that is a byte or two too large, and an assertion fails when it notices that later.
+        if let brokerLimit, variable + Self.fixedBytes > brokerLimit { throw .tooLarge(limit: brokerLimit) }
         var properties: OpaquePointer?
         defer { mosquitto_property_free_all(&properties) }
         if let expiry {
@@ -193,7 +212,14 @@ public final class MQTTClient {
             properties
         )
         update()
-        return code == Self.mosqSuccess ? number : nil
+        switch code {
+        case Self.mosqSuccess: return number
+        // The loop notices such an end too, and reports it.
+        case CInt(MOSQ_ERR_NO_CONN.rawValue), CInt(MOSQ_ERR_CONN_LOST.rawValue), CInt(MOSQ_ERR_ERRNO.rawValue),
+            CInt(MOSQ_ERR_TLS.rawValue):
+            throw .notConnected
+        default: throw .failed(Self.words(code))
+        }
     }
 
     /// Subscribes to topics.
@@ -213,9 +239,12 @@ public final class MQTTClient {
         update()
     }
 
-    private func accepted(_ code: CInt, _ flags: CInt) {
+    private func accepted(_ code: CInt, _ flags: CInt, _ properties: OpaquePointer?) {
         // A refusal ends the connection, and the end reports it.
         guard code == 0 else { return refusal = String(cString: mosquitto_reason_string(code)) }
+        var limit: UInt32 = 0
+        let id = CInt(MQTT_PROP_MAXIMUM_PACKET_SIZE.rawValue)
+        if mosquitto_property_read_int32(properties, id, &limit, false) != nil { brokerLimit = Int(limit) }
         events.connected(flags & 1 != 0)
     }
 
@@ -265,7 +294,7 @@ public final class MQTTClient {
         if let watch {
             watch.events = wanted
         } else {
-            watch = loop.watch(socket, for: wanted) { [unowned self] in ready($0) }
+            watch = loop.watch(socket, for: wanted) { [weak self] in self?.ready($0) }
         }
     }
 
@@ -292,12 +321,16 @@ public final class MQTTClient {
     }
 
     private func scheduleTurn() {
-        timer = loop.schedule(at: .now + options.keepAlive / 2) { [unowned self] in
-            timer = nil
-            guard let handle, !hasSlept() else { return }
-            finishTurn(mosquitto_loop_misc(handle))
-            if self.handle != nil { scheduleTurn() }
-        }
+        timer = loop.schedule(at: .now + options.keepAlive / 2) { [weak self] in self?.takeTurn() }
+    }
+
+    /// Looks whether the broker has been silent for too long. The report of the end may give up the last reference to the client,
+    /// so the caller must have one.
+    private func takeTurn() {
+        timer = nil
+        guard let handle, !hasSlept() else { return }
+        finishTurn(mosquitto_loop_misc(handle))
+        if self.handle != nil { scheduleTurn() }
     }
 
     private func finishTurn(_ code: CInt) {
@@ -314,6 +347,7 @@ public final class MQTTClient {
     ///
     /// - Parameter publishesWill: whether the broker publishes the client's will, as it does when the connection is lost.
     public func close(publishesWill: Bool) {
+        isClosed = true
         if let handle, !isConnecting {
             // Reason 4: "Disconnect with Will Message".
             mosquitto_disconnect_v5(handle, publishesWill ? 4 : 0, nil)
@@ -323,7 +357,7 @@ public final class MQTTClient {
     }
 
     /// Ends the connection without another word to the broker, and reports the end.
-    public func end(_ reason: String) {
+    private func end(_ reason: String) {
         guard handle != nil else { return }
         destroy()
         events.ended(reason)
@@ -339,6 +373,25 @@ public final class MQTTClient {
         // A callback may be running, and the library uses the handle after it.
         nonisolated(unsafe) let ended = handle
         loop.execute { mosquitto_destroy(ended) }
+    }
+}
+
+/// Why a message was not published.
+public enum PublishError: Error, Hashable, CustomStringConvertible {
+    /// The client is not connected, or is about to report the end of its connection.
+    case notConnected
+    /// The broker takes no packet that is larger than a number of bytes.
+    case tooLarge(limit: Int)
+    /// Another reason, in words.
+    case failed(String)
+
+    /// The reason in words.
+    public var description: String {
+        switch self {
+        case .notConnected: "the broker is not connected"
+        case .tooLarge(let limit): "the broker takes at most \(limit) bytes"
+        case .failed(let reason): reason
+        }
     }
 }
 

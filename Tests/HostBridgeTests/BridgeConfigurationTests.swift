@@ -64,18 +64,10 @@ import Testing
     @Test(arguments: [
         "", "openurl/1", "openurl/1/", "openurl/2/a/open/from/b", "openurl/1/a/open/from/", "openurl/1/a/open/from/@g",
         "openurl/1/a/open/b", "openurl/1/a/open/from/b/c", "openurl/1/@g/outcome/from/b", "openurl/1/a/close/from/b",
-        "x/openurl/1/a/presence",
+        "x/openurl/1/a/presence", "openurl/1/a/open/from/B", "openurl/1/A/open/from/b", "openurl/1/a/outcome/from/B",
+        "openurl/1/A/presence",
     ])
     func topicIsUnknown(_ text: String) {
         #expect(BridgeTopic(text) == nil)
-    }
-
-    @Test func requestIsPublishedAgainOnlyAfterALoss() throws {
-        let request = SentRequest(to: try host("a"))
-        #expect(request.isDue)
-        request.published()
-        #expect(!request.isDue)
-        request.wasLost()
-        #expect(request.isDue)
     }
 }

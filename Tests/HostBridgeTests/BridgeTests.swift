@@ -38,6 +38,17 @@ import Testing
             return try #require(result.id.flatMap { UInt64($0) })
         }
 
+        /// The lines of the bridge's log that contain a text.
+        func bridgeReports(of text: String) throws -> [Substring] {
+            try String(contentsOf: bus.directory.appending(path: "openurl-bridge.log"), encoding: .utf8)
+                .split(separator: "\n").filter { $0.contains(text) }
+        }
+
+        /// The messages of the errors that URLs in the queue have.
+        func problems() async throws(CallError) -> [String] {
+            try await connection.call(QueueInterface.list, on: RouterService.object, "").compactMap(\.error?.message)
+        }
+
         func outcome(of id: UInt64) async throws(CallError) -> OpenResult {
             try await connection.call(QueueInterface.wait, on: RouterService.object, id, timeout: .seconds(200))
         }
@@ -47,9 +58,15 @@ import Testing
         URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: name)
     }
 
-    private func host(_ name: String, _ broker: TestBroker, isSecond: Bool, groups: [String] = []) async throws -> Host
-    {
-        let certificates = try broker.makeCertificate(name)
+    private func host(
+        _ name: String,
+        _ broker: TestBroker,
+        isSecond: Bool,
+        groups: [String] = [],
+        certificate: String? = nil,
+        handler arguments: [String] = []
+    ) async throws -> Host {
+        let certificates = try broker.makeCertificate(certificate ?? name)
         let bus = try await PrivateBus(isSecond: isSecond) { directory in
             let configuration = directory.appending(path: "XDG_CONFIG_HOME/openurl")
             let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
@@ -58,7 +75,7 @@ import Testing
             }
             let manifest: [String: Any] = [
                 "CFBundleIdentifier": Self.app, "CFBundleExecutable": Self.product("testhandler").path,
-                "OUArguments": [Self.app, directory.appending(path: "handler.log").path],
+                "OUArguments": [Self.app, directory.appending(path: "handler.log").path] + arguments,
                 "CFBundleURLTypes": [["CFBundleURLSchemes": ["app"]]],
             ]
             try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)
@@ -75,16 +92,25 @@ import Testing
         let connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
         var programs: [Process] = []
         for (program, service) in [("openurld", RouterService.name), ("openurl-bridge", BridgeInterface.service)] {
-            let process = Process()
-            process.executableURL = Self.product(program)
-            process.environment = bus.environment
-            process.standardError = FileHandle.nullDevice
-            process.standardOutput = FileHandle.nullDevice
-            try process.run()
-            programs.append(process)
+            programs.append(try Self.start(program, on: bus))
             try await eventually(try await connection.owner(of: service)) { $0 != nil }
         }
         return Host(bus: bus, connection: connection, programs: programs)
+    }
+
+    /// Starts a program. A file with the program's name gets its reports.
+    private static func start(_ program: String, on bus: PrivateBus) throws -> Process {
+        let log = bus.directory.appending(path: "\(program).log")
+        try Data().write(to: log)
+        let errors = try FileHandle(forWritingTo: log)
+        defer { errors.closeFile() }
+        let process = Process()
+        process.executableURL = product(program)
+        process.environment = bus.environment
+        process.standardError = errors
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        return process
     }
 
     @Test func urlIsOpenedOnceOnTheOtherHost() async throws {
@@ -124,6 +150,44 @@ import Testing
             #expect(OpenURLError(error)?.code == .notAllowed)
         }
         #expect(try far.opened().isEmpty)
+    }
+
+    /// A broker may take less than a router does. Neither a URL nor a reply that is too large may hold up the others.
+    @Test func largeMessagesHoldNothingUp() async throws {
+        let directory = try TemporaryDirectory()
+        let broker = try TestBroker(in: URL(filePath: directory.path), largestPacket: 20_000)
+        defer { broker.stop() }
+        let far = try await host("far", broker, isSecond: false, handler: ["long-reply=50000"])
+        defer { far.stop() }
+        let near = try await host("near", broker, isSecond: true)
+        defer { near.stop() }
+        let large = try await near.send("app:\(String(repeating: "x", count: 30_000))", to: "far")
+        do throws(CallError) {
+            _ = try await near.outcome(of: large)
+            Issue.record("the URL was opened")
+        } catch {
+            guard case .remote(let error) = error else { throw error }
+            #expect(OpenURLError(error)?.code == .limitsExceeded)
+        }
+        let result = try await near.outcome(of: near.send("app:small", to: "far"))
+        #expect(result.handler == Self.app && result.reply.isEmpty)
+        #expect(result.trace.map(\.name) == ["replyOmitted"])
+        #expect(try far.opened() == ["open app:small"])
+    }
+
+    /// The broker's rules refuse everything from a bridge whose name is not the one in its certificate.
+    @Test func refusalOfTheBrokerIsReported() async throws {
+        let directory = try TemporaryDirectory()
+        let broker = try TestBroker(in: URL(filePath: directory.path))
+        defer { broker.stop() }
+        let near = try await host("near", broker, isSecond: false, certificate: "other")
+        defer { near.stop() }
+        for number in 1...3 { _ = try await near.send("app:\(number)", to: "far") }
+        let problems = try await eventually(try await near.problems()) { problems in
+            problems.count == 3 && problems.allSatisfy { $0.contains("Not authorized") }
+        }
+        #expect(problems == [String](repeating: "far: the broker refuses the request: Not authorized", count: 3))
+        #expect(try near.bridgeReports(of: "Not authorized").count == 1)
     }
 
     @Test func oneHostOfAGroupOpensTheURL() async throws {
@@ -171,6 +235,19 @@ import Testing
             responseTopic: answers,
             correlation: "a"
         )
+        // A client with the name in capital letters is another one for the broker.
+        options.client = "NEAR"
+        options.certificates = try broker.makeCertificate("NEAR")
+        let capital = TestClient(options, on: loop)
+        #expect(try await capital.connect() == nil)
+        await capital.publish(
+            try bytes("b", "app:5"),
+            to: "openurl/1/far/open/from/NEAR",
+            responseTopic: answers,
+            correlation: "b"
+        )
+        try await eventually(capital.answered) { $0 == 1 }
+        await capital.close()
         // Each arrives twice and is opened once.
         for id in ["good", "good"] {
             await client.publish(try bytes(id, "app:good"), to: topic, responseTopic: answers, correlation: id)
@@ -180,6 +257,85 @@ import Testing
         #expect(outcomes.allSatisfy { $0.correlation == Array("good".utf8) })
         #expect(try far.opened() == ["open app:good"])
         await client.close()
+    }
+
+    @Test func missingCertificateIsNamed() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        var options = MQTTOptions(client: "near", host: "127.0.0.1", port: 1)
+        options.certificates = MQTTOptions.Certificates(
+            authorities: "/etc/passwd",
+            certificate: "/nonexistent/near.crt",
+            key: "/nonexistent/near.key"
+        )
+        let reason = try await TestClient(options, on: loop).connect()
+        #expect(reason == "/nonexistent/near.crt cannot be read: No such file or directory")
+    }
+
+    /// The first broker does not answer CONNECT, and the second one does not answer PINGREQ.
+    @Test(arguments: [false, true])
+    func bridgeLeavesABrokerThatHasGoneSilent(accepts: Bool) async throws {
+        let broker = try await SilentBroker(on: try EventLoop(), accepts: accepts)
+        defer { broker.stop() }
+        let bus = try await PrivateBus { directory in
+            let configuration = directory.appending(path: "XDG_CONFIG_HOME/openurl")
+            try FileManager.default.createDirectory(at: configuration, withIntermediateDirectories: true)
+            try Data("name near\nbroker 127.0.0.1 \(broker.port)\nkeepalive 5\n".utf8)
+                .write(to: configuration.appending(path: "bridge.conf"))
+        }
+        defer { bus.stop() }
+        let bridge = try Self.start("openurl-bridge", on: bus)
+        // It connects again after the silence.
+        try await eventually((broker.connections, bridge.isRunning)) { $0.0 >= 2 || !$0.1 }
+        #expect(bridge.isRunning)
+    }
+
+    /// The broker keeps a session for days. Otherwise, the subscriptions of each bridge would add to those of earlier ones.
+    @Test func subscriptionsOfAnEarlierBridgeEnd() async throws {
+        let directory = try TemporaryDirectory()
+        let broker = try TestBroker(in: URL(filePath: directory.path))
+        defer { broker.stop() }
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        func client(_ name: String) async throws -> TestClient {
+            var options = MQTTOptions(client: name, host: "127.0.0.1", port: broker.port)
+            options.certificates = try broker.makeCertificate(name)
+            var client = TestClient(options, on: loop)
+            // The broker may still be starting.
+            try await eventually(await client.connect()) { failure in
+                if failure != nil { client = TestClient(options, on: loop) }
+                return failure == nil
+            }
+            return client
+        }
+        let earlier = try await client("near")
+        await earlier.subscribe(to: "openurl/1/far/presence", "openurl/1/near/presence")
+        await earlier.publish([0], to: "openurl/1/near/presence")
+        try await eventually(earlier.messages.count) { $0 == 1 }
+        await earlier.close()
+        let near = try await host("near", broker, isSecond: false)
+        defer { near.stop() }
+        let far = try await client("far")
+        await far.subscribe(to: "openurl/1/far/outcome/from/+")
+        await far.publish([1], to: "openurl/1/far/presence")
+        // The bridge has had the message before this one, and has an answer only after that.
+        await far.publish(
+            try MessageArchive.bytes(of: HostRequest(id: "a", "app:1", OpenOptions()), limit: 1 << 20),
+            to: "openurl/1/near/open/from/far",
+            responseTopic: "openurl/1/far/outcome",
+            correlation: "a"
+        )
+        try await eventually(far.messages.count) { $0 == 1 }
+        near.stop()
+        try await eventually(near.programs[1].isRunning) { !$0 }
+        await far.publish([2], to: "openurl/1/far/presence")
+        await far.publish([3], to: "openurl/1/near/open/from/far")
+        try await eventually(far.answered) { $0 == 4 }
+        let later = try await client("near")
+        try await eventually(later.messages.map(\.payload)) { $0.contains([3]) }
+        #expect(later.messages.filter { $0.topic == "openurl/1/far/presence" }.isEmpty)
+        await later.close()
+        await far.close()
     }
 
     @Test func onlyTheRouterSendsThroughTheBridge() async throws {

@@ -44,6 +44,9 @@ import Testing
         await mallory.publish([3], to: "openurl/1/victim/outcome/from/alice")
         await mallory.publish([4], to: "openurl/1/victim/presence", isRetained: true)
         await mallory.publish([5], to: "openurl/1/victim/open/from/mallory")
+        // The client learns what the broker does not take.
+        try await eventually(mallory.answered) { $0 == 4 }
+        #expect(mallory.refusals == ["Not authorized", "Not authorized", "Not authorized"])
         // A broker keeps the order of one client's messages, so the others would have arrived before.
         try await eventually(victim.messages.count) { $0 > 1 }
         #expect(victim.messages.map(\.payload) == [[1], [5]])
@@ -74,6 +77,51 @@ import Testing
         #expect(again.messages.map(\.payload) == [[2]])
         await again.close()
         await far.close()
+    }
+
+    @Test func subscriptionEnds() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let broker = try TestBroker(in: place)
+        defer { broker.stop() }
+        let near = try await client("near", broker, on: loop)
+        await near.subscribe(to: "openurl/1/far/presence", "openurl/1/near/presence")
+        await near.publish([1], to: "openurl/1/near/presence")
+        try await eventually(near.messages.count) { $0 == 1 }
+        await near.unsubscribe(from: "openurl/1/far/presence")
+        // A broker keeps the order of one client's packets.
+        await near.publish([2], to: "openurl/1/near/presence")
+        try await eventually(near.messages.count) { $0 == 2 }
+        let far = try await client("far", broker, on: loop)
+        await far.publish([3], to: "openurl/1/far/presence")
+        try await eventually(far.answered) { $0 == 1 }
+        await near.publish([4], to: "openurl/1/near/presence")
+        try await eventually(near.messages.map(\.payload)) { $0.contains([4]) }
+        #expect(near.messages.map(\.payload) == [[1], [2], [4]])
+        await near.close()
+        await far.close()
+    }
+
+    /// A packet is refused here, and not by the broker, which would end the connection.
+    @Test func messageThatIsTooLargeForTheBrokerIsNotSent() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let broker = try TestBroker(in: place, largestPacket: 10_000)
+        defer { broker.stop() }
+        let near = try await client("near", broker, on: loop)
+        let topic = "openurl/1/far/open/from/near"
+        var sizes = 0
+        for size in 9_900...10_010 {
+            do throws(PublishError) {
+                _ = try await near.tryToPublish([UInt8](repeating: 0, count: size), to: topic)
+                sizes += 1
+            } catch {
+                #expect(error == .tooLarge(limit: 10_000))
+            }
+        }
+        try await eventually((near.answered, near.end)) { $0.0 == sizes || $0.1 != nil }
+        #expect(near.end == nil && (1...100).contains(sizes))
+        await near.close()
     }
 
     @Test func noClientReadsWhatIsForAnother() async throws {

@@ -15,7 +15,9 @@ final class TestBroker {
         .appending(path: "../../Packaging/bridge").standardizedFileURL
 
     /// Starts a broker that knows its clients by their certificates.
-    init(in parent: URL) throws {
+    ///
+    /// - Parameter largestPacket: maximum size of a packet that it takes, in bytes.
+    init(in parent: URL, largestPacket: Int = 1_100_000) throws {
         directory = parent.appending(path: "broker")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         port = try Self.freePort()
@@ -41,6 +43,7 @@ final class TestBroker {
         for (old, new) in [
             ("listener 8883", "listener \(port) 127.0.0.1"), ("/etc/mosquitto/certs", directory.path),
             ("/etc/mosquitto/openurl.acl", file("acl").path),
+            ("max_packet_size 1100000", "max_packet_size \(largestPacket)"),
             ("#persistence_location /var/lib/mosquitto/", "persistence_location \(directory.path)/"),
         ] {
             try #require(text.contains(old))
@@ -172,6 +175,7 @@ final class TestClient: @unchecked Sendable {
         var isConnected = false
         var end: String?
         var answered = 0
+        var refusals: [String] = []
     }
 
     private let state = Lock(State())
@@ -185,7 +189,12 @@ final class TestClient: @unchecked Sendable {
         events.connected = { _ in state.withLock { $0.isConnected = true } }
         events.ended = { reason in state.withLock { ($0.end, $0.isConnected) = (reason, false) } }
         events.received = { message in state.withLock { $0.messages.append(message) } }
-        events.published = { _, _ in state.withLock { $0.answered += 1 } }
+        events.published = { _, refusal in
+            state.withLock { state in
+                state.answered += 1
+                if let refusal { state.refusals.append(refusal) }
+            }
+        }
         client = MQTTClient(options, on: loop, events)
     }
 
@@ -193,6 +202,8 @@ final class TestClient: @unchecked Sendable {
     var isConnected: Bool { state.withLock { $0.isConnected } }
     var end: String? { state.withLock { $0.end } }
     var answered: Int { state.withLock { $0.answered } }
+    /// Why the broker has refused publications.
+    var refusals: [String] { state.withLock { $0.refusals } }
 
     /// Returns nil if the client is connected, or why it is not.
     func connect() async throws -> String? {
@@ -215,6 +226,12 @@ final class TestClient: @unchecked Sendable {
         await loop.run { client.value.subscribe(to: filters, isQueued: isQueued) }
     }
 
+    func unsubscribe(from filter: String) async {
+        let client = UncheckedClient(client)
+        await loop.run { client.value.unsubscribe(from: filter) }
+    }
+
+    /// Publishes a message, and reports an issue if it cannot.
     func publish(
         _ payload: [UInt8],
         to topic: String,
@@ -223,9 +240,32 @@ final class TestClient: @unchecked Sendable {
         correlation: String? = nil,
         isRetained: Bool = false
     ) async {
+        do throws(PublishError) {
+            _ = try await tryToPublish(
+                payload,
+                to: topic,
+                expiry: expiry,
+                responseTopic: responseTopic,
+                correlation: correlation,
+                isRetained: isRetained
+            )
+        } catch {
+            Issue.record(error)
+        }
+    }
+
+    /// Publishes a message, and returns its number.
+    func tryToPublish(
+        _ payload: [UInt8],
+        to topic: String,
+        expiry: Duration? = nil,
+        responseTopic: String? = nil,
+        correlation: String? = nil,
+        isRetained: Bool = false
+    ) async throws(PublishError) -> Int32 {
         let client = UncheckedClient(client)
-        await loop.run {
-            _ = client.value.publish(
+        return try await loop.run { () throws(PublishError) in
+            try client.value.publish(
                 payload,
                 to: topic,
                 expiry: expiry,

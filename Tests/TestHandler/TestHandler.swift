@@ -30,6 +30,7 @@ import URLHandler
 /// - `answer-with=COMMAND`: open it with this command and not through the router's interface.
 /// - `answer-later`: open it after the reply.
 /// - `silent`: reply with nothing.
+/// - `long-reply=COUNT`: reply with a text of so many bytes too.
 /// - `forward-once=URL`: open another URL for the first URL, and reply with nothing.
 /// - `sources`: say in the log from which handler each URL comes.
 /// - `patient=URL`: wait on that URL until it is cancelled, and say so in the log.
@@ -210,6 +211,9 @@ final class TestDelegate: ApplicationDelegate {
             let text = String(decoding: FileHandle(fileDescriptor: file.rawValue).availableData, as: UTF8.self)
             record("read \(text)")
             reply["text"] = .string(text)
+        }
+        if let count = behaviour["long-reply"].flatMap(Int.init) {
+            reply["text"] = .string(String(repeating: "x", count: count))
         }
         if application.wantsReply { reply["wants-reply"] = true }
         reply["annotation"] = annotation

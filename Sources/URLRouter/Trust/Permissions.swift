@@ -187,7 +187,9 @@ final class Permissions {
         }
         if delivery.handler.isEmpty {
             return .refuse(
-                dialog.refusal("someone must be asked because of \(verdict.description), but there is nobody to ask here")
+                dialog.refusal(
+                    "someone must be asked because of \(verdict.description), but there is nobody to ask here"
+                )
             )
         }
         guard delivery.handler == destination.claimant.id else {
