@@ -85,10 +85,10 @@ def queue(session):
             break
         if number == 3:
             # Only what is not delivered fills the file.
-            with open(f"{session.root}/state/fill", "wb") as file:
+            with open(f"{session.root}/state/fill", "wb", buffering=0) as file:
                 try:
                     while file.write(bytes(1 << 16)):
-                        file.flush()
+                        pass
                 except OSError:
                     pass
     yield "a URL is refused when the disk is full", True, bool(refused) and "0" not in refused
