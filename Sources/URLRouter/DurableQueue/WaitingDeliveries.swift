@@ -138,7 +138,8 @@ struct WaitingDeliveries {
         for handler in lines.keys where hasRoom(handler) {
             removeOldEntries(of: handler)
             guard let (entry, sender) = firstDue(of: handler, at: now) else {
-                let time = lines[handler]?.values.compactMap(\.entries.min?.time).min()
+                // In a debug build, Swift's key paths copy an optional onto itself here, which AddressSanitizer reports.
+                let time = lines[handler]?.values.compactMap { $0.entries.min?.time }.min()
                 earliest = [earliest, time].compactMap(\.self).min()
                 continue
             }
