@@ -4,6 +4,7 @@
   stdenv,
   dbus,
   gettext,
+  glibc,
   lld,
   pkg-config,
   sqlite,
@@ -28,6 +29,7 @@ stdenv.mkDerivation {
   ];
   buildInputs = [
     dbus
+    glibc.static
     sqlite
   ];
 
