@@ -189,23 +189,6 @@ import Testing
         }
     }
 
-    /// The router may still be waiting for the end of the browser's command.
-    @Test func callbackIsNotHeldUpByTheBrowsersCommand() async throws {
-        try await withShare(for: .descendants) { (share) async throws in
-            await share.router.hold()
-            let port = try freePort()
-            let redirect = "http%3A%2F%2F127.0.0.1%3A\(port)%2Fdone"
-            let program = try share.connectAsChild()
-            try program.write("openurl/1 open https://a.example/?redirect_uri=\(redirect)&state=s1\n")
-            try await eventually(await share.router.opened) { !$0.isEmpty }
-            #expect(try status(ofGet: "/done?code=1&state=s1", at: port) == 200)
-            #expect(try program.line() == "opened-waiting")
-            #expect(try program.line() == "callback http://127.0.0.1:\(port)/done?code=1&state=s1")
-            #expect(try program.line() == nil)
-            #expect(await share.router.cancelled == 0)
-        }
-    }
-
     @Test func systemPortsAreRefused() async throws {
         try await withShare(for: .descendants) { (share) async throws in
             for address in ["http://127.0.0.1:80/", "http://localhost:22/", "http%3A%2F%2F%5B%3A%3A1%5D%3A1023%2Fx"] {

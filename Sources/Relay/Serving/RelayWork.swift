@@ -60,63 +60,21 @@ struct RelayWork: Sendable {
             )
         }
         await wait.start()
-        let shown: GenericURL
         do throws(OpenURLError) {
-            shown = signIn.port == nil ? try url.setting("redirect_uri", to: await wait.redirect.description) : url
+            let shown = signIn.port == nil ? try url.setting("redirect_uri", to: await wait.redirect.description) : url
+            try await router.open(shown)
         } catch {
             await wait.stop()
             throw error
         }
-        let (events, event) = AsyncStream<Event>.makeStream()
-        let opening = loop.startTask { [router] in
-            do throws(OpenURLError) {
-                try await router.open(shown)
-                event.yield(.opened)
-            } catch {
-                event.yield(.failed(error))
-            }
-        }
-        loop.startTask { event.yield(.ended(await wait.callbacks.first { _ in true })) }
-        return try await withTaskCancellationHandler {
-            await end(of: wait, events, opened)
+        opened()
+        await wait.stop(at: .now + limits.callbackTime)
+        let callback = await withTaskCancellationHandler {
+            await wait.callbacks.first { _ in true }
         } onCancel: {
-            opening.cancel()
             loop.execute { wait.assumeIsolated { $0.stop() } }
-        }.get()
-    }
-
-    /// What happens while a callback is awaited.
-    private enum Event: Sendable {
-        /// The router has opened the URL.
-        case opened
-        case failed(OpenURLError)
-        /// The wait has ended, with the callback or without one.
-        case ended(GenericURL?)
-    }
-
-    /// Returns the last reply. A browser is often faster than the router, which waits for the end of the browser's command, so
-    /// a callback shows too that the URL has been opened.
-    private func end(
-        of wait: LoopbackWait,
-        _ events: AsyncStream<Event>,
-        _ opened: () -> Void
-    ) async -> Result<RelayReply, OpenURLError> {
-        var isOpened = false
-        for await event in events {
-            switch event {
-            case .opened:
-                isOpened = true
-                opened()
-                await wait.stop(at: .now + limits.callbackTime)
-            case .failed(let error):
-                await wait.stop()
-                return .failure(error)
-            case .ended(let callback?):
-                if !isOpened { opened() }
-                return .success(.callback(callback))
-            case .ended(nil): return .failure(OpenURLError(.timedOut, "no callback arrived within the time limit"))
-            }
         }
-        return .failure(OpenURLError(.cancelled, "the request was withdrawn"))
+        guard let callback else { throw OpenURLError(.timedOut, "no callback arrived within the time limit") }
+        return .callback(callback)
     }
 }
