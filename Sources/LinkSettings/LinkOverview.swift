@@ -80,9 +80,7 @@ package struct LinkOverview: Sendable, Encodable {
         let hasChooser = chooser.map { access($0, X_OK) == 0 } ?? false
         for rule in found.rules {
             guard case .open(let target) = rule.action,
-                let reason = target.program == .chooser
-                    ? hasChooser ? nil : "openurl-chooser is not installed; the default browser opens the links"
-                    : Self.problem(target, registry, environment, &profiles)
+                let reason = Self.problem(target, registry, environment, hasChooser, &profiles)
             else { continue }
             problems.append(Problem(file: printableLine(rule.file), line: rule.line, problem: reason))
         }
@@ -96,8 +94,12 @@ package struct LinkOverview: Sendable, Encodable {
         _ target: LinkTarget,
         _ registry: Registry,
         _ environment: [String: String],
+        _ hasChooser: Bool,
         _ profiles: inout [DesktopFileID: [BrowserProfile]]
     ) -> String? {
+        if target.program == .chooser, !hasChooser {
+            return "openurl-chooser is not installed; the default browser opens the links"
+        }
         guard case .named(let name) = target.program, registry.handler(named: name) == nil else { return nil }
         guard let entry = registry.applications.application(calledInRule: name) else {
             return "there is no program called \(printable(name)); the default browser opens the links"

@@ -45,7 +45,7 @@ struct LinksList: Command {
 
     /// Replaces this process's program with the router's, which can read the files.
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        try invocation.requireNoHost(for: "links")
+        try invocation.requireNoHost(for: "links list")
         throw InstalledProgram.router.become(["--links"] + (json ? ["--json"] : []))
     }
 }
