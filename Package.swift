@@ -275,7 +275,7 @@ let package = Package(
         ),
         .testTarget(name: "SpellingTests", dependencies: ["Spelling"]),
         .testTarget(name: "TranslationsTests", dependencies: ["Translations"]),
-        .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
+        .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding", "TestSupport"]),
         .testTarget(name: "LoopbackTests", dependencies: ["Loopback", "RFC1808"]),
         .testTarget(
             name: "RelayTests",
@@ -283,7 +283,7 @@ let package = Package(
             exclude: ["Programs"]
         ),
         .testTarget(name: "LayerTests"),
-        .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),
+        .testTarget(name: "ProcessesTests", dependencies: ["Processes", "TestSupport"]),
         .testTarget(name: "RouterProgramTests", dependencies: ["RouterProgram"]),
         .testTarget(
             name: "PolicyTests",

@@ -1,5 +1,5 @@
 import ByteCoding
-import Glibc
+import TestSupport
 import Testing
 
 @Suite struct CombiningMarksTests {
@@ -22,16 +22,4 @@ import Testing
         let time = threadTime { #expect(Set([text]).contains(text + "")) }
         #expect(time < .seconds(5))
     }
-}
-
-/// Returns the time for which a closure has a processor. Other work of the machine does not count.
-private func threadTime(of body: () throws -> Void) rethrows -> Duration {
-    func now() -> Duration {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-    }
-    let start = now()
-    try body()
-    return now() - start
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import UserFiles
 
@@ -77,7 +78,7 @@ import UserFiles
         let parts = text.split(separator: "%", omittingEmptySubsequences: false)
         let contents = "[Desktop Entry]\nType=Application\n" + parts.joined(separator: marks)
         try tree.write("[Default Applications]\n\(marks)=a.desktop\ntext/plain=\(marks);\n", to: "config/mimeapps.list")
-        let time = try ContinuousClock().measure {
+        let time = try threadTime {
             _ = try read(contents, languages: ["de"])
             _ = MimeAssociations(loading: tree.directories)
             let file = try #require(MimeAssociationsFile(in: tree.directories))

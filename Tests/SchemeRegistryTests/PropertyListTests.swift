@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @testable import SchemeRegistry
@@ -27,7 +28,7 @@ struct PropertyListTests {
         let limit = PropertyListLimits.marks
         let marks = String(repeating: "\u{301}\u{316}", count: limit / 2)
         let references = String(repeating: "&#769;&#x316;", count: limit / 2)
-        let time = ContinuousClock().measure {
+        let time = threadTime {
             for text in [marks + "\u{301}", references + "\u{301}", references + "&#769;"] {
                 for list in [
                     "<dict><key>a\(text)</key><true/></dict>", "<array><string><![CDATA[\(text)]]></string></array>",
