@@ -82,10 +82,13 @@ struct New: Command {
     /// Returns the path of the package on which a handler in Swift depends.
     private func clone() throws(CommandFailure) -> String {
         if let package { return try CommandLineArgument.text(package).absolutePath() }
-        if let path = ProcessProgram.file(pid: UInt32(getpid())), let end = path.firstRange(of: "/.build/")?.lowerBound
-        {
-            let clone = String(path[..<end])
-            if access("\(clone)/Package.swift", R_OK) == 0 { return clone }
+        // A program that was built in a clone is in a directory of the clone.
+        var place = ProcessProgram.file(pid: UInt32(getpid())) ?? ""
+        while let end = place.lastIndex(of: "/") {
+            place = String(place[..<end])
+            if access("\(place)/Package.swift", R_OK) == 0, access("\(place)/Sources/URLHandler", R_OK) == 0 {
+                return place
+            }
         }
         let message = translated(
             "a handler in Swift needs a clone of openurl to build; give its path with --package PATH"
