@@ -110,6 +110,8 @@ final class DoctorSession: Sendable {
     func shell(_ script: String, _ variables: [String: String] = [:]) async throws -> CommandRun {
         let programs = Self.project.appending(path: "Tests/IntegrationTests/Programs").path
         var environment = bus.environment.merging(["BIN": RouterProcess.products.path, "PROGRAMS": programs]) { $1 }
+        // The machine may have an openurl of its own.
+        environment["PATH"] = "\(RouterProcess.products.path):\(environment["PATH"] ?? "")"
         environment.merge(variables) { $1 }
         let lines = Self.prelude + "\n" + script
         let start = try pythonProgram("close_descriptors")
