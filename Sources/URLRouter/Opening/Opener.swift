@@ -104,7 +104,8 @@ final class Opener {
         if case .caller = request.start, scheme == .reply { return .call(url) }
         let claims = try claims(on: url, request)
         if !claims.isEmpty, let receiver = try await receiver(of: url, request, among: claims) { return receiver }
-        if let linked = try await linked(url, request) { return try receiver(at: linked, request) }
+        let isLink = parts.links.concern(url) || parts.provenLinks.concern(url)
+        if isLink, let linked = try await linked(url, request) { return try receiver(at: linked, request) }
         let file = scheme == .file ? try await kind(of: url, request) : nil
         return try receiver(at: destination(of: url, file, request), request)
     }
