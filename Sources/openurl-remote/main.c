@@ -254,6 +254,7 @@ static void deliver(const char *url) {
 // Waits for the callback in a process of its own, because a program waits for its browser before it waits for the callback.
 static void await_callback(int relay, char *line) {
     pid_t child = fork();
+    if (child < 0) complain("the callback will be lost: ", strerror(errno));
     if (child != 0) return;
     setsid();
     if (fork() != 0) _exit(0);
@@ -365,6 +366,11 @@ static int run_session(int count, char **arguments) {
 
 int main(int count, char **arguments) {
     static char line[LINE_LIMIT];
+    // If standard input or output is closed, no other file must get its number.
+    int nothing;
+    do nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (nothing >= 0 && nothing < 3);
+    if (nothing >= 0) close(nothing);
     const char *name = count > 0 ? arguments[0] : program;
     name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
     program = name;
