@@ -195,8 +195,13 @@ import Testing
         defer { pair.stop() }
         let key = try Data(contentsOf: pair.server.file("authorized"))
         try Data().write(to: pair.server.file("authorized"))
-        let error = try await pair.failure(of: pair.send("app:late", lifetime: .milliseconds(1)))
-        #expect(error.code == .timedOut && error.message.contains("expired"), "\(error)")
+        var ids = [try await pair.send("app:late", lifetime: .milliseconds(1))]
+        // These expire while the first of them is written.
+        for number in 1...3 { ids.append(try await pair.send("app:\(number)", lifetime: .milliseconds(500))) }
+        for id in ids {
+            let error = try await pair.failure(of: id)
+            #expect(error.code == .timedOut && error.message.contains("expired"), "\(error)")
+        }
         try key.write(to: pair.server.file("authorized"))
         #expect(try await pair.outcome(of: pair.send("app:next")).handler == Self.app)
         #expect(try pair.opened() == ["open app:next"])

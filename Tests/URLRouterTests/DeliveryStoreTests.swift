@@ -202,13 +202,41 @@ import Testing
         #expect(caller() == "the sandbox of com.example.sender")
     }
 
+    @Test func lifetimeFollowsTheTimeOfADelivery() async throws {
+        let zone = Lock(TimeZoneRules.tokyo)
+        let store = DeliveryStore(
+            path: directory.queue,
+            zone: { zone.withLock { $0 } },
+            on: directory.loop,
+            log: log.logger
+        )
+        let now = WallClock.milliseconds
+        let (hours, minute) = (Int64(9 * 3_600_000), Int64(60_000))
+        // This is in ten minutes in Tokyo.
+        let time = try #require(WallClockTime(seconds: (now + hours) / 1000 + 600))
+        var options = OpenOptions()
+        options.deliveryTime = .wallClock(time)
+        options.lifetime = .milliseconds(minute)
+        let sent = Delivery(url: "app:1", handler: "com.example.app", options: options, context: OpenContext())
+        let due = now + 600_000
+        let id = try await store.accept(sent, at: now, due: due, keepingSoonest: nil).id
+        #expect(try await store.nextExpiry(after: now) == due + minute)
+        zone.withLock { $0 = .utc }
+        try await store.reviewSchedules(at: now)
+        let change = try #require(try await store.nextExpiry(after: now)) - due - minute
+        #expect(abs(change - hours) <= 1000)
+        #expect(try await store.expired(at: due + 2 * minute).isEmpty)
+        #expect(try await store.list(after: 0, limit: 1).map(\.id) == ["\(id)"])
+    }
+
     /// Makes the tables those of the first version.
     private static let firstVersion = """
         ALTER TABLE deliveries DROP COLUMN caller; ALTER TABLE deliveries DROP COLUMN name; DROP TABLE replies;
         ALTER TABLE deliveries DROP COLUMN at; ALTER TABLE deliveries DROP COLUMN every;
         ALTER TABLE deliveries DROP COLUMN turn; ALTER TABLE deliveries DROP COLUMN notify;
         ALTER TABLE deliveries DROP COLUMN lifetime; ALTER TABLE deliveries DROP COLUMN expires;
-        ALTER TABLE deliveries DROP COLUMN round; DROP TABLE received; DROP TABLE identity;
+        ALTER TABLE deliveries DROP COLUMN round; ALTER TABLE deliveries DROP COLUMN nonce;
+        DROP TABLE received; DROP TABLE identity;
         PRAGMA user_version = 1
         """
 

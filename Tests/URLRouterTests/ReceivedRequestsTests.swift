@@ -177,6 +177,24 @@ import Testing
         #expect(again.problem == "no")
     }
 
+    /// The other host remembers a request for a limited time.
+    @Test func retriedRequestToAHostLivesNoLonger() async throws {
+        let store = store()
+        var options = try delivery("app:1", lifetime: .seconds(60)).options
+        options.host = HostName(rawValue: "laptop")
+        let sent = Delivery(url: "app:1", handler: "host:laptop", options: options, context: OpenContext())
+        let id = try await store.accept(sent, at: 1000, due: nil, keepingSoonest: nil).id
+        let first = try #require(try await store.begin(id)).delivery
+        #expect(first.nonce.utf8.count == 16 && first.expires == 61_000)
+        _ = try await store.retry(id, at: 2000)
+        #expect(try await store.begin(id)?.delivery == first)
+        #expect(try await store.fail(id, OpenURLError(.declined, "no"), due: nil) == .dead)
+        _ = try await store.retry(id, at: 3000)
+        #expect(try await store.begin(id)?.delivery.expires == 63_000)
+        let other = try await store.accept(sent, at: 1000, due: nil, keepingSoonest: nil).id
+        #expect(try await store.begin(other)?.delivery.nonce != first.nonce)
+    }
+
     @Test func expiredDeliveriesAreFound() async throws {
         let store = store()
         let lasting = try await store.accept(try delivery("app:1"), at: 0, due: nil, keepingSoonest: nil).id

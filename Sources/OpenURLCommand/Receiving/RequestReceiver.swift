@@ -118,7 +118,8 @@ actor RequestReceiver {
         if deadline != 0 {
             let now = Self.clock
             guard now < deadline else {
-                return .failed(OpenURLError(.timedOut, "the URL expired on its way").dbusError)
+                // This is no outcome: an earlier request may have brought the URL.
+                return .failed(RemoteError(.failed, "the URL expired on its way"))
             }
             request.options.lifetime = .milliseconds(deadline - now)
         }

@@ -16,6 +16,8 @@ struct Delivery: Sendable, Hashable {
 
     /// How often the delivery was given a new set of attempts after it had failed for good.
     var round: Int64 = 0
+    /// The part of the request's name that other hosts cannot guess; empty for a URL to this host.
+    var nonce = ""
     /// When the URL expires, in milliseconds since 1970; nil if it never does.
     var expires: Int64?
 

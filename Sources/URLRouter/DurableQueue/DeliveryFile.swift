@@ -9,7 +9,7 @@ struct DeliveryFile: Sendable {
     let path: String
 
     /// Version of the tables.
-    private static let schemaVersion: Int64 = 5
+    private static let schemaVersion: Int64 = 6
 
     /// The first delivery's number, which is the current time. Because handlers recognise a repeated delivery by its
     /// number, a new file must not reuse the numbers from a file that was lost.
@@ -56,6 +56,7 @@ struct DeliveryFile: Sendable {
             }
             if version > 0, version < 4 { try database.execute(Self.addSchedules) }
             if version > 0, version < 5 { try database.execute("\(Self.addHosts); \(Self.identity)") }
+            if version > 0, version < 6 { try database.execute(Self.addNonce) }
             if version < Self.schemaVersion { try database.execute("PRAGMA user_version = \(Self.schemaVersion)") }
         }
         return isKnown ? database : nil
@@ -91,6 +92,9 @@ struct DeliveryFile: Sendable {
         CREATE INDEX received_by_time ON received (arrived)
         """
 
+    /// Adds the part of the name of a request to another host that nobody can guess. It is empty for every other delivery.
+    private static let addNonce = "ALTER TABLE deliveries ADD COLUMN nonce TEXT NOT NULL DEFAULT ''"
+
     /// The name of this file among all files of all hosts. Other hosts remember requests by this name and a delivery's number,
     /// and the numbers alone could be used again by another file.
     private static var identity: String {
@@ -123,6 +127,7 @@ struct DeliveryFile: Sendable {
             \(Self.replies);
             \(Self.addHosts);
             \(Self.identity);
+            \(Self.addNonce);
             INSERT INTO sqlite_sequence VALUES ('deliveries', \(Self.firstNumber))
             """
         )

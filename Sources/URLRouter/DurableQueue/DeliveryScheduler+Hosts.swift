@@ -27,33 +27,22 @@ extension DeliveryScheduler {
         }
     }
 
-    /// Sets the timer for the delivery that expires next.
-    func planExpiry() async {
-        nextExpiry = nil
-        do throws(DeliveryStoreError) {
-            if let next = try await store.nextExpiry(after: WallClock.milliseconds) { planExpiry(at: next) }
-        } catch {
-            log.error("queued URLs that expire: \(error)")
-        }
-    }
-
     /// Sets the timer for a delivery that expires at this time, unless another one expires earlier.
     func planExpiry(at time: Int64) {
         guard time < nextExpiry ?? .max else { return }
         nextExpiry = time
         expiryTimer.start(at: .now + .milliseconds(max(time - WallClock.milliseconds, 1))) {
-            self.tasks.start {
-                await self.endExpired()
-                await self.planExpiry()
-            }
+            self.tasks.start { await self.endExpired() }
         }
     }
 
-    /// Ends the deliveries that have expired, also those to a host that cannot be reached. If one is in progress, its next
-    /// attempt notices that it has expired.
+    /// Ends the deliveries that have expired, also those to a host that cannot be reached, and sets the timer for the one that
+    /// expires next. If one is in progress, the end of its attempt shows that it has expired.
     func endExpired() async {
+        let now = WallClock.milliseconds
+        nextExpiry = nil
         do throws(DeliveryStoreError) {
-            for (id, problem) in try await store.expired(at: WallClock.milliseconds) where !waiting.isInProgress(id) {
+            for (id, problem) in try await store.expired(at: now) where !waiting.isInProgress(id) {
                 waiting.remove(id)
                 timetable.remove(id)
                 let error = Delivery.expiryError(after: problem)
@@ -61,6 +50,8 @@ extension DeliveryScheduler {
                 waiters.end(id, .failure(error))
                 if after == .dead { bus.announce(.dead, ofQueued: id) }
             }
+            // Others may have expired meanwhile.
+            if let next = try await store.nextExpiry(after: now), !isEnding { planExpiry(at: next) }
         } catch {
             log.error("queued URLs that have expired: \(error)")
         }

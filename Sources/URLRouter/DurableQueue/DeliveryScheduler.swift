@@ -138,7 +138,7 @@ final class DeliveryScheduler {
                 for delivery in stored { wait(for: delivery, at: now) }
                 if state == .new { state = .running }
                 if state == .running { timetable.start() }
-                await planExpiry()
+                await endExpired()
                 return deliverDue()
             }
             log.notice("another router of this user delivers the queued URLs")
@@ -370,7 +370,11 @@ final class DeliveryScheduler {
         case .failed(let cause, let isHandedOver): (error, wasHandedOver) = (cause, isHandedOver)
         case .refused(let error): return bus.isOpen ? .failed(error, delay: nil, counts: true) : nil
         case .postponed(let error, let delay):
-            return bus.isOpen ? .failed(error, delay: delay, counts: false, longest: delay) : nil
+            guard bus.isOpen else { return nil }
+            if let expires = delivery.expires, expires <= WallClock.milliseconds {
+                return .failed(Delivery.expiryError(after: error.message), delay: nil, counts: false)
+            }
+            return .failed(error, delay: delay, counts: false, longest: delay)
         case nil: return nil
         }
         // There is no outcome, and `abandon` will be called next.

@@ -68,14 +68,16 @@ extension DeliveryStore {
     }
 
     /// Gives a delivery a full set of attempts again, starting now, and its whole lifetime. If it was a dead letter, it is
-    /// another request for the host that it goes to, because that host remembers the outcome of the first one.
+    /// another request for the host that it goes to, because that host remembers the outcome of the first one. Otherwise it
+    /// is the same request, so it does not live longer: the host remembers a request for a limited time.
     ///
     /// - Returns: The delivery's handler, and the account of its sender; nil if there is no such delivery.
     func retry(_ id: Int64, at now: Int64) throws(DeliveryStoreError) -> (handler: String, sender: String)? {
         try change { database throws(SQLiteError) in
             let update = try database.prepare(
                 """
-                UPDATE deliveries SET attempts = 0, round = round + (due IS NULL), expires = ?1 + lifetime, due = ?1
+                UPDATE deliveries SET attempts = 0, round = round + (due IS NULL), due = ?1,
+                    expires = iif(due IS NULL OR nonce = '', ?1 + lifetime, min(?1 + lifetime, expires))
                     WHERE id = ?2 RETURNING handler, caller
                 """
             )

@@ -26,7 +26,10 @@ extension DeliveryStore {
         }
         if changes.isEmpty { return }
         try writing { database throws(SQLiteError) in
-            let update = try database.prepare("UPDATE deliveries SET turn = ?, due = ? WHERE id = ?")
+            // The lifetime begins when the delivery is due.
+            let update = try database.prepare(
+                "UPDATE deliveries SET turn = ?1, expires = expires + ?2 - due, due = ?2 WHERE id = ?3"
+            )
             for change in changes {
                 try update.bind(1, change.turn)
                 try update.bind(2, change.due)

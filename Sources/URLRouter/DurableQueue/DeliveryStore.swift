@@ -209,7 +209,8 @@ public actor DeliveryStore {
                     """
                     INSERT INTO deliveries
                         (url, handler, request, accepted, due, caller, name, at, every, notify, attempts, lifetime,
-                        expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) RETURNING id
+                        expires, nonce) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?,
+                        iif(?, lower(hex(randomblob(8))), '')) RETURNING id
                     """
                 )
                 var received = self.received
@@ -262,6 +263,7 @@ public actor DeliveryStore {
                     } else {
                         for parameter in 11...12 { try insert.bindNull(parameter) }
                     }
+                    try insert.bind(13, options.host == nil ? 0 : 1)
                     while try insert.step() {
                         let id = insert.integer(0)
                         if let origin = entry.origin { try received.add(origin, id, at: entry.time, in: database) }
@@ -339,6 +341,7 @@ public actor DeliveryStore {
             let attempt: Int
             let turn: Int64
             let round: Int64
+            let nonce: String
             let expires: Int64?
             let problem: String?
         }
@@ -348,7 +351,7 @@ public actor DeliveryStore {
                 """
                 UPDATE deliveries SET attempts = max(CAST(attempts AS INTEGER), 0) + 1 WHERE id = ? AND due IS NOT NULL
                     RETURNING url, handler, request, attempts, turn, round, expires, expires IS NULL,
-                        \(Self.listed("message")), message IS NULL
+                        \(Self.listed("message")), message IS NULL, nonce
                 """
             )
             try update.bind(1, id)
@@ -361,6 +364,7 @@ public actor DeliveryStore {
                     attempt: Int(update.integer(3)),
                     turn: update.integer(4),
                     round: update.integer(5),
+                    nonce: update.text(10),
                     expires: update.integer(7) == 0 ? update.integer(6) : nil,
                     problem: update.integer(9) == 0 ? update.text(8) : nil
                 )
@@ -383,6 +387,7 @@ public actor DeliveryStore {
             var delivery = Delivery(url: found.url, handler: found.handler, options: options, context: context)
             delivery.turn = found.turn
             delivery.round = found.round
+            delivery.nonce = found.nonce
             delivery.expires = found.expires
             delivery.problem = found.problem
             return (delivery, found.attempt)

@@ -215,8 +215,10 @@ final class Hosts: DeliveryReceiver {
         let handler = Self.handlerMark + host.rawValue
         do throws(OpenURLError) {
             let identity = try await identity(deliveries)
+            // Any member of a group may answer for it, so another host must not be able to guess the name.
+            let nonce = delivery.nonce.isEmpty ? "" : ".\(delivery.nonce)"
             var request = HostRequest(
-                id: "\(identity).\(id).\(delivery.turn).\(delivery.round)",
+                id: "\(identity).\(id).\(delivery.turn).\(delivery.round)\(nonce)",
                 delivery.url,
                 delivery.options.forOtherHost
             )
@@ -228,23 +230,24 @@ final class Hosts: DeliveryReceiver {
                 let link = link(to: host, destination)
                 let reply = await link.send(request, lifetime: lifetime)
                 let waits = OpenURLError(.timedOut, "\(host) has the URL, but no outcome yet")
-                return result(of: reply, from: host, within: lifetime, waits, Self.outcomeDelay)
+                return result(of: reply, to: delivery, from: host, within: lifetime, waits, Self.outcomeDelay)
             case .bridge:
                 guard let reply = await bridge.send(request, to: host) else {
                     deliveries.hold(handler)
-                    let problem = OpenURLError(.launchFailed, "no program is the bridge; start openurl-bridge")
-                    return .postponed(problem, Self.usualDelay)
+                    let start = "'systemctl --user start openurl-bridge' starts it"
+                    let problem = OpenURLError(.launchFailed, "no program is the bridge; \(start)")
+                    return postponed(problem, Self.usualDelay, delivery, host)
                 }
                 // The bridge says when it has reached the broker.
                 if case .answer(.failed(let error)) = reply, error.name == .disconnected { deliveries.hold(handler) }
                 let waits = OpenURLError(.timedOut, "the broker has the URL, but there is no outcome from \(host) yet")
-                return result(of: reply, from: host, within: lifetime, waits, Self.bridgedDelay)
+                return result(of: reply, to: delivery, from: host, within: lifetime, waits, Self.bridgedDelay)
             case nil:
                 deliveries.hold(handler)
-                return .postponed(Self.unknown(host.rawValue), Self.usualDelay)
+                return postponed(Self.unknown(host.rawValue), Self.usualDelay, delivery, host)
             }
         } catch {
-            return .postponed(error, Self.outcomeDelay)
+            return postponed(error, Self.outcomeDelay, delivery, host)
         }
     }
 
@@ -300,8 +303,25 @@ final class Hosts: DeliveryReceiver {
         for link in links.values { link.networkChanged() }
     }
 
+    /// Returns the result of an attempt without an outcome. If the host may have the URL since an earlier attempt, its error
+    /// says so too: it is what the user reads if there is never an outcome.
+    private func postponed(
+        _ error: OpenURLError,
+        _ delay: Duration,
+        _ delivery: Delivery,
+        _ host: HostName
+    ) -> DeliveryScheduler.AttemptResult {
+        let note = "\(host) may have the URL"
+        let marks = [note, "has the URL, but"]
+        guard let earlier = delivery.problem, marks.contains(where: earlier.contains),
+            !marks.contains(where: error.message.contains)
+        else { return .postponed(error, delay) }
+        return .postponed(OpenURLError(error.code, QuotingText(quoting: "\(error.message); \(note)")), delay)
+    }
+
     private func result(
         of reply: HostReply,
+        to delivery: Delivery,
         from host: HostName,
         within lifetime: Duration?,
         _ waits: OpenURLError,
@@ -310,7 +330,7 @@ final class Hosts: DeliveryReceiver {
         switch reply {
         case .answer(.opened(let result)) where result.way == .queued:
             // The next attempt may be the one that finds that the URL has expired.
-            return .postponed(waits, min(outcomeDelay, lifetime ?? outcomeDelay))
+            return postponed(waits, min(outcomeDelay, lifetime ?? outcomeDelay), delivery, host)
         case .answer(.opened(var result)):
             // Its number belongs to the other host's queue.
             result.id = nil
@@ -318,11 +338,12 @@ final class Hosts: DeliveryReceiver {
         case .answer(.failed(let error)):
             // Every outcome has one of the router's codes. Any other error means that the request was not taken.
             guard let outcome = OpenURLError(error) else {
-                return .postponed(OpenURLError(.limitsExceeded, "\(host): \(error.message)"), Self.outcomeDelay)
+                let problem = OpenURLError(.limitsExceeded, "\(host): \(error.message)")
+                return postponed(problem, Self.outcomeDelay, delivery, host)
             }
             return .refused(OpenURLError(outcome.code, "\(host): \(outcome.message)"))
         case .none(let reason):
-            return .postponed(OpenURLError(.timedOut, QuotingText(quoting: reason)), Self.usualDelay)
+            return postponed(OpenURLError(.timedOut, QuotingText(quoting: reason)), Self.usualDelay, delivery, host)
         }
     }
 
@@ -348,18 +369,23 @@ final class Hosts: DeliveryReceiver {
         // No two hosts may share names, or one could ask for the outcomes of another.
         let origin = host.map { "the host \($0)" } ?? "other hosts"
         let key = RequestKey(origin: origin, name: request.id, digest: request.digest)
-        let id: Int64
-        // A rule may have changed since the request was taken.
-        if let known = try await deliveries.received(key) {
-            id = known.id
-        } else {
-            let delivery = Delivery(url: request.url, handler: "", options: options, context: context)
-            id = try await accept(delivery, of: key, deliveries)
-        }
         do {
+            let id: Int64
+            // A rule may have changed since the request was taken.
+            if let known = try await deliveries.received(key) {
+                id = known.id
+            } else {
+                let delivery = Delivery(url: request.url, handler: "", options: options, context: context)
+                id = try await accept(delivery, of: key, deliveries)
+            }
             if let result = try await deliveries.outcome(of: key, id) { return result }
         } catch let error as OpenURLError {
             throw error.forConfinedCallers
+        } catch let error as RemoteError {
+            // Its text has the path of the queue, and with it the user's name.
+            log.warning("a request from another host was not taken: \(error.message)", metadata: ["host": "\(name)"])
+            let reason = error.name == .limitsExceeded ? "has no room for another request" : "cannot use its queue now"
+            throw RemoteError(error.name, "this router \(reason)")
         }
         return OpenResult(handler: "", way: .queued, reply: [:], trace: [])
     }
@@ -380,7 +406,7 @@ final class Hosts: DeliveryReceiver {
             let reason = RedactedURL(asked.url).redacting(error.text)
             let host = asked.context.source.host ?? ""
             log.notice("a URL from another host was refused: \(reason)", metadata: ["host": "\(host)"])
-            throw error.forConfinedCallers
+            throw error
         }
         let delivery = Delivery(url: asked.url, handler: handler, options: asked.options, context: asked.context)
         do throws(OpenURLError) {

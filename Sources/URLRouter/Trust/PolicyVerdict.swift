@@ -66,8 +66,15 @@ extension PolicyPattern {
     /// The arguments that give the pattern to `openurl policy`.
     var arguments: String { "--source \(source.shellWord) \(urls.quoted)" }
 
-    /// The command that makes a rule for the pattern, in a clause.
-    var adviceToAllow: String { "'openurl policy allow \(arguments)' allows it" }
+    /// The command that makes a rule for the pattern, in a clause. A person may read it on another machine or in a container,
+    /// where the command would change other rules.
+    var adviceToAllow: String {
+        let command = "'openurl policy allow \(arguments)'"
+        switch source {
+        case .host, .container, .callers(.remote): return "\(command), run where the URL is to be opened, allows it"
+        case .every, .callers, .applications, .application: return "\(command) allows it"
+        }
+    }
 }
 
 extension PolicySource {
