@@ -23,15 +23,20 @@ package actor Bridge {
     private var failures = 0
     /// The router's connection to the bus; nil if none is running.
     private var router: BusName?
+    /// Whether the bus has reported a change of ``router``.
+    private var isRouterReported = false
 
     /// Requests to other hosts.
     private var sent = SentRequests()
     /// The names of the requests that the broker has not answered, by the numbers of the publications.
     private var unanswered: [Int32: String] = [:]
     private var followed = FollowedHosts()
+    /// Hosts whose last appearance had an effect a moment ago, and whether they have appeared again since.
+    private var justAppeared: [HostName: Bool] = [:]
     /// Number of the router's calls that wait for the outcome of a published request.
     private var underWay = 0
-    /// The router's calls that wait for their turn: at most one for each URL in its queue, which has a bound.
+    /// The router's calls that wait for their turn. The router makes at most one at a time for each URL in its queue, which has a
+    /// bound, and one that has waited for ``longestTurn`` ends as soon as its turn comes.
     private var line: Deque<CheckedContinuation<Void, Never>> = []
     /// Requests from other hosts that the router has not answered yet.
     private var receiving = 0
@@ -47,6 +52,10 @@ package actor Bridge {
     private static let underWayLimit = 512
     /// Number of requests from other hosts that the router has not answered. Until there are fewer, nothing is read.
     private static let receivingLimit = 256
+    /// The longest time that a call of the router waits for its turn. A little later, the router gives up.
+    private static let longestTurn = Duration.seconds(8)
+    /// The shortest time between two appearances of a host that have an effect. A host could appear without end.
+    private static let appearancePause = Duration.seconds(10)
     /// The longest time between two attempts to reach the broker.
     private static let longestDelay = Duration.seconds(60)
 
@@ -79,9 +88,14 @@ package actor Bridge {
         )
         do throws(CallError) {
             _ = try await connection.watchName(RouterService.name) { [weak self] _, owner in
-                self?.assumeIsolated { $0.router = owner }
+                self?.assumeIsolated {
+                    $0.isRouterReported = true
+                    $0.router = owner
+                }
             }
-            router = try await connection.owner(of: RouterService.name)
+            let owner = try await connection.owner(of: RouterService.name)
+            // A report may have overtaken the answer.
+            if !isRouterReported { router = owner }
             guard try await connection.requestName(BridgeInterface.service) == .owned else {
                 throw CallError.remote(RemoteError(.failed, "another program has its name"))
             }
@@ -169,9 +183,9 @@ package actor Bridge {
 
     /// Takes a request of the router; see `BridgeInterface.send`.
     private func send(_ name: String, _ request: HostRequest, for caller: BusName?) async throws -> OpenResult {
-        // Otherwise, every program on the bus could speak for this host.
+        // Otherwise, every program on the bus could speak for this host. For the router, this would not be an outcome.
         guard let caller, caller == router else {
-            throw OpenURLError(.notAllowed, "only the router may send through the bridge")
+            throw RemoteError(.failed, "only the router may send through the bridge")
         }
         guard let host = HostName(rawValue: name), request.isNamed else {
             throw RemoteError(.invalidArguments, "the name of the host or of the request cannot be used")
@@ -179,6 +193,9 @@ package actor Bridge {
         let begin = ContinuousClock.now
         await enter()
         defer { leave() }
+        guard .now - begin < Self.longestTurn else {
+            throw RemoteError(.failed, "too many requests wait for outcomes at the bridge")
+        }
         var request = request
         request.options.lifetime = request.options.lifetime.map { $0 - (.now - begin) }
         let known = sent[request.id] ?? SentRequest(to: host)
@@ -213,16 +230,17 @@ package actor Bridge {
 
     private func publish(_ request: HostRequest, _ known: SentRequest) throws {
         let lifetime = request.options.lifetime ?? HostsInterface.longestLifetime
-        // The broker counts whole seconds, and a URL must not be opened too late.
-        guard lifetime >= .seconds(1) else { throw OpenURLError(.timedOut, "the URL has expired") }
+        // The broker counts whole seconds, and a URL must not be opened too late. This is no outcome, because the host may have
+        // the URL since an earlier publication.
+        guard lifetime >= .seconds(1) else { throw RemoteError(.failed, "the URL expires within a second") }
         guard let client else { throw RemoteError(.disconnected, "the broker cannot be reached: \(problem)") }
         var request = request
-        request.options.lifetime = nil
+        request.options.lifetime = known.host.isGroup ? lifetime : nil
         do {
             let number = try client.publish(
                 MessageArchive.bytes(of: request, limit: HostsInterface.largestRequest),
                 to: BridgeTopic.open(at: known.host, from: configuration.name),
-                expiry: lifetime,
+                expiry: known.host.isGroup ? min(lifetime, SentRequest.groupExpiry) : lifetime,
                 responseTopic: BridgeTopic.outcomes(at: configuration.name),
                 correlation: Array(request.id.utf8)
             )
@@ -301,6 +319,16 @@ package actor Bridge {
             return
         }
         guard followed.note(host, isThere: message.payload == BridgeTopic.online) else { return }
+        guard justAppeared[host] == nil else { return justAppeared[host] = true }
+        appeared(host)
+    }
+
+    /// Lets the router try again what waits for a host.
+    private func appeared(_ host: HostName) {
+        justAppeared[host] = false
+        loop.schedule(at: .now + Self.appearancePause) { [weak self] in
+            self?.assumeIsolated { if $0.justAppeared.removeValue(forKey: host) == true { $0.appeared(host) } }
+        }
         // The host, or the broker, may have lost requests and outcomes while the host was away.
         for request in sent.all where request.host == host && request.kept == nil {
             request.wasLost()
@@ -325,7 +353,7 @@ package actor Bridge {
         if !sent.keep(message.payload, from: sender, for: name) {
             // There is no room. The host repeats the outcome when it gets the request again, and by then a call waits for it.
             // The router is told of one such loss for each publication, so a host cannot make it ask without end.
-            guard !request.isDue else { return }
+            guard !request.isDue, !request.host.isGroup else { return }
             request.wasLost()
         }
         tell(sender.rawValue, [name])
@@ -333,6 +361,9 @@ package actor Bridge {
 
     private func receive(_ message: MQTTMessage, at host: HostName, from sender: HostName) {
         guard host == configuration.name || configuration.groups.contains(host) else {
+            // The broker keeps the subscriptions of this host's earlier bridges with the session, and would go on giving this
+            // host a share of the group's URLs.
+            if host.isGroup { client?.unsubscribe(from: BridgeTopic.share(of: host)) }
             return ignore("for another host")
         }
         // A broker keeps a retained message without end.
@@ -348,7 +379,12 @@ package actor Bridge {
                 throw .invalidValue("without its name")
             }
             let longest = HostsInterface.longestLifetime
-            body.options.lifetime = min(message.expiry ?? longest, longest)
+            var left = message.expiry ?? longest
+            if host.isGroup, let lifetime = body.options.lifetime {
+                // The time at the broker counts.
+                left += lifetime - min(lifetime, SentRequest.groupExpiry)
+            }
+            body.options.lifetime = min(left, longest)
             request = body
         } catch {
             return ignore("that is no request")

@@ -53,6 +53,11 @@ enum BridgeTopic: Hashable {
     /// The topics that a host subscribes to.
     static func subscriptions(of host: HostName, in groups: [HostName]) -> [String] {
         ["\(root)\(host)/open/from/+", "\(outcomes(at: host))/from/+"]
-            + groups.map { "$share/\($0.rawValue.dropFirst())/\(root)\($0)/open/from/+" }
+            + groups.map(share)
+    }
+
+    /// The subscription with which a member of a group gets a share of the group's requests.
+    static func share(of group: HostName) -> String {
+        "$share/\(group.rawValue.dropFirst())/\(root)\(group)/open/from/+"
     }
 }

@@ -18,6 +18,12 @@ final class SentRequest {
     /// How long the broker has to deliver a request before it gets it again: this time at first, and four times as long each
     /// time, up to a day. A broker that has lost a request gets it again, and one that has it gets few copies.
     private static let firstDelay = Duration.seconds(60)
+    /// How long the broker has to deliver a request to one of a group's members. It may have chosen one that is off, and must have
+    /// dropped the request before it gets it again, or that member would open the URL as well when it is on.
+    static let groupExpiry = Duration.seconds(480)
+    /// How long a group's request waits before the broker gets it again. The broker counts from the arrival of the request,
+    /// which takes a while if the connection has just been cut.
+    private static let groupDelay = groupExpiry + .seconds(120)
 
     init(to host: HostName) { self.host = host }
 
@@ -27,7 +33,8 @@ final class SentRequest {
 
     /// Notes that it was published.
     func published() {
-        next = .now + min(Self.firstDelay * (1 << min(2 * publications, 20)), .seconds(86_400))
+        let delay = min(Self.firstDelay * (1 << min(2 * publications, 20)), .seconds(86_400))
+        next = .now + (host.isGroup ? Self.groupDelay : delay)
         publications += 1
         refusal = nil
     }
@@ -35,11 +42,14 @@ final class SentRequest {
     /// Notes that the broker does not take it.
     func wasRefused(_ reason: String) {
         refusal = reason
-        wasLost()
+        next = nil
     }
 
-    /// Notes that the broker does not have it.
-    func wasLost() { next = nil }
+    /// Notes that the broker may not have it. A group's request still waits: if the broker has it after all, another member
+    /// would get it, too.
+    func wasLost() {
+        if !host.isGroup { next = nil }
+    }
 
     /// Returns the outcome; nil when ``end(_:)`` is called without one, or if one is kept.
     func wait() async -> OpenOutcome? {

@@ -22,6 +22,16 @@ import Testing
         #expect(request.refusal == nil)
     }
 
+    /// Another member of the group would get it.
+    @Test func groupsRequestIsPublishedAgainOnlyIfItWasRefused() throws {
+        let request = SentRequest(to: try host("@all"))
+        request.published()
+        request.wasLost()
+        #expect(!request.isDue)
+        request.wasRefused("Not authorized")
+        #expect(request.isDue)
+    }
+
     @Test func oldRequestsAreForgotten() throws {
         var sent = SentRequests(limit: 2)
         for name in ["1", "2", "3"] { sent.remember(SentRequest(to: try host("h\(name)")), name) }
