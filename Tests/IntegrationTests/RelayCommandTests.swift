@@ -124,7 +124,7 @@ import Testing
         #expect(refused.status == 7 && refused.errors.contains("state="), "\(refused)")
     }
 
-    @Test func signInAtAFixedPortReachesTheProgramThere() async throws {
+    @Test(arguments: ["", "'<&-'"]) func signInAtAFixedPortReachesTheProgramThere(_ redirection: String) async throws {
         let router = try await makeRouter()
         defer { router.stop() }
         let server = try server(router)
@@ -134,7 +134,7 @@ import Testing
         // In a network of its own, as on another machine, the port is free on both sides.
         let namespaces = getuid() == 0 ? "--net" : "--user --map-root-user --net"
         let port = 20_000 + Int(getpid()) % 10_000
-        let run = try await ssh(router, server, "unshare \(namespaces) python3 \(program.path) \(port)")
+        let run = try await ssh(router, server, "unshare \(namespaces) python3 \(program.path) \(port) \(redirection)")
         #expect(run.status == 0 && run.output == "localhost:\(port) /done?code=1&state=s1\n", "\(run)")
     }
 

@@ -1,6 +1,11 @@
 #!/usr/bin/python3
-"""Signs in as many commands do: waits at a fixed port, opens the browser, and prints the callback."""
-import fcntl, http.server, os, socket, struct, subprocess, sys
+"""Signs in as many commands do: waits at a fixed port, opens the browser, and prints the callback.
+
+    sign_in_at_port.py PORT [REDIRECTION]
+
+The redirection is one of the shell, for the command that opens the browser.
+"""
+import fcntl, http.server, socket, struct, subprocess, sys
 
 # The loopback device of a new network namespace is down.
 with socket.socket() as device:
@@ -22,5 +27,5 @@ port = int(sys.argv[1])
 server = http.server.HTTPServer(("127.0.0.1", port), Handler)
 server.timeout = 60
 url = f"https://sign-in.example/?redirect_uri=http%3A%2F%2Flocalhost%3A{port}%2Fdone&state=s1"
-subprocess.run([os.environ["BROWSER"], url], check=True)
+subprocess.run(["sh", "-c", f'exec "$BROWSER" "$0" {" ".join(sys.argv[2:])}', url], check=True)
 server.handle_request()
