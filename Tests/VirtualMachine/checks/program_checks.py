@@ -99,8 +99,8 @@ exec env HOME={far} XDG_RUNTIME_DIR={far} dbus-run-session -- openurl receive --
         session.write(session.home / ".config/openurl/links.conf", "open *://chosen.example with chooser\n")
 
         def is_asked():
-            # The router may not have read the rule yet.
-            session.open("https://chosen.example/")
+            # The router may not have read the rule or the entry yet.
+            session.run("openurl", "https://chosen.example/")
             return "openurl-chooser " in log.read_text()
 
         wait_for(is_asked, "the chooser is started")

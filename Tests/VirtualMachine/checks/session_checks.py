@@ -433,7 +433,8 @@ def run_after_reboot(name, user):
 
     @check("the earlier router has ended in order")
     def _():
-        entries = [entry["MESSAGE"] for entry in session.journal("--identifier=openurld", boot=-1)]
+        boot = (session.home / "boot").read_text()
+        entries = [entry["MESSAGE"] for entry in session.journal("--identifier=openurld", boot=boot)]
         wrong = [text for text in entries if "bus has ended" in text]
         expect(entries and not wrong, wrong)
         return entries[-1]
