@@ -9,8 +9,12 @@ extension DesktopApplications {
     /// name, so that `firefox` also stands for the Flatpak `org.mozilla.firefox` and for the snap `firefox_firefox`, and
     /// for Debian's `firefox-esr`.
     package func application(calledInRule name: String) -> DesktopEntry? {
+        let written = name
         let name = DesktopFileID.name(in: name) ?? name
-        if let entry = DesktopFileID(name: name).flatMap({ self[$0] }) { return entry }
+        // The name of an entry may itself end in `.desktop`, as Telegram's does.
+        for name in [name, written] {
+            if let entry = DesktopFileID(name: name).flatMap({ self[$0] }) { return entry }
+        }
         let short = asciiLowercased(name)
         return all.first { entry in
             let name = asciiLowercased(entry.id.name)

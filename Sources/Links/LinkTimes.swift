@@ -16,6 +16,8 @@ package struct LinkMoment: Sendable, Hashable {
     package init(seconds: Int64) {
         var time = time_t(seconds)
         var parts = tm()
+        // Only this function notices that `/etc/localtime` has changed.
+        tzset()
         localtime_r(&time, &parts)
         self.init(day: Int(parts.tm_wday), minute: Int(parts.tm_hour * 60 + parts.tm_min))
     }

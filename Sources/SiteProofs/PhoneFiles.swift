@@ -75,7 +75,8 @@ enum PhoneFiles {
             guard case .object(let members) = component else {
                 throw SiteFile.Refusal(reason: "has a component that is not an object")
             }
-            let isExcluded = members["exclude"]?.boolean == true
+            // Whatever is not a clear “no” takes paths away.
+            let isExcluded = members["exclude"].map { $0.boolean != false } ?? false
             let isEncoded = members["percentEncoded"]?.boolean ?? isEncoded
             let hasCondition = ["?", "#"].contains { members[$0].map { $0.string != "*" } ?? false }
             let isUnderstood =

@@ -47,6 +47,7 @@ import UserFiles
     @Test(arguments: [
         ("firefox", "firefox"), ("firefox", "org.mozilla.firefox"), ("firefox", "firefox_firefox"),
         ("Firefox", "firefox-esr"), ("firefox.desktop", "firefox-esr"), ("firefox", nil as String?),
+        ("org.telegram.desktop", "org.telegram.desktop"),
     ]) func browserHasTheSameNameInEachPackage(_ name: String, _ id: String?) throws {
         let directory = try TemporaryDirectory()
         let entry = "[Desktop Entry]\nType=Application\nName=x\nExec=/bin/true %u\nMimeType=x-scheme-handler/https;\n"

@@ -26,6 +26,7 @@ struct PhoneFileTests {
     @Test(arguments: [
         #"{"/":"/$(x)","exclude":true}"#, #"{"/":"a","exclude":true}"#, #"{"/":1,"exclude":true}"#,
         #"{"/":"/a","exclude":true,"unknown":1}"#, #"{"/":"/a","exclude":true,"percentEncoded":false}"#, "1",
+        #"{"/":"/a","exclude":"true"}"#, #"{"/":"/a","exclude":1}"#,
     ])
     func exclusionThatIsNotUnderstoodTakesAll(_ component: String) {
         #expect(throws: SiteFile.Refusal.self) {

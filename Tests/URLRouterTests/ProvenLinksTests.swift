@@ -476,6 +476,17 @@ import WebLinks
         #expect(try await session.open() == Self.app)
     }
 
+    @Test func nextRouterKnowsThatDecisionsAreLost() async throws {
+        let handlers = [try Self.handler(byAdministrator: true)]
+        let first = try await Session(handlers, stored: [Self.proof { $0.decision = .deny }]) {
+            try Data("damaged".utf8).write(to: URL(filePath: $0.path))
+        }
+        #expect(try await first.open() == Self.browser)
+        await first.router.stopDeliveries()
+        let next = try await Session(handlers, in: first.directory)
+        #expect(try await next.open() == Self.browser)
+    }
+
     @Test func fileThatWasCutOffIsNotUsed() async throws {
         let session = try await Session(stored: [Self.proof()]) { file in
             let bytes = try Data(contentsOf: URL(filePath: file.path))

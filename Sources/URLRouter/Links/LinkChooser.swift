@@ -156,6 +156,8 @@ final class LinkChooser {
         let text = question.text(locale: Self.locale(environment))
         let ended: Result<AnsweringProgram.Result?, ProgramStart.Failure> = await withCheckedContinuation {
             continuation in
+            // Other jobs of the loop may run before this closure.
+            if place.isWithdrawn || hasEnded { return continuation.resume(returning: .success(nil)) }
             place.asking = tasks.start {
                 do throws(ProgramStart.Failure) {
                     let result = try await AnsweringProgram(self.launcher).run(

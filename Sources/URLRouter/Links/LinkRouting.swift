@@ -305,11 +305,17 @@ final class LinkRouting {
             guard usual.claimant.id != destination.claimant.id || manner.command != nil else { return nil }
             // A handler's queue has an order of its own, which this request has missed.
             if case .handler(let handler) = usual.claimant, handler.kind == .native { return nil }
-            log.warning("\(manner.rule): \(error.message); the default browser opens the link instead")
+            warn(of: destination, after: error)
             return usual
         } catch {
             return nil
         }
+    }
+
+    /// Logs why the default browser opens a link, if a rule names another program for it.
+    func warn(of destination: Destination, after error: OpenURLError) {
+        guard let manner = destination.manner else { return }
+        log.warning("\(manner.rule): \(error.message); the default browser opens the link instead")
     }
 
     // MARK: The chooser

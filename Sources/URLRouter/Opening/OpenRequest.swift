@@ -251,11 +251,16 @@ final class OpenRequest {
         (allowed, choice) = (nil, nil)
     }
 
-    /// Moves on to the browser if a handler that gets a link because of a proof has not opened it.
+    /// Moves on to the browser if a handler that gets a link because of a proof, or of a rule, has not opened it.
     ///
     /// - Returns: whether the browser is to be tried.
     func usesBrowser(after error: OpenURLError) -> Bool {
-        guard destination?.isProven == true, !isToBeStored, !isCancelled, case .caller = start else { return false }
+        guard case .caller = start, let destination, !isToBeStored, !isCancelled, !options.inBrowser else {
+            return false
+        }
+        // What the person has chosen is not replaced.
+        let isByRule = destination.manner != nil && destination.claimant.handler != nil && choice == nil
+        guard destination.isProven || isByRule else { return false }
         switch error.code {
         case .launchFailed, .launchVetoed: guard !wasHandedOver else { return false }
         // The handler has said that it does not open the link.

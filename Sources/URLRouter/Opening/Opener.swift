@@ -69,7 +69,10 @@ final class Opener {
                         throw error
                     }
                 } catch {
-                    if request.usesBrowser(after: error) { continue }
+                    if request.usesBrowser(after: error) {
+                        if let destination = request.destination { parts.links.warn(of: destination, after: error) }
+                        continue
+                    }
                     try request.useFallback(after: error)
                 }
             }

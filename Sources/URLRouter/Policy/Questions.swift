@@ -105,15 +105,13 @@ final class Questions {
 
     private func askNext() {
         guard current == nil, let next = waiting.popFirst() else { return }
+        // In the meantime, an answer may have arrived that also applies to this question.
+        if next.dialog.isMemorable, let remembered = permissions.answers[next.dialog.key] {
+            end(next, .reply(remembered.isAllowed ? .once : .no))
+            return askNext()
+        }
         current = next
         asking = tasks.start {
-            // In the meantime, an answer may have arrived that also applies to this question.
-            let remembered = next.dialog.isMemorable ? self.permissions.answers[next.dialog.key] : nil
-            if let remembered {
-                self.end(next, .reply(remembered.isAllowed ? .once : .no))
-                self.current = nil
-                return self.askNext()
-            }
             let reply = await self.person.ask(next.dialog, within: self.limits.questionTime)
             if let reply, reply.isForLater { self.permissions.remember(next.dialog, reply.isYes) }
             self.end(next, reply.map(Outcome.reply) ?? .nobody)

@@ -78,16 +78,18 @@ final class PortalChooser {
         defer { asked[question.handle] = nil }
         guard let link = question.link else { return await leave(question, handle) }
         let originator = await originator(of: question, by: portal)
+        let stop = Stop(handle, abandon)
+        let request = opener.request(link, question.openOptions, of: caller, bytes: bytes, stop: stop)
+        request.originator = originator
         do throws(OpenURLError) {
-            let stop = Stop(handle, abandon)
-            let request = opener.request(link, question.openOptions, of: caller, bytes: bytes, stop: stop)
-            request.originator = originator
             _ = try await opener.open(request)
             return Arguments(AppChooserPortal.Response.success.rawValue, [:])
         } catch {
             switch error.code {
-            case .noHandler: return await leave(question, handle)
-            case .cancelled, .notAllowed: return Arguments(AppChooserPortal.Response.cancelled.rawValue, [:])
+            case .noHandler where request.destination == nil: return await leave(question, handle)
+            // A program that a sandbox may not reach looks like none, and nothing else may start it.
+            case .noHandler, .cancelled, .notAllowed:
+                return Arguments(AppChooserPortal.Response.cancelled.rawValue, [:])
             default: return Arguments(AppChooserPortal.Response.other.rawValue, [:])
             }
         }

@@ -59,11 +59,14 @@ public actor ProofStore {
                 throw RemoteError(.failed, "the proofs for links cannot be used: \(printable(path)) \(error)")
             }
         }
-        guard let proofs = try file.load(toChange: toChange) else { return nil }
+        let proofs = try file.load(toChange: toChange)
         let damaged = "\(path).damaged"
+        let isDamaged = access(damaged, F_OK) == 0
+        // An earlier router may have set a damaged file aside, and written none since.
+        guard proofs != nil || isDamaged else { return nil }
         return Contents(
-            proofs: Array(proofs.filter(\.isPossible).prefix(ProofsInterface.proofs)),
-            damaged: access(damaged, F_OK) == 0 ? damaged : nil
+            proofs: Array((proofs ?? []).filter(\.isPossible).prefix(ProofsInterface.proofs)),
+            damaged: isDamaged ? damaged : nil
         )
     }
 

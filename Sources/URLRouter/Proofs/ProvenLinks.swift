@@ -223,9 +223,11 @@ final class ProvenLinks {
     }
 
     /// Forgets everything about a handler that is no longer registered. Another program may get its identifier.
-    func endAll(of id: BundleIdentifier) async {
+    ///
+    /// - Parameter manifest: the manifest that is in effect now; nil if there is none. What belongs to it stays.
+    func endAll(of id: BundleIdentifier, except manifest: String? = nil) async {
         let count = proofs.count
-        proofs = proofs.filter { $0.key.handler != id.rawValue }
+        proofs = proofs.filter { $0.key.handler != id.rawValue || $0.value.manifest == manifest }
         guard proofs.count < count else { return }
         do throws(RemoteError) {
             try await save()

@@ -244,7 +244,9 @@ public struct RouterObject: Sendable {
             router.log.notice("a handler is replaced: \(printable(other))", metadata: metadata.mapValues { "\($0)" })
         }
         await router.use(snapshot, isPublishing: store.isPublishing)
-        router.sessions[registration.handler.id]?.quarantine.forgetCrashes()
+        let id = registration.handler.id
+        await router.provenLinks.endAll(of: id, except: router.registry[id]?.manifestPath)
+        router.sessions[id]?.quarantine.forgetCrashes()
         var entry = router.entries.entry(registration.handler)
         var warnings = registration.warnings
         do throws(RegistrationError) {
@@ -376,12 +378,12 @@ public struct RouterObject: Sendable {
             throw RemoteError(.invalidArguments, error.description)
         }
         await router.use(snapshot, isPublishing: store.isPublishing)
-        // A handler in a system directory may be in effect again.
-        guard router.registry[id] == nil else { return }
-        await router.pushes.endAll(of: id)
-        await router.scheduledTasks.endAll(of: id)
-        await router.provenLinks.endAll(of: id)
-        await router.localNotifications.cancelAll(of: id)
+        await router.provenLinks.endAll(of: id, except: router.registry[id]?.manifestPath)
+        // A handler in a system directory may be in effect again, or the handler may have been registered again meanwhile.
+        if router.registry[id] == nil { await router.scheduledTasks.endAll(of: id) }
+        if router.registry[id] == nil { await router.localNotifications.cancelAll(of: id) }
+        // This waits for distributors.
+        if router.registry[id] == nil { await router.pushes.endAll(of: id) }
     }
 
     private func setDefault(_ scheme: String, _ id: String, _ router: isolated URLRouter) async throws {
