@@ -526,6 +526,7 @@ public actor URLRouter {
         await scheduledTasks.stop()
         hosts.stop()
         await provenLinks.stop()
+        await pushes.stop()
         await deliveries?.stop()
     }
 
@@ -535,6 +536,7 @@ public actor URLRouter {
         await scheduledTasks.stop()
         hosts.stop()
         await provenLinks.stop()
+        await pushes.stop()
         await deliveries?.abandon()
     }
 

@@ -122,10 +122,19 @@ private struct Replacement {
             unlink(temporary)
             throw FileWriteError(target, "cannot be replaced: \(error)")
         }
+        if isDurable, let error = flush(directory) { throw FileWriteError(target, "cannot be made durable: \(error)") }
         // Read the version last, because renaming the file changes it. An open file always has a status.
         var status = stat()
         fstat(descriptor, &status)
         return FileVersion(status)
+    }
+
+    /// Writes a directory's new names to disk.
+    private func flush(_ directory: String) -> FileError? {
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return FileError(code: errno) }
+        defer { close(descriptor) }
+        return fsync(descriptor) == 0 ? nil : FileError(code: errno)
     }
 
     private func fill(_ descriptor: Int32, _ write: (Int32) throws(FileError) -> Void) throws(FileError) {

@@ -194,7 +194,8 @@ import Testing
             Issue.record("the URL was opened")
             return
         }
-        #expect(OpenURLError(error)?.code == .timedOut)
+        // An earlier request may have brought the URL, so this is no outcome.
+        #expect(OpenURLError(error) == nil && error.message.contains("expired"), "\(error)")
         try receiver.send(2, request("app:next"), deadline: clock + 600_000)
         _ = try await receiver.outcome()
         #expect(try opened(router) == ["open app:next"])
@@ -226,7 +227,8 @@ import Testing
             Issue.record("two requests had one name")
             return
         }
-        #expect(OpenURLError(error) == nil && error.message.contains("another request"), "\(error)")
+        // The file's path has the user's name.
+        #expect(OpenURLError(error) == nil && !error.message.contains("/"), "\(error)")
         #expect(try opened(router) == ["open app:1"])
         #expect(try await first.end() == 0)
     }

@@ -94,6 +94,20 @@ import Testing
         try await request.value
     }
 
+    @Test func handlerThatIsOpeningAURLIsNotSuspended() async throws {
+        let (router, bus) = try await router()
+        bus.setState(of: Self.id, to: .background)
+        try await router.wake(identifier)
+        var options = OpenOptions()
+        options.inBackground = true
+        let open = Task { [options] in try await router.open("app:1", options, caller: ownConnection) }
+        await bus.wait(for: .opened("app:1", at: Self.owner))
+        let error = await #expect(throws: OpenURLError.self) { try await router.suspend(identifier) }
+        #expect(error?.message == "com.example.app is not suspended: it is still opening a URL")
+        bus.answer("app:1")
+        _ = try await open.value
+    }
+
     @Test func latestValuesComeTogether() async throws {
         let bus = try FakeHandlers([:])
         let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) {

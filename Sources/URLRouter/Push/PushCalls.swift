@@ -9,6 +9,8 @@ internal import UserFiles
 extension Pushes {
     /// How long a distributor has to give the endpoint after it has accepted a registration.
     private static let endpointTime = Duration.seconds(20)
+    /// How long the router waits until it tries again to read the registrations.
+    private static let pause = Duration.seconds(60)
     /// Number of calls that wait for the endpoint of one registration.
     private static let waitersPerRegistration = 16
 
@@ -178,6 +180,11 @@ extension Pushes {
 
     /// Ends all registrations of a handler that is no longer registered. Another program may get its identifier.
     func endAll(of id: BundleIdentifier) async {
+        do throws(RemoteError) {
+            try await load()
+        } catch {
+            log.error("registrations for pushes were not ended: \(error.message)", metadata: ["handler": "\(id)"])
+        }
         for stored in registrations.values where stored.registration.handler == id.rawValue {
             do throws(RemoteError) {
                 try await end(stored)
@@ -201,7 +208,10 @@ extension Pushes {
     }
 
     /// Returns the registrations that a caller may know about.
-    func list(for caller: BusName?) async -> [PushRegistration] {
+    ///
+    /// - Throws: `failed` if they cannot be read.
+    func list(for caller: BusName?) async throws(RemoteError) -> [PushRegistration] {
+        try await load()
         let own = await callers.ownHandler(of: caller)
         return registrations.values.map(\.registration).filter { own == nil || $0.handler == own }
             .sorted { ($0.handler, $0.instance) < ($1.handler, $1.instance) }
@@ -227,7 +237,9 @@ extension Pushes {
                 // The previous router may have been in use of them until now.
                 try await load()
             } catch {
-                return log.notice("no pushes arrive for now: \(error.message)")
+                log.notice("no pushes arrive for now: \(error.message)")
+                if !isStopped { retry.start(in: Self.pause) { [weak self] in self?.repeatRegistrations() } }
+                return
             }
             for stored in registrations.values where registrations[stored.token] != nil && !Task.isCancelled {
                 guard let distributor = BusName(stored.registration.distributor), only == nil || only == distributor

@@ -50,4 +50,7 @@ public actor PushStore {
     ///
     /// - Throws: `failed` with the reason.
     func save(_ registrations: [StoredRegistration]) throws(RemoteError) { try file.save(registrations) }
+
+    /// Leaves the file to the next router. From now on, it is neither read nor written.
+    func release() { file.release() }
 }

@@ -31,6 +31,9 @@ final class Pushes: DeliveryReceiver {
     private var isLoaded = false
     /// The latest repetitions of registrations with distributors that have appeared.
     var renewals: [BusName: Task<Void, Never>] = [:]
+    /// Waits until the registrations are read again, because another router still has them.
+    let retry: RestartableTimer
+    private(set) var isStopped = false
     /// Calls that wait for the endpoint of a token.
     var waiters: [String: [EndpointWaiter]] = [:]
 
@@ -52,6 +55,7 @@ final class Pushes: DeliveryReceiver {
         self.distributors = distributors
         self.monitor = monitor
         attempts = WakingAttempts(sessions, monitor)
+        retry = RestartableTimer(on: sessions.host.loop)
         self.store = store
         self.accept = accept
         self.open = open
@@ -72,6 +76,13 @@ final class Pushes: DeliveryReceiver {
         guard !isLoaded else { return }
         for one in stored { registrations[one.token] = one }
         isLoaded = true
+    }
+
+    /// Leaves the registrations to the next router.
+    func stop() async {
+        isStopped = true
+        retry.cancel()
+        await store?.release()
     }
 
     /// Writes the registrations.

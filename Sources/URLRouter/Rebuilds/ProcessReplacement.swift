@@ -38,7 +38,7 @@ final class ProcessReplacement {
         }
         let process = session.process
         // The user may be debugging a process that was started by hand.
-        return process.claim == .wasStarted && process.running != nil && process.tasks.isEmpty
+        return process.claim == .wasStarted && process.running != nil && process.tasks.isEmpty && !process.isBusy
             && session.requests.inHand.isEmpty && !session.handler.keepsOldProgram
             && !session.handler.manifest.backgroundModes.contains(where: \.preventsSuspension)
     }

@@ -23,7 +23,7 @@ enum PushObject {
                     }
                 },
                 .method(PushInterface.list, of: router) { router, call, _ in
-                    await router.pushes.list(for: call.sender)
+                    try await router.pushes.list(for: call.sender)
                 },
             ]
         )

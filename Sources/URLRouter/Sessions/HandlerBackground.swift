@@ -86,6 +86,7 @@ final class HandlerBackground {
     /// Why the handler is not suspended, worded to follow its name; nil if it may be suspended.
     var reasonNotToSuspend: String? {
         if host.focused == id { return "it has the user's focus" }
+        if session.requests.isOpening || process.isBusy { return "it is still opening a URL" }
         if session.requests.isWaking { return "it is still handling a notification, a push or a task" }
         if let mode = backgroundMode { return "its manifest has '\(mode.rawValue)' in UIBackgroundModes" }
         return process.reasonNotToSuspend

@@ -158,7 +158,7 @@ final class HandlerProcesses {
             let claim = await host.launcher.claim(
                 of: pid,
                 session.handler,
-                child: current.running?.pid,
+                child: current.running.flatMap { $0.isOwn ? $0.pid : nil },
                 runner: host.runners[id]
             )
             return OwnerCandidate(

@@ -47,7 +47,7 @@ extension HandlerSession {
             let hadAnswered = process.hasAnswered
             let answer = await attempt(request, owner)
             requests.release(request)
-            if request.purpose == .wake { background.allowSuspension() }
+            background.allowSuspension()
             if processes.isLaneOffered { processes.useLane() }
             if self.owner == owner { process.noteAnswer(answer) }
             switch answer {
@@ -142,6 +142,7 @@ extension HandlerSession {
         do throws(CallError) {
             switch request.purpose {
             case .open:
+                background.holdSuspension()
                 let url = handOver(request, inBackground, notifications)
                 let handler = RemoteObject(owner, path)
                 return .success(try await host.bus.open(url, with: handler, timeout: left))

@@ -111,7 +111,7 @@ extension HandlerSession {
         case .suspending, .suspended, .waking:
             try process.notifications.keep(kind, value, bytes: bytes, for: id, host.limits)
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .ending:
-            guard let owner else { return }
+            guard let owner else { throw OpenURLError(.notAllowed, "\(id) is not running") }
             process.notifications.add(kind, value)
             await sendNotifications(owner)
         }

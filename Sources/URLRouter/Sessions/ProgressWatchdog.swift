@@ -9,6 +9,7 @@ protocol WatchdogView: SessionView {
     var requests: RequestQueue { get }
     /// Time limit for the answer to one URL, if the sender sets none.
     var openTimeout: Duration { get }
+    var background: HandlerBackground { get }
     func deliverWaiting()
 }
 
@@ -233,6 +234,7 @@ final class ProgressWatchdog {
             }
             guard session.machine.connection == owner else { return }
             process.isBusy = false
+            session.background.allowSuspension()
             session.deliverWaiting()
         }
     }

@@ -163,7 +163,8 @@ final class ScheduledTasks {
         let due = waiting.filter { $0.next <= now }
         conditions.follow(Set(due.flatMap(\.requirements)))
         let quarantineEnd = due.compactMap { quarantines[$0.handler] }.min().map { now + $0 }
-        setAlarm([waiting.wakeUp(at: now), quarantineEnd].compactMap(\.self).min())
+        // Only an alarm that is set reports that the clock was set, which moves all tasks.
+        setAlarm([waiting.wakeUp(at: now), quarantineEnd].compactMap(\.self).min() ?? (entries.isEmpty ? nil : .max))
     }
 
     private func startDue(at now: UInt64, _ quarantines: [String: UInt64]) {
