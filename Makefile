@@ -313,12 +313,12 @@ clean:
 # The tests run one after the other, because Foundation's Process misses the end of a child now and then when many run under
 # ThreadSanitizer. Swift's printer of backtraces hangs with either.
 #
-# Left out are LinkProofTests, because the program that asks sites may use less memory than either sanitizer needs; PathWatchTests
-# under ThreadSanitizer, because a debug build of FilePath asks for thread-local data at each character, which takes minutes; and
-# tests that bound memory under AddressSanitizer, whose own memory they would measure.
+# Left out are LinkProofTests and HostileSiteTests, because the program that asks sites may use less memory than either sanitizer
+# needs; PathWatchTests under ThreadSanitizer, because a debug build of FilePath asks for thread-local data at each character, which
+# takes minutes; and tests that bound memory under AddressSanitizer, whose own memory they would measure.
 # LeakSanitizer is not for the other tests: Foundation keeps the environments of processes, and Swift stores a pointer in an
 # enum with tag bits, which LeakSanitizer does not recognise.
-SANITIZE = SWIFT_BACKTRACE=enable=no swift test --disable-xctest --no-parallel $(BRIEF) -Xswiftc -use-ld=lld --skip LinkProofTests
+SANITIZE = SWIFT_BACKTRACE=enable=no swift test --disable-xctest --no-parallel $(BRIEF) -Xswiftc -use-ld=lld --skip LinkProofTests --skip HostileSiteTests
 SANITIZE_ADDRESS = $(SANITIZE) --sanitize=address --scratch-path .build-address --skip GrowthTests
 sanitize:
 	@Packaging/require $(TEST_PACKAGES)

@@ -342,6 +342,15 @@ import WebLinks
 
     // MARK: Rules come first
 
+    @Test func browserOpensALinkThatTheHandlerOfARuleDeclines() async throws {
+        let session = try await Session(rules: "open *://example.com with \(Self.app)")
+        let request = Task { try await session.router.open(Self.link, OpenOptions(), caller: ownConnection) }
+        await session.bus.wait(for: .opened(Self.link, at: ":1.1"))
+        session.bus.answer(Self.link, .success(OpenAnswer(isHandled: false, reply: [:], trace: [])))
+        #expect(try await request.value.handler == Self.browser)
+        #expect(session.log.lines.contains { $0.contains("the default browser opens the link instead") })
+    }
+
     @Test(arguments: ["with browser", "with https.desktop", "with nobody"])
     func ruleThatNamesAProgramWinsOverAProof(_ clause: String) async throws {
         let session = try await Session(stored: [Self.proof()], rules: "open *://example.com \(clause)")
