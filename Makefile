@@ -101,7 +101,7 @@ ORDER = .build/called-functions
 STATIC = --pkg-config-path .build/static -Xlinker -L.build/static
 ORDERED = -Xlinker Packaging/unnamed.ld -Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
 
-.PHONY: build help libraries order deb debtest packages dist reproducible tag demo shell tests test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry bench-links soak chaos hosts bridge bench-bridge pushes reminders vmtest interop attack flood lint format install uninstall clean
+.PHONY: build help libraries order deb debtest packages dist reproducible tag demo shell test docs documents picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry bench-links soak chaos hosts bridge bench-bridge pushes reminders vmtest interop attack flood lint format install uninstall clean
 
 # The program for containers and other machines needs no library there.
 REMOTE = gcc -std=gnu11 -Os -static -s -ffunction-sections -Wl,--gc-sections -o $(BUILT)/openurl-remote Sources/openurl-remote/main.c
@@ -165,18 +165,13 @@ shell:
 	@examples/session.sh --log .build/debug bash -c 'openurl register Schemes/com.acme.todolist.plist && exec bash --norc'
 
 # Everything that is built for tests includes the optional programs.
-test tests docs documents sanitize interop: WITH = $(OPTIONAL)
+test docs documents sanitize interop: WITH = $(OPTIONAL)
 
 # Tests that all run at once compete for the processors, and one of the product's time limits may run out.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))
 test:
 	@Packaging/require $(TEST_PACKAGES)
 	swift test --disable-xctest $(BRIEF) $(STRICT)
-
-# Compiles the tests, and does not run them.
-tests:
-	@Packaging/require $(TEST_PACKAGES)
-	swift build --build-tests $(STRICT)
 
 # The documentation of the libraries, as a site for any web server. DocC reads what the build has left, so after `make test`
 # nothing is compiled again.
