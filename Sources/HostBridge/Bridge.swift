@@ -235,12 +235,12 @@ package actor Bridge {
         guard lifetime >= .seconds(1) else { throw RemoteError(.failed, "the URL expires within a second") }
         guard let client else { throw RemoteError(.disconnected, "the broker cannot be reached: \(problem)") }
         var request = request
-        request.options.lifetime = known.host.isGroup ? lifetime : nil
+        request.options.lifetime = lifetime
         do {
             let number = try client.publish(
                 MessageArchive.bytes(of: request, limit: HostsInterface.largestRequest),
                 to: BridgeTopic.open(at: known.host, from: configuration.name),
-                expiry: known.host.isGroup ? min(lifetime, SentRequest.groupExpiry) : lifetime,
+                expiry: SentRequest.expiry(of: lifetime, to: known.host),
                 responseTopic: BridgeTopic.outcomes(at: configuration.name),
                 correlation: Array(request.id.utf8)
             )
@@ -350,12 +350,9 @@ package actor Bridge {
         }
         if request.end(outcome) { return }
         // The router's call has ended, and its next one gets the outcome.
-        if !sent.keep(message.payload, from: sender, for: name) {
-            // There is no room. The host repeats the outcome when it gets the request again, and by then a call waits for it.
-            // The router is told of one such loss for each publication, so a host cannot make it ask without end.
-            guard !request.isDue, !request.host.isGroup else { return }
-            request.wasLost()
-        }
+        // If there is no room, the host repeats the outcome when it gets the request again, and by then a call waits for it. The
+        // router is told of one such loss for each publication, so a host cannot make it ask without end.
+        guard sent.keep(message.payload, from: sender, for: name) || request.wasLost() else { return }
         tell(sender.rawValue, [name])
     }
 
@@ -379,12 +376,10 @@ package actor Bridge {
                 throw .invalidValue("without its name")
             }
             let longest = HostsInterface.longestLifetime
-            var left = message.expiry ?? longest
-            if host.isGroup, let lifetime = body.options.lifetime {
-                // The time at the broker counts.
-                left += lifetime - min(lifetime, SentRequest.groupExpiry)
-            }
-            body.options.lifetime = min(left, longest)
+            // The time at the broker counts.
+            let lifetime = min(body.options.lifetime ?? message.expiry ?? longest, longest)
+            let expiry = SentRequest.expiry(of: lifetime, to: host)
+            body.options.lifetime = lifetime - expiry + min(message.expiry ?? expiry, expiry)
             request = body
         } catch {
             return ignore("that is no request")

@@ -20,12 +20,18 @@ final class SentRequest {
     private static let firstDelay = Duration.seconds(60)
     /// How long the broker has to deliver a request to one of a group's members. It may have chosen one that is off, and must have
     /// dropped the request before it gets it again, or that member would open the URL as well when it is on.
-    static let groupExpiry = Duration.seconds(480)
+    private static let groupExpiry = Duration.seconds(480)
     /// How long a group's request waits before the broker gets it again. The broker counts from the arrival of the request,
     /// which takes a while if the connection has just been cut.
     private static let groupDelay = groupExpiry + .seconds(120)
 
     init(to host: HostName) { self.host = host }
+
+    /// Returns how long the broker keeps a request, whose URL may wait for the given time. The rest of this time begins when the
+    /// request arrives.
+    static func expiry(of lifetime: Duration, to host: HostName) -> Duration {
+        host.isGroup ? min(lifetime, groupExpiry) : lifetime
+    }
 
     /// Whether the broker should get the request now.
     var isDue: Bool { next.map { $0 <= .now } ?? true }
@@ -47,8 +53,13 @@ final class SentRequest {
 
     /// Notes that the broker may not have it. A group's request still waits: if the broker has it after all, another member
     /// would get it, too.
-    func wasLost() {
-        if !host.isGroup { next = nil }
+    ///
+    /// - Returns: whether it is due because of this.
+    @discardableResult
+    func wasLost() -> Bool {
+        guard !host.isGroup, !isDue else { return false }
+        next = nil
+        return true
     }
 
     /// Returns the outcome; nil when ``end(_:)`` is called without one, or if one is kept.

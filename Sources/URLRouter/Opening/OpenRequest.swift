@@ -258,7 +258,7 @@ final class OpenRequest {
         guard case .caller = start, let destination, !isToBeStored, !isCancelled, !options.inBrowser else {
             return false
         }
-        // What the person has chosen is not replaced.
+        // A person's choice is not replaced.
         let isByRule = destination.manner != nil && destination.claimant.handler != nil && choice == nil
         guard destination.isProven || isByRule else { return false }
         switch error.code {

@@ -272,7 +272,7 @@ extension Opener {
         } catch {
             guard let usual = parts.links.instead(of: destination, after: error) else { throw error }
             request.destination = usual
-            // What was decided about the other program does not hold for this one.
+            // The decision about the other program does not hold for this one.
             guard let sender = request.sender, case .go = decide(request, from: sender) else { throw error }
             return try await deliverToApplication(request)
         }
