@@ -28,14 +28,14 @@ struct SSHServer {
         try setVariables(variables)
         try write(
             "serve",
-            "#!/bin/sh\necho $$ >\(file("pid").path)\nexec /usr/sbin/sshd -i -f \(file("server").path)\n"
+            "#!/bin/sh\n\(recordingPID("pid"))\nexec /usr/sbin/sshd -i -f \(file("server").path)\n"
         )
         // While there is a gate, a session does nothing until its connection ends.
         try write(
             "session",
             """
             #!/bin/sh
-            echo $$ >\(file("session.pid").path)
+            \(recordingPID("session.pid"))
             [ ! -e \(file("gate").path) ] || exec timeout 300 cat >\(file("ignored").path)
             eval "exec $SSH_ORIGINAL_COMMAND"
 
@@ -105,6 +105,11 @@ struct SSHServer {
     /// Keeps the sessions that follow from doing anything.
     func closeGate() throws {
         try write("gate", "")
+    }
+
+    /// Returns the shell's command that writes its process ID to a file, which is complete as soon as it has its name.
+    private func recordingPID(_ name: String) -> String {
+        "echo $$ >\(file(name).path).$$ && mv \(file(name).path).$$ \(file(name).path)"
     }
 
     private func pid(_ name: String) throws -> Int32? {
