@@ -21,6 +21,8 @@ public final class LoopbackServer {
     private let timer: CInt
     private var listeners: [CInt: LoopbackSocket.Family] = [:]
     private var open: [CInt: OpenConnection] = [:]
+    /// The connection of the callback, as long as the browser has no answer.
+    private var unanswered: CInt?
 
     private struct OpenConnection {
         var bytes: [UInt8] = []
@@ -69,6 +71,7 @@ public final class LoopbackServer {
     private static let hosts = ["127.0.0.1", "[::1]", "localhost"]
 
     deinit {
+        confirm()
         for socket in Array(listeners.keys) + Array(open.keys) + [timer, descriptor] where socket >= 0 { close(socket) }
     }
 
@@ -102,6 +105,9 @@ public final class LoopbackServer {
 
     /// Does all pending work without waiting.
     ///
+    /// A browser with an answer keeps the processors busy with the page. So pass the callback on, and then call
+    /// ``confirm()``.
+    ///
     /// - Returns: the callback, once; nil until it arrives.
     public func process() -> GenericURL? {
         var events = [epoll_event](repeating: epoll_event(), count: Self.connections + 3)
@@ -117,6 +123,13 @@ public final class LoopbackServer {
             }
         }
         return nil
+    }
+
+    /// Shows in the browser that the callback has arrived. The server does so at the latest when it stops.
+    public func confirm() {
+        guard let socket = unanswered else { return }
+        unanswered = nil
+        answer(socket, .done)
     }
 
     private func watch(_ socket: CInt) {
@@ -163,11 +176,16 @@ public final class LoopbackServer {
             answer(socket, response)
             return nil
         case .callback(let target):
-            let url = callback(target)
-            let response: LoopbackResponse =
-                url == nil ? .badRequest : url.map(isExpected) == true ? .done : .wrongState
-            answer(socket, response)
-            return response == .done ? url : nil
+            guard let url = callback(target) else {
+                answer(socket, .badRequest)
+                return nil
+            }
+            guard isExpected(url) else {
+                answer(socket, .wrongState)
+                return nil
+            }
+            unanswered = socket
+            return url
         }
     }
 

@@ -7,7 +7,7 @@ package import Reactor
 package actor LoopbackWait {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    /// Yields the callback, at most once.
+    /// Yields the callback, at most once. Pass it on, and then call ``stop()``, which answers the browser.
     package nonisolated let callbacks: AsyncStream<GenericURL>
     private let continuation: AsyncStream<GenericURL>.Continuation
     private let loop: EventLoop
@@ -38,18 +38,23 @@ package actor LoopbackWait {
         timer = loop.schedule(at: end) { [weak self] in self?.assumeIsolated { $0.stop() } }
     }
 
-    /// Stops the server.
+    /// Stops the server. If the callback has arrived, this shows so in the browser.
     package func stop() {
-        watch?.cancel()
-        watch = nil
-        if let timer { loop.cancelTimer(timer) }
-        timer = nil
-        continuation.finish()
+        end()
+        server.confirm()
     }
 
     private func process() {
         guard let url = server.process() else { return }
         continuation.yield(url)
-        stop()
+        end()
+    }
+
+    private func end() {
+        watch?.cancel()
+        watch = nil
+        if let timer { loop.cancelTimer(timer) }
+        timer = nil
+        continuation.finish()
     }
 }

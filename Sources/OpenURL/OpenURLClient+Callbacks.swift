@@ -60,7 +60,11 @@ extension OpenURLClient {
         do {
             result = .success(
                 try await withThrowingTaskGroup(of: GenericURL?.self) { group in
-                    group.addTask { await waiter.callbacks.first { _ in true } }
+                    group.addTask {
+                        let callback = await waiter.callbacks.first { _ in true }
+                        await waiter.stop()
+                        return callback
+                    }
                     group.addTask {
                         try await Task.sleep(for: timeout)
                         throw OpenURLError(.timedOut, "no callback arrived within the time limit")

@@ -137,7 +137,7 @@ public actor URLRouter {
         parts.hosts
     )
 
-    private(set) lazy var openCalls = OpenCalls(opener, handles, callers)
+    private(set) lazy var openCalls = OpenCalls(opener, handles, callers, bus)
     private(set) lazy var callbackRequests = CallbackRequests(
         opener,
         callbacks,

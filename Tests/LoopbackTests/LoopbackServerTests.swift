@@ -42,7 +42,11 @@ import Testing
     /// Serves until there is nothing to do for some time, or the callback comes.
     private func serve(_ server: LoopbackServer, for time: Int32 = 300) -> GenericURL? {
         var entry = pollfd(fd: server.descriptor, events: Int16(POLLIN), revents: 0)
-        while poll(&entry, 1, time) > 0 { if let url = server.process() { return url } }
+        while poll(&entry, 1, time) > 0 {
+            guard let url = server.process() else { continue }
+            server.confirm()
+            return url
+        }
         return nil
     }
 
@@ -61,6 +65,20 @@ import Testing
         let port = try #require(server.redirect.port)
         let answer = try send("GET /cb?code=1 HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n", to: port, v6: v6)
         #expect(serve(server).map { "\($0)" } == "http://127.0.0.1:\(port)/cb?code=1")
+        #expect(answer().contains("You can close this tab"))
+    }
+
+    @Test(arguments: [false, true]) func browserGetsItsAnswerAfterTheProgram(_ isConfirmed: Bool) throws {
+        var server: LoopbackServer? = try server()
+        let port = try #require(server?.redirect.port)
+        let answer = try send("GET /cb HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n", to: port)
+        var entry = pollfd(fd: try #require(server?.descriptor), events: Int16(POLLIN), revents: 0)
+        var url: GenericURL?
+        while url == nil, poll(&entry, 1, 10_000) > 0 { url = server?.process() }
+        #expect(url != nil)
+        // Nothing more happens by itself.
+        #expect(poll(&entry, 1, 0) == 0)
+        if isConfirmed { server?.confirm() } else { server = nil }
         #expect(answer().contains("You can close this tab"))
     }
 

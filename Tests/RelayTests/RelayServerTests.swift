@@ -14,20 +14,25 @@ import Testing
         private(set) var cancelled = 0
         var error: OpenURLError?
         private var isHeld = false
+        private var started: (@Sendable () -> Void)?
+        private var refusal: AsyncStream<OpenURLError>.Continuation?
 
         func fail(_ error: OpenURLError) { self.error = error }
         func hold() { isHeld = true }
+        /// Reports that a program has been started with the URL of the request that is held.
+        func reportStart() { started?() }
+        /// Ends the request that is held.
+        func refuse(_ error: OpenURLError) { refusal?.yield(error) }
 
-        func open(_ url: GenericURL) async throws(OpenURLError) {
+        func open(_ url: GenericURL, started: (@Sendable () -> Void)?) async throws(OpenURLError) {
             opened.append(url.description)
             if let error { throw error }
             guard isHeld else { return }
-            do {
-                try await Task.sleep(for: .seconds(200))
-            } catch {
-                cancelled += 1
-                throw OpenURLError(.cancelled, "cancelled")
-            }
+            let (errors, refusal) = AsyncStream<OpenURLError>.makeStream()
+            (self.started, self.refusal) = (started, refusal)
+            if let error = await errors.first(where: { _ in true }) { throw error }
+            cancelled += 1
+            throw OpenURLError(.cancelled, "cancelled")
         }
 
         func canOpen(_ url: GenericURL) async throws(OpenURLError) -> Bool { url.scheme == "https" }
@@ -185,6 +190,46 @@ import Testing
             #expect(try status(ofGet: "/done?code=1&state=s2", at: port) == 403)
             #expect(try status(ofGet: "/done?code=1&state=s1", at: port) == 200)
             #expect(try program.line() == "callback http://localhost:\(port)/done?code=1&state=s1")
+            #expect(try program.line() == nil)
+        }
+    }
+
+    /// The router may still be waiting for the end of the browser's command.
+    @Test func callbackPassesOnceAProgramHasTheURL() async throws {
+        try await withShare(for: .descendants) { (share) async throws in
+            await share.router.hold()
+            let port = try freePort()
+            let program = try share.connectAsChild()
+            let address = "http://127.0.0.1:\(port)/done"
+            try program.write("openurl/1 open https://a.example/?redirect_uri=\(address)&state=s1\n")
+            try await eventually(await share.router.opened) { !$0.isEmpty }
+            await share.router.reportStart()
+            let browser = try BrowserRequest(get: "/done?code=1&state=s1", at: port)
+            #expect(try program.line() == "opened-waiting")
+            #expect(try program.line() == "callback \(address)?code=1&state=s1")
+            #expect(try program.line() == nil)
+            #expect(try browser.status() == 200)
+            #expect(await share.router.cancelled == 0)
+        }
+    }
+
+    @Test(arguments: [false, true]) func callbackOfARefusedURLDoesNotPass(_ isStarted: Bool) async throws {
+        try await withShare(for: .descendants) { (share) async throws in
+            await share.router.hold()
+            let port = try freePort()
+            let program = try share.connectAsChild()
+            let url = "https://a.example/?redirect_uri=http://127.0.0.1:\(port)/done&state=s1"
+            try program.write("openurl/1 open \(url)\n")
+            try await eventually(await share.router.opened) { !$0.isEmpty }
+            // A program that fails has opened nothing, and a callback before its start is nobody's.
+            if isStarted {
+                await share.router.reportStart()
+            } else {
+                // The router may be waiting for the browser.
+                #expect(try status(ofGet: "/done?code=1&state=s1", at: port) == 200)
+            }
+            await share.router.refuse(OpenURLError(.notAllowed, "no"))
+            #expect(try program.line() == "failed 7 no")
             #expect(try program.line() == nil)
         }
     }

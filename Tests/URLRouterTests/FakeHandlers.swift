@@ -30,6 +30,7 @@ final class FakeHandlers: RouterBus {
         case askedForProgress(BusName)
         case cancelled(String, at: BusName)
         case reported(ProgressReport, to: BusName)
+        case reportedStart(ObjectPath, to: BusName)
         case completed(CallbackEnd, String, error: ErrorName?, to: BusName)
         case refused(error: ErrorName?, to: BusName)
         case checked(BusName)
@@ -461,6 +462,10 @@ final class FakeHandlers: RouterBus {
 
     func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName) {
         record(.reported(report, to: owner))
+    }
+
+    func reportStart(from handle: ObjectPath, to owner: BusName) {
+        record(.reportedStart(handle, to: owner))
     }
 
     func complete(

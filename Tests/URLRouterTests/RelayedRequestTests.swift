@@ -31,7 +31,11 @@ import Testing
         )
     }
 
-    private func router(_ rules: String = "", person: FakePerson? = nil) async throws -> URLRouter {
+    private func router(
+        _ rules: String = "",
+        person: FakePerson? = nil,
+        desktop: DesktopFixture? = nil
+    ) async throws -> URLRouter {
         try Data(rules.utf8).write(to: URL(filePath: "\(directory.path)/policy.conf"))
         let store = PolicyStore(
             PolicyFiles(administratorsDirectory: "\(directory.path)/etc", usersDirectory: directory.path),
@@ -44,7 +48,14 @@ import Testing
             // Only the system's handler can claim the schemes of browsers.
             try .test("com.example.web", scheme: "https", scope: .system) { $0.isFixed = true },
         ]
-        let router = URLRouter(handlers, on: bus, policy: store, person: person ?? self.person)
+        let router = URLRouter(
+            handlers,
+            desktop?.applications ?? DesktopApplications(),
+            on: bus,
+            environment: desktop?.environment ?? [:],
+            policy: store,
+            person: person ?? self.person
+        )
         await router.loadPolicy()
         return router
     }
@@ -103,6 +114,30 @@ import Testing
         await bus.wait(for: .opened("target://yes/", at: Self.target))
         bus.answer("target://yes/")
         _ = try await request.value
+    }
+
+    @Test func relayLearnsThatAProgramHasTheURL() async throws {
+        let desktop = try DesktopFixture()
+        try desktop.addPipe("end")
+        try desktop.addCommand("page", #"read line < "$desktop/end""#)
+        let router = try await router("allow page from host:box\n", desktop: desktop)
+        var options = OpenOptions()
+        options.handleToken = HandleToken(rawValue: "relay_1")
+        let path = try #require(options.handleToken.flatMap { RequestInterface.path(of: Self.relay, $0) })
+        let request = Task { [options] in
+            try await router.openRelayed("host:box", "page:x", options, caller: Self.relay)
+        }
+        // The command is still running.
+        await bus.wait(for: .reportedStart(path, to: Self.relay))
+        try desktop.write(to: "end")
+        #expect(try await request.value.way == .completed)
+        // Another caller has no use for it, nor has a relay whose URL is refused.
+        try desktop.write(to: "end")
+        _ = try await router.openURL("page:y", options, caller: Self.relay)
+        await #expect(throws: OpenURLError.self) {
+            try await router.openRelayed("host:other", "page:z", options, caller: Self.relay)
+        }
+        #expect(bus.count(of: .reportedStart(path, to: Self.relay)) == 0)
     }
 
     @Test func rulesForTheRelayDoNotCount() async throws {

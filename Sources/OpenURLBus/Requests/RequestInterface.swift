@@ -28,6 +28,11 @@ public enum RequestInterface {
         "Progress",
         arguments: ["fraction", "message"]
     )
+    /// Reports that a program has been started with the URL of a ``RelayInterface/openURL``: the policy, and the user if
+    /// asked, have let it through. The method itself returns only when the program's outcome is known. The signal goes
+    /// only to the caller, before the answer, and again if a second program is started because the first has failed. A
+    /// URL that goes to a running handler, or over the bus, has no such signal.
+    public static let started = Signal<Empty>(name, "Started")
 
     /// The path above all handles.
     public static let root: ObjectPath = "/org/openurl/Router1/request"

@@ -178,7 +178,9 @@ final class CallbackOperation {
     }
 
     private func processServer() {
-        if let url = server?.process(), outcome == nil { outcome = .success(ReceivedCallback(url: url)) }
+        guard let server, let url = server.process() else { return }
+        server.confirm()
+        if outcome == nil { outcome = .success(ReceivedCallback(url: url)) }
     }
 
     private func cancel() {

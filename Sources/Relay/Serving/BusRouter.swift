@@ -28,11 +28,13 @@ package final class BusRouter: RelayedRouter {
         self.loop = loop
     }
 
-    package func open(_ url: GenericURL) async throws(OpenURLError) {
+    package func open(_ url: GenericURL, started: (@Sendable () -> Void)?) async throws(OpenURLError) {
         try await withErrorsOfRouter {
             let way = try await way()
             var options = OpenOptions()
             options.handleToken = nextToken()
+            let watch = try await way.watchStart(of: options.handleToken, started)
+            defer { watch?.cancel() }
             do throws(CallError) {
                 let input = Arguments(source, url.description, options)
                 _ = try await way.connection.call(
@@ -134,6 +136,17 @@ package final class BusRouter: RelayedRouter {
 }
 
 extension WayToRouter {
+    /// Calls the closure when the router reports that it has started a program with a request's URL.
+    fileprivate func watchStart(
+        of token: HandleToken?,
+        _ started: (@Sendable () -> Void)?
+    ) async throws(CallError) -> Task<Void, Never>? {
+        guard let started else { return nil }
+        let rule = MatchRule(sender: RouterService.name, path: path(of: token))
+        let signals = try await connection.signals(RequestInterface.started, matching: rule)
+        return Task { for await _ in signals { started() } }
+    }
+
     /// Calls `RequestCallback`, and waits for the end of the claim; nil if the router exits.
     fileprivate func requestCallback(
         _ source: String,

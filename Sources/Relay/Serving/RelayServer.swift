@@ -114,13 +114,11 @@ package actor RelayServer {
     }
 
     private func perform(_ request: RelayRequest, _ number: UInt64, needsServer: Bool) async {
-        let last: RelayReply
         do throws(OpenURLError) {
-            last = try await work.perform(request, needsServer: needsServer) { connections[number]?.write($0) }
+            try await work.perform(request, needsServer: needsServer) { connections[number]?.write($0) }
         } catch {
-            last = RelayReply(error)
+            connections[number]?.write(RelayReply(error))
         }
-        connections[number]?.write(last)
         end(number)
     }
 

@@ -219,6 +219,10 @@ struct ConnectedHandlers: RouterBus {
         emit(RequestInterface.progress, Arguments(report.fraction, report.message), from: handle, to: owner)
     }
 
+    func reportStart(from handle: ObjectPath, to owner: BusName) {
+        emit(RequestInterface.started, Empty(), from: handle, to: owner)
+    }
+
     func complete(
         _ code: CallbackEnd,
         _ url: String,

@@ -107,6 +107,8 @@ final class OpenRequest {
     /// Whether the process that had the request exited before it began to handle it.
     var isUnbegun = false
     var timer: TimerID?
+    /// Called when a program has been started with the URL; nil unless the caller is to know.
+    var whenStarted: (() -> Void)?
     /// Passes the handler's progress reports on to the caller; nil before the first one.
     var reports: PassedReports?
     /// Ends the wait for a handler that does not answer a cancelled request.

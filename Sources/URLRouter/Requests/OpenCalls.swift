@@ -8,11 +8,13 @@ final class OpenCalls {
     private let opener: Opener
     private let handles: RequestHandles
     private let callers: Callers
+    private let bus: any RouterSignals
 
-    init(_ opener: Opener, _ handles: RequestHandles, _ callers: Callers) {
+    init(_ opener: Opener, _ handles: RequestHandles, _ callers: Callers, _ bus: any RouterSignals) {
         self.opener = opener
         self.handles = handles
         self.callers = callers
+        self.bus = bus
     }
 
     /// Performs `OpenURL`.
@@ -47,7 +49,12 @@ final class OpenCalls {
         let handle = try options.handleToken.map { token in try handles.make(token, for: caller) }
         let stop = handle.map { Stop($0, abandon) }
         let request = opener.request(url, options, of: caller, bytes: bytes, stop: stop)
-        request.originator = relayed.map { Caller($0) }
+        if let relayed {
+            request.originator = Caller(relayed)
+            if let handle {
+                request.whenStarted = { [bus] in bus.reportStart(from: handle.path, to: handle.owner) }
+            }
+        }
         return request
     }
 

@@ -12,6 +12,7 @@ enum RequestObject {
                     return Empty()
                 },
                 .signal(RequestInterface.progress),
+                .signal(RequestInterface.started),
             ]
         )
     }
