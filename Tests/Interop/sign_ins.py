@@ -6,7 +6,8 @@ until it asks for the page, and the time from there until the program has its ca
 
 import http.server, os, queue, ssl, statistics, subprocess, threading, time, urllib.parse
 from chromium import OPTIONS, PACKAGES, Chromium
-from session import HERE, check
+from processes import descendants
+from session import HERE, check, wait_until
 
 ROUNDS = 7
 FAR = f"{HERE}/far.py"
@@ -114,6 +115,29 @@ def add_browser(session):
           "[Default Applications]\nx-scheme-handler/http=browser.desktop\nx-scheme-handler/https=browser.desktop\n")
 
 
+def cpu_time():
+    """Returns the processor time that the processes of this check have used, in ticks of the kernel."""
+    ticks = 0
+    for process in descendants():
+        try:
+            with open(f"/proc/{process}/stat", errors="replace") as file:
+                ticks += sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return ticks
+
+
+def wait_for_rest():
+    """Waits until the processes of this check are idle. Chromium works on a closed tab for a while, and no person clicks so soon."""
+    seen = [None] * 4
+
+    def is_idle():
+        seen.append(cpu_time())
+        return seen[-1] == seen[-4]
+
+    wait_until(is_idle, 5)
+
+
 def visit(session, kind):
     session.start_display()
     add_browser(session)
@@ -130,6 +154,7 @@ def visit(session, kind):
             url = f"{site.origin}/page?{way.strip('$')}{number}"
             if signs_in:
                 url += f"&redirect_uri=http%3A%2F%2Flocalhost%3A{port}%2Fdone&state=s{number}"
+            wait_for_rest()
             far.stdin.write(f"{program} {url} {port if signs_in else 0}\n")
             far.stdin.flush()
             begin, end, status, path = far.stdout.readline().split()
