@@ -43,6 +43,12 @@ import Testing
         try rules.write(to: folder.appending(path: "links.conf"), atomically: true, encoding: .utf8)
     }
 
+    /// Writes the user's rules of the policy.
+    private static func write(policy: String, in directory: URL) throws {
+        let file = directory.appending(path: "XDG_CONFIG_HOME/openurl/policy.conf")
+        try policy.write(to: file, atomically: true, encoding: .utf8)
+    }
+
     private static func profiles(in directory: URL) throws {
         let folder = directory.appending(path: ".mozilla/firefox/work")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -157,18 +163,39 @@ import Testing
             "open * with chooser",
             variables: ["DISPLAY": ":77"],
             chooser: "touch asked; exit 1"
-        ) {
-            try "deny https://x.example from user\n"
-                .write(
-                    to: $0.appending(path: "XDG_CONFIG_HOME/openurl/policy.conf"),
-                    atomically: true,
-                    encoding: .utf8
-                )
-        }
+        ) { try Self.write(policy: "deny https://x.example from user\n", in: $0) }
         defer { router.stop() }
         let error = try await router.failure("https://x.example/")
         #expect(error.message.contains("policy.conf"), "\(error.message)")
         #expect(!FileManager.default.fileExists(atPath: router.bus.directory.appending(path: "asked").path))
+    }
+
+    /// The person allows one program, which cannot be started. The default browser is another one.
+    @Test(arguments: [true, false]) func failedStartNeedsAnotherDecision(_ asks: Bool) async throws {
+        let router = try await RouterProcess(
+            wrapper: ["/bin/sh", "-c", #"DISPLAY=:77 PATH="$HOME/programs:$PATH" exec "$0""#]
+        ) { directory in
+            try Self.browser("a", in: directory)
+            try Self.browser("broken", in: directory, "Path=/nonexistent/directory")
+            try Self.write("open * with broken\n", in: directory)
+            try Self.write(policy: "\(asks ? "ask" : "allow") https from user\n", in: directory)
+            let programs = directory.appending(path: "programs")
+            try FileManager.default.createDirectory(at: programs, withIntermediateDirectories: true)
+            let zenity = programs.appending(path: "zenity")
+            try "#!/bin/sh\nprintf '%s\\n' \"$*\" >>\"$HOME/questions\"\n"
+                .write(to: zenity, atomically: true, encoding: .utf8)
+            guard chmod(zenity.path, 0o755) == 0 else { throw POSIXError(.EIO) }
+        }
+        defer { router.stop() }
+        guard asks else {
+            #expect(try await opened("https://x.example/", router) == "a https://x.example/")
+            return
+        }
+        let error = try await router.failure("https://x.example/")
+        #expect(error.code == .launchFailed && error.message.contains("broken"), "\(error)")
+        #expect(try router.browsers() == [])
+        let questions = try String(contentsOf: router.bus.directory.appending(path: "questions"), encoding: .utf8)
+        #expect(questions.contains("with broken"), "\(questions)")
     }
 
     @Test func chosenBrowserOpensTheLinkAndTheChoiceIsRemembered() async throws {

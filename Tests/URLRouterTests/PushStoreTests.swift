@@ -57,6 +57,11 @@ import Testing
         }
         await #expect(throws: RemoteError.self) { try await second.save([]) }
         #expect(try await first.load() == [stored])
+        // A router that ends leaves the file to the next one.
+        await first.release()
+        #expect(try await second.load() == [stored])
+        await #expect(throws: RemoteError.self) { try await first.save([]) }
+        #expect(try await second.load() == [stored])
     }
 
     @Test func fileThatCannotBeReadIsAnErrorAndStays() async throws {
