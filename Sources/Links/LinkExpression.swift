@@ -64,7 +64,7 @@ struct LinkExpression: Sendable, Hashable {
         budget -= visited.count
         for first in start...text.count {
             if let marks = try longest(in: text, from: first, start, width, &visited, &budget) {
-                let ranges = stride(from: 0, to: marks.count, by: 2).map { index in
+                let ranges = stride(from: 0, to: marks.count, by: 2).map { (index) -> Range<Int>? in
                     marks[index] < 0 || marks[index + 1] < marks[index] ? nil : marks[index]..<marks[index + 1]
                 }
                 guard let whole = ranges[0] else { return nil }

@@ -81,18 +81,26 @@ public struct DesktopDirectories: Sendable, Hashable {
     /// In each directory, `$desktop-mimeapps.list` comes before `mimeapps.list`. No specification mentions
     /// `defaults.list` in the directories for entries, but GLib still reads it, and distributions still install it.
     public var associationFiles: [AssociationFile] {
-        let desktops = currentDesktop.map { ("\($0)-mimeapps.list", true) }
-        let configuration = [configurationHome].compactMap { $0 } + configurationDirectories
-        return configuration.flatMap { directory in
-            (desktops + [("mimeapps.list", false)]).map { name, isPartial in
-                AssociationFile(path: "\(directory)/\(name)", precedence: nil, onlyDefaults: isPartial)
-            }
+        var files: [AssociationFile] = []
+        func add(_ name: String, in directory: String, _ precedence: Int?, onlyDefaults: Bool) {
+            files.append(
+                AssociationFile(path: "\(directory)/\(name)", precedence: precedence, onlyDefaults: onlyDefaults)
+            )
         }
-            + applicationDirectories.enumerated().flatMap { precedence, directory in
-                (desktops + [("mimeapps.list", false), ("defaults.list", true)]).map { name, isPartial in
-                    AssociationFile(path: "\(directory)/\(name)", precedence: precedence, onlyDefaults: isPartial)
-                }
+        func addFiles(in directory: String, _ precedence: Int?) {
+            for desktop in currentDesktop {
+                add("\(desktop)-mimeapps.list", in: directory, precedence, onlyDefaults: true)
             }
+            add("mimeapps.list", in: directory, precedence, onlyDefaults: false)
+        }
+        for directory in [configurationHome].compactMap(\.self) + configurationDirectories {
+            addFiles(in: directory, nil)
+        }
+        for (precedence, directory) in applicationDirectories.enumerated() {
+            addFiles(in: directory, precedence)
+            add("defaults.list", in: directory, precedence, onlyDefaults: true)
+        }
+        return files
     }
 
     /// The file for the user's choices: `mimeapps.list` in ``configurationHome``.

@@ -18,7 +18,7 @@ extension String {
 
     /// Cuts the text to the given width by removing its middle.
     func keepingEnds(_ width: Int) -> String {
-        count <= width ? self : prefix(width / 2) + "…" + suffix(max(0, width - 1 - width / 2))
+        count <= width ? self : "\(prefix(width / 2))…\(suffix(max(0, width - 1 - width / 2)))"
     }
 
     /// Splits the text into lines that fit the given width, between words where possible. There is at least one line.
