@@ -219,7 +219,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "HostileSites", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "TestSupport",
+                "DBus", "HostileSites", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "Relay",
+                "TestSupport",
                 "hello", "login", "openurl", "openurl-command", "openurl-remote",
                 "openurld", "requester", "testhandler", "todolist", "viewer",
             ],

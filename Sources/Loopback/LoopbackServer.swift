@@ -105,8 +105,8 @@ public final class LoopbackServer {
 
     /// Does all pending work without waiting.
     ///
-    /// A browser with an answer keeps the processors busy with the page. So pass the callback on, and then call
-    /// ``confirm()``.
+    /// With the callback, the server closes its port, and the browser waits for ``confirm()``. Once it has its answer, the
+    /// browser keeps the processors busy with the page, so a program in a hurry passes the callback on first.
     ///
     /// - Returns: the callback, once; nil until it arrives.
     public func process() -> GenericURL? {
@@ -185,6 +185,8 @@ public final class LoopbackServer {
                 return nil
             }
             unanswered = socket
+            for listener in listeners.keys { close(listener) }
+            listeners = [:]
             return url
         }
     }
@@ -206,6 +208,7 @@ public final class LoopbackServer {
     }
 
     private func end(_ socket: CInt) {
+        if unanswered == socket { unanswered = nil }
         let wasFull = open.count >= Self.connections
         open[socket] = nil
         close(socket)

@@ -7,7 +7,7 @@ package import Reactor
 package actor LoopbackWait {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    /// Yields the callback, at most once. Pass it on, and then call ``stop()``, which answers the browser.
+    /// Yields the callback, at most once. After it, ``stop()`` answers the browser.
     package nonisolated let callbacks: AsyncStream<GenericURL>
     private let continuation: AsyncStream<GenericURL>.Continuation
     private let loop: EventLoop
@@ -38,7 +38,7 @@ package actor LoopbackWait {
         timer = loop.schedule(at: end) { [weak self] in self?.assumeIsolated { $0.stop() } }
     }
 
-    /// Stops the server. If the callback has arrived, this shows so in the browser.
+    /// Stops the server. If the callback has arrived, the browser now shows that.
     package func stop() {
         end()
         server.confirm()

@@ -3,6 +3,9 @@ import Foundation
 import Glibc
 import OpenURLBus
 import PrivateBus
+import RFC1808
+import Reactor
+import Relay
 import TestSupport
 import Testing
 
@@ -14,22 +17,27 @@ import Testing
     private func makeRouter() async throws -> RouterProcess {
         let program = try pythonProgram("follow_redirect")
         return try await RouterProcess { directory in
-            let applications = directory.appending(path: "XDG_DATA_HOME/applications")
-            try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
             let script = directory.appending(path: "follow_redirect.py")
             try Data(program.utf8).write(to: script)
             let log = directory.appending(path: Self.browserLog)
-            try Data(
-                """
-                [Desktop Entry]
-                Type=Application
-                Name=Browser
-                Exec=/usr/bin/python3 \(script.path) \(log.path) %u
-                MimeType=x-scheme-handler/http;x-scheme-handler/https;
-
-                """.utf8
-            ).write(to: applications.appending(path: "browser.desktop"))
+            try Self.addBrowser("/usr/bin/python3 \(script.path) \(log.path)", in: directory)
         }
+    }
+
+    /// Makes a program the browser.
+    private static func addBrowser(_ command: String, in directory: URL) throws {
+        let applications = directory.appending(path: "XDG_DATA_HOME/applications")
+        try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
+        try Data(
+            """
+            [Desktop Entry]
+            Type=Application
+            Name=Browser
+            Exec=\(command) %u
+            MimeType=x-scheme-handler/http;x-scheme-handler/https;
+
+            """.utf8
+        ).write(to: applications.appending(path: "browser.desktop"))
     }
 
     /// The addresses that the browser has got.
@@ -44,6 +52,32 @@ import Testing
             let run = try await router.openurl("policy", "allow", "--source", source, scheme)
             try #require(run.status == 0, "\(run)")
         }
+    }
+
+    /// The router answers when it knows how the browser's command ends.
+    @Test func relayLearnsThatTheBrowserHasBeenStarted() async throws {
+        let router = try await RouterProcess { directory in
+            let (script, pipe) = (directory.appending(path: "browser.sh"), directory.appending(path: "pipe"))
+            guard mkfifo(pipe.path, 0o600) == 0 else { throw POSIXError(.EIO) }
+            // Without the report, the test must end too.
+            try Data("exec timeout 30 head -n 1 \(pipe.path)\n".utf8).write(to: script)
+            try Self.addBrowser("sh \(script.path)", in: directory)
+        }
+        defer { router.stop() }
+        try await allow(router, "host:box", "https")
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let relayed = BusRouter(for: "host:box", on: .address(router.bus.address), loop)
+        let (starts, start) = AsyncStream<Void>.makeStream()
+        let opening = Task {
+            defer { start.finish() }
+            try await relayed.open(GenericURL("https://a.example/")) { start.yield() }
+        }
+        #expect(await starts.first { true } != nil)
+        let pipe = open(router.bus.directory.appending(path: "pipe").path, O_RDWR | O_CLOEXEC)
+        defer { close(pipe) }
+        try #require(write(pipe, "\n", 1) == 1)
+        try await opening.value
     }
 
     // MARK: ssh

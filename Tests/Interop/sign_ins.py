@@ -128,14 +128,17 @@ def cpu_time():
 
 
 def wait_for_rest():
-    """Waits until the processes of this check are idle. Chromium works on a closed tab for a while, and no person clicks so soon."""
+    """Waits until the processes of this check are idle: Chromium works on a closed tab for a while, and no person clicks so soon.
+
+    Returns whether they are.
+    """
     seen = [None] * 4
 
     def is_idle():
         seen.append(cpu_time())
         return seen[-1] == seen[-4]
 
-    wait_until(is_idle, 5)
+    return wait_until(is_idle, 3)
 
 
 def visit(session, kind):
@@ -154,7 +157,8 @@ def visit(session, kind):
             url = f"{site.origin}/page?{way.strip('$')}{number}"
             if signs_in:
                 url += f"&redirect_uri=http%3A%2F%2Flocalhost%3A{port}%2Fdone&state=s{number}"
-            wait_for_rest()
+            if not wait_for_rest():
+                print(f"      {kind}, {way}: Chromium was busy before round {number}", flush=True)
             far.stdin.write(f"{program} {url} {port if signs_in else 0}\n")
             far.stdin.flush()
             begin, end, status, path = far.stdout.readline().split()

@@ -76,8 +76,10 @@ import Testing
         var url: GenericURL?
         while url == nil, poll(&entry, 1, 10_000) > 0 { url = server?.process() }
         #expect(url != nil)
-        // Nothing more happens by itself.
+        // Nothing more happens by itself, and the port is free again.
         #expect(poll(&entry, 1, 0) == 0)
+        let next = try self.server("http://127.0.0.1:\(port)/cb")
+        #expect(next.redirect.port == port)
         if isConfirmed { server?.confirm() } else { server = nil }
         #expect(answer().contains("You can close this tab"))
     }

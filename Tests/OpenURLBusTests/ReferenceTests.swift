@@ -224,6 +224,7 @@ private enum Reference {
         | `StateChanged` (`org.openurl.Queue1`) | `s` number, `s` state | subscribers of `Router1` | A URL of the queue has reached a state. |
         | `Entries` (`org.openurl.Monitor1`) | `aa{sv}` entries | subscribers of `Monitor1` | Requests have begun, have reached a step, or have ended. |
         | `Progress` (`org.openurl.Request1`) | `d` fraction, `s` text | the caller of the request | The handler reports how far it is. |
+        | `Started` (`org.openurl.Request1`) | – | the relay that made the request | An application has been started with the URL. |
         | `Completed` (`org.openurl.Callback1`) | `u` code, `s` URL, `a{sv}` details | the claimant | The wait for a callback has ended. |
         | `Refused` (`org.openurl.Callback1`) | `a{sv}` details | the claimant | A callback was refused; the claim stays. |
 

@@ -15,22 +15,26 @@ import Testing
         var error: OpenURLError?
         private var isHeld = false
         private var started: (@Sendable () -> Void)?
-        private var refusal: AsyncStream<OpenURLError>.Continuation?
+        private var end: AsyncStream<OpenURLError?>.Continuation?
 
         func fail(_ error: OpenURLError) { self.error = error }
         func hold() { isHeld = true }
         /// Reports that a program has been started with the URL of the request that is held.
         func reportStart() { started?() }
         /// Ends the request that is held.
-        func refuse(_ error: OpenURLError) { refusal?.yield(error) }
+        func finish() { end?.yield(nil) }
+        func refuse(_ error: OpenURLError) { end?.yield(error) }
 
         func open(_ url: GenericURL, started: (@Sendable () -> Void)?) async throws(OpenURLError) {
             opened.append(url.description)
             if let error { throw error }
             guard isHeld else { return }
-            let (errors, refusal) = AsyncStream<OpenURLError>.makeStream()
-            (self.started, self.refusal) = (started, refusal)
-            if let error = await errors.first(where: { _ in true }) { throw error }
+            let (ends, end) = AsyncStream<OpenURLError?>.makeStream()
+            (self.started, self.end) = (started, end)
+            if let result = await ends.first(where: { _ in true }) {
+                if let error = result { throw error }
+                return
+            }
             cancelled += 1
             throw OpenURLError(.cancelled, "cancelled")
         }
@@ -210,6 +214,26 @@ import Testing
             #expect(try program.line() == nil)
             #expect(try browser.status() == 200)
             #expect(await share.router.cancelled == 0)
+            // Nobody learns that the browser's command has failed after all.
+            await share.router.refuse(OpenURLError(.declined, "no"))
+        }
+    }
+
+    /// The browser may be faster than the report about its start, or there may be no report.
+    @Test(arguments: [false, true]) func heldCallbackPassesLater(_ isReported: Bool) async throws {
+        try await withShare(for: .descendants) { (share) async throws in
+            await share.router.hold()
+            let port = try freePort()
+            let program = try share.connectAsChild()
+            let address = "http://127.0.0.1:\(port)/done"
+            try program.write("openurl/1 open https://a.example/?redirect_uri=\(address)&state=s1\n")
+            try await eventually(await share.router.opened) { !$0.isEmpty }
+            #expect(try status(ofGet: "/done?code=1&state=s1", at: port) == 200)
+            await (isReported ? share.router.reportStart() : share.router.finish())
+            #expect(try program.line() == "opened-waiting")
+            #expect(try program.line() == "callback \(address)?code=1&state=s1")
+            #expect(try program.line() == nil)
+            if isReported { await share.router.finish() }
         }
     }
 
@@ -221,7 +245,7 @@ import Testing
             let url = "https://a.example/?redirect_uri=http://127.0.0.1:\(port)/done&state=s1"
             try program.write("openurl/1 open \(url)\n")
             try await eventually(await share.router.opened) { !$0.isEmpty }
-            // A program that fails has opened nothing, and a callback before its start is nobody's.
+            // A program that fails has opened nothing, and a callback before its start is held.
             if isStarted {
                 await share.router.reportStart()
             } else {

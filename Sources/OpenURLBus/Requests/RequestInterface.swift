@@ -28,10 +28,12 @@ public enum RequestInterface {
         "Progress",
         arguments: ["fraction", "message"]
     )
-    /// Reports that a program has been started with the URL of a ``RelayInterface/openURL``: the policy, and the user if
-    /// asked, have let it through. The method itself returns only when the program's outcome is known. The signal goes
-    /// only to the caller, before the answer, and again if a second program is started because the first has failed. A
-    /// URL that goes to a running handler, or over the bus, has no such signal.
+    /// Reports that an application's command has been started with the URL of a ``RelayInterface/openURL``: the policy, and
+    /// the user if asked, have let the URL through. The method itself returns only when the outcome is known.
+    ///
+    /// The signal goes only to the caller, and only if the request has a handle. It is sent for each command that is
+    /// started, even if the command then fails, but not for a handler or for an application that gets the URL over the
+    /// bus.
     public static let started = Signal<Empty>(name, "Started")
 
     /// The path above all handles.

@@ -136,15 +136,20 @@ package final class BusRouter: RelayedRouter {
 }
 
 extension WayToRouter {
-    /// Calls the closure when the router reports that it has started a program with a request's URL.
+    /// Calls the closure when the router reports that it has started an application with a request's URL.
     fileprivate func watchStart(
         of token: HandleToken?,
         _ started: (@Sendable () -> Void)?
     ) async throws(CallError) -> Task<Void, Never>? {
-        guard let started else { return nil }
-        let rule = MatchRule(sender: RouterService.name, path: path(of: token))
-        let signals = try await connection.signals(RequestInterface.started, matching: rule)
-        return Task { for await _ in signals { started() } }
+        guard let started, let path = path(of: token) else { return nil }
+        let rule = MatchRule(sender: RouterService.name, path: path)
+        do throws(CallError) {
+            let signals = try await connection.signals(RequestInterface.started, matching: rule)
+            return Task { for await _ in signals { started() } }
+        } catch .remote {
+            // The bus takes no more rules. The answer comes later, but says enough.
+            return nil
+        }
     }
 
     /// Calls `RequestCallback`, and waits for the end of the claim; nil if the router exits.

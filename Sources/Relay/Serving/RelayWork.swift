@@ -88,7 +88,7 @@ struct RelayWork: Sendable {
 
     /// What happens while a callback is awaited.
     private enum Event: Sendable {
-        /// A program has been started with the URL.
+        /// An application has been started with the URL.
         case started
         /// The URL was opened.
         case opened
@@ -100,8 +100,8 @@ struct RelayWork: Sendable {
     /// Waits for the end, and replies.
     ///
     /// A browser is often faster than its command, whose end the router waits for. A callback therefore passes as soon as
-    /// a program has the URL, but never before: until then, the user or the policy may refuse the URL, and the far side
-    /// must not get a way back for a URL that was not allowed.
+    /// the browser has been started, but never before: until then, the user or the policy may refuse the URL, and the far
+    /// side must not get a way back for a URL that was not allowed.
     private func end(
         of wait: LoopbackWait,
         _ events: AsyncStream<Event>,

@@ -5,8 +5,8 @@ package import RFC1808
 package protocol RelayedRouter: Sendable {
     /// Opens a URL. If the task is cancelled, so is the request.
     ///
-    /// - Parameter started: called when a program has been started with the URL, and its outcome is not known yet; nil
-    ///   if only the outcome matters.
+    /// - Parameter started: called each time an application has been started with the URL, and the outcome is not known
+    ///   yet; nil if only the outcome matters.
     func open(_ url: GenericURL, started: (@Sendable () -> Void)?) async throws(OpenURLError)
     /// Returns whether a URL might be opened.
     func canOpen(_ url: GenericURL) async throws(OpenURLError) -> Bool

@@ -47,7 +47,8 @@ extension ApplicationOpener {
         commandHops.add(process.pid, hops: request.request.context.hops, of: request.id)
         log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])
         request.request.addPhase("processStarted")
-        request.request.whenStarted?()
+        // A link that a handler declines goes to the browser, about which the user may still be asked.
+        if request.claimant.handler == nil { request.request.whenStarted?() }
         let settleTime = request.claimant.handler?.openTimeout ?? limits.settleTime
         let timer = loop.schedule(at: .now + min(settleTime, max(request.left, .zero))) { command.settled() }
         let exit = await withCheckedContinuation { command.wait($0) }

@@ -19,7 +19,7 @@ protocol RouterSignals: Sendable {
     func announce(_ state: QueuedURL.State, ofQueued id: Int64)
     /// Emits a handle's signal, but only to the handle's owner.
     func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName)
-    /// Signals to a handle's owner that a program has been started with the URL.
+    /// Signals to a handle's owner that an application's command has been started with the URL.
     func reportStart(from handle: ObjectPath, to owner: BusName)
     /// Signals to a claim's owner that the claim has ended.
     func complete(

@@ -107,7 +107,7 @@ final class OpenRequest {
     /// Whether the process that had the request exited before it began to handle it.
     var isUnbegun = false
     var timer: TimerID?
-    /// Called when a program has been started with the URL; nil unless the caller is to know.
+    /// Called when an application's command has been started with the URL; nil unless the caller is to know.
     var whenStarted: (() -> Void)?
     /// Passes the handler's progress reports on to the caller; nil before the first one.
     var reports: PassedReports?
