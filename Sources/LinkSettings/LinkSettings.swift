@@ -52,7 +52,8 @@ public struct LinkSettings: Sendable, Hashable {
             case .list: return list(environment, handlers, chooser)
             case .take:
                 let browser = try AllLinks(environment: environment).take()
-                return Outcome(text: printsJSON ? Self.json(browser) : Self.taken(browser), isFailure: false)
+                return printsJSON
+                    ? Self.json(["browser": browser]) : Outcome(text: Self.taken(browser), isFailure: false)
             case .giveBack:
                 let isAsBefore = try AllLinks(environment: environment).giveBack()
                 let text =
@@ -74,8 +75,15 @@ public struct LinkSettings: Sendable, Hashable {
         return "\(text)\n"
     }
 
-    private static func json(_ browser: String?) -> String {
-        browser.map { "{\"browser\":\"\(printable($0))\"}\n" } ?? "{\"browser\":null}\n"
+    private static func json(_ value: some Encodable) -> Outcome {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            let text = String(decoding: try encoder.encode(value), as: UTF8.self)
+            return Outcome(text: text + "\n", isFailure: false)
+        } catch {
+            return Outcome(text: "openurl: \(error)\n", isFailure: true)
+        }
     }
 
     private func list(_ environment: [String: String], _ handlers: String?, _ chooser: String?) -> Outcome {
@@ -88,15 +96,7 @@ public struct LinkSettings: Sendable, Hashable {
         var registry = loader.registry
         registry.applications = DesktopApplications(loading: desktop)
         let overview = LinkOverview(environment: environment, registry: registry, chooser: chooser)
-        guard printsJSON else { return Outcome(text: overview.text, isFailure: false) }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        do {
-            let text = String(decoding: try encoder.encode(overview), as: UTF8.self)
-            return Outcome(text: text + "\n", isFailure: false)
-        } catch {
-            return Outcome(text: "openurl: \(error)\n", isFailure: true)
-        }
+        return printsJSON ? Self.json(overview) : Outcome(text: overview.text, isFailure: false)
     }
 }
 

@@ -71,9 +71,11 @@ package struct AllLinks: Sendable {
             let (old, new) = try file.setDefaults(lists)
             // If the user has chosen openurl before, the file as it was before that is the one to restore.
             let wasChosen = isChosen && contains(own, old ?? [])
-            if old != new, !wasChosen {
+            if !wasChosen {
                 do throws(FileWriteError) {
-                    try keep(old, new, in: directory)
+                    // The file may have been changed by a call that ended before it could keep anything. What was there
+                    // before is lost then, and openurl can only be taken out again.
+                    if old != new { try keep(old, new, in: directory) } else { try keep(nil, [], in: directory) }
                 } catch {
                     // Without what was there before, the choice could not be taken back.
                     _ = try file.restoreDefaults(old, insteadOf: new, without: own, for: Array(lists.keys))
@@ -118,8 +120,12 @@ package struct AllLinks: Sendable {
     private func keep(_ old: [UInt8]?, _ new: [UInt8], in directory: String) throws(FileWriteError) {
         do throws(FileError) {
             let place = try PrivateDirectory(directory, isMade: true)
-            if let old { try place.replace(Self.before, with: old) } else { try place.remove(Self.before) }
-            try place.replace(Self.after, with: new)
+            if let old {
+                try place.replace(Self.before, with: old, isDurable: true)
+            } else {
+                try place.remove(Self.before)
+            }
+            try place.replace(Self.after, with: new, isDurable: true)
         } catch {
             throw FileWriteError(directory, error.reason)
         }

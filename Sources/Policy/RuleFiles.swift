@@ -89,7 +89,7 @@ package struct RuleFiles: Sendable {
             guard bytes.count <= maximumSize else {
                 throw FileError("would be larger than \(maximumSize) bytes; \(advice)")
             }
-            try directory.replace(usersName, with: bytes)
+            try directory.replace(usersName, with: bytes, isDurable: true)
         } catch {
             throw FileWriteError(usersFile, error.reason)
         }

@@ -4,14 +4,31 @@ internal import Reactor
 
 /// The daemon's process.
 public enum DaemonProcess {
+    /// Prints an answer, and returns whether it was written as a whole. The reason for a failure goes to standard error, unless
+    /// nobody reads the answer any longer.
+    private static func print(_ answer: CommandLineAnswer) -> Bool {
+        var rest = Array(answer.text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(answer.descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else {
+                if errno != EPIPE {
+                    let message = Array("openurl: standard output: \(String(cString: strerror(errno)))\n".utf8)
+                    _ = write(STDERR_FILENO, message, message.count)
+                }
+                return false
+            }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
     /// Serves the session bus until a signal arrives or the connection ends. Call this on the main thread.
     ///
     /// - Parameter arguments: the arguments after the program's name.
     public static func run(_ arguments: [String]) -> Never {
         if let answer = CommandLineAnswer(arguments) {
-            let text = Array(answer.text.utf8)
-            _ = write(answer.descriptor, text, text.count)
-            exit(answer.status)
+            exit(print(answer) || answer.status != 0 ? answer.status : EX_IOERR)
         }
 
         DescriptorLimit.raise()

@@ -120,21 +120,31 @@ package struct PrivateDirectory: ~Copyable {
         return try UserFiles.contents(of: file, size: Int(status.st_size), limit: limit)
     }
 
-    /// Writes a file in one step, replacing any file or link with this name. The contents need not be on disk when this
-    /// returns.
+    /// Writes a file in one step, replacing any file or link with this name.
     ///
-    /// - Parameter isProgram: whether the user may run the file.
-    package func replace(_ name: String, with bytes: [UInt8], isProgram: Bool = false) throws(FileError) {
+    /// - Parameters:
+    ///   - isProgram: whether the user may run the file.
+    ///   - isDurable: whether the contents are on disk when this returns. If not, and the machine loses power within
+    ///     seconds, the file may be left empty.
+    package func replace(
+        _ name: String,
+        with bytes: [UInt8],
+        isProgram: Bool = false,
+        isDurable: Bool = false
+    ) throws(FileError) {
         let temporary = ".\(name)"
         try remove(temporary)
         let (file, _) = try open(temporary, O_WRONLY | O_CREAT | O_EXCL)
         defer { close(file) }
         try write(bytes[...], to: file)
-        guard !isProgram || fchmod(file, 0o700) == 0, renameat(descriptor, temporary, descriptor, name) == 0 else {
+        guard !isProgram || fchmod(file, 0o700) == 0, !isDurable || fsync(file) == 0,
+            renameat(descriptor, temporary, descriptor, name) == 0
+        else {
             let error = FileError(code: errno)
             try remove(temporary)
             throw error
         }
+        guard !isDurable || fsync(descriptor) == 0 else { throw FileError(code: errno) }
     }
 
     /// Removes a file or a link, if it exists.

@@ -8,6 +8,7 @@ internal import URLOpener
 /// each time the program starts.
 @main enum Program {
     static func main() {
+        StandardStreams.reserve()
         let invocation = Invocation.ofProcess
         exit(invocation.performPlainly() ?? InstalledProgram.command.becomeForSameArguments(invocation))
     }

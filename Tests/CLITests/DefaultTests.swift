@@ -159,7 +159,10 @@ import Testing
                     ["to:do", "two.desktop"], 64,
                     "the scheme 'to:do' contains ':'; write only the part of a URL before the ':'"
                 ),
-                (["", "two.desktop"], 64, "the scheme '' is empty"),
+                (
+                    ["", "two.desktop"], 64,
+                    "The value '' is invalid for '<scheme>': the value is empty (see 'openurl default --help')"
+                ),
             ] as [([String], Int32, String)] {
                 let run = try await openurl(["default"] + arguments, environment: environment)
                 #expect(run.status == status)

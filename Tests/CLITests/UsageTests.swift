@@ -11,12 +11,33 @@ import Testing
 
     @Test(arguments: [
         "--handler=$bad a:b", "--annotation=$bad=1 a:b", "unregister $bad", "status $bad", "register $bad",
+        "ssh box ls $bad",
     ])
     func refusesBytesThatAreNotUTF8(_ line: String) async throws {
         let run = try await shell(#"bad=$(printf '\377'); exec "$openurl" \#(line)"#)
         #expect(run.status == 64)
         #expect(run.errors.hasPrefix("openurl: "))
         #expect(run.errors.contains("not UTF-8"))
+    }
+
+    /// A variable that is not set must not stand for everything.
+    @Test(arguments: [
+        "tasks cancel com.example.app ''", "policy forget ''", "policy reset ''", "default app ''",
+        "links revoke example.com ''", "links reset example.com ''", "links ask ''",
+        "notifications cancel com.example.app ''",
+    ])
+    func refusesAnEmptyValue(_ line: String) async throws {
+        let run = try await shell(#"exec "$openurl" \#(line)"#)
+        #expect(run.status == 64, "\(run)")
+        #expect(run.errors.contains("the value is empty"), "\(run)")
+    }
+
+    /// A program of the router prints the second one's output.
+    @Test(arguments: ["parse --json x:y", "intents"], [">/dev/full", ">&-", ">&- <&-"])
+    func outputThatIsLostIsAFailure(_ line: String, _ redirection: String) async throws {
+        let run = try await shell(#"exec "$openurl" \#(line) \#(redirection)"#)
+        #expect(run.status == 74, "\(run)")
+        #expect(run.errors.contains("standard output: "), "\(run)")
     }
 
     @Test func namesAMissingProgramOfTheInstallation() async throws {

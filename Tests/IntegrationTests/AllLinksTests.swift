@@ -106,6 +106,24 @@ import Testing
         #expect(!text.contains("org.openurl") && !text.contains("x-scheme-handler/http="), "\(text)")
     }
 
+    /// The first call ended before it could keep what was there.
+    @Test func interruptedChoiceCanBeTakenBack() async throws {
+        let router = try await router("[Default Applications]\ntext/plain=x.desktop;\n")
+        defer { router.stop() }
+        #expect(try await router.openurl("default", "--all-links").status == 0)
+        let state = router.bus.directory.appending(path: "XDG_STATE_HOME/openurl")
+        for name in ["mimeapps.before", "mimeapps.after"] {
+            _ = unlink(state.appending(path: name).path)
+        }
+        #expect(try await router.openurl("default", "--all-links", "--undo").status == 1)
+        let again = try await router.openurl("default", "--all-links", "--json")
+        let object = try JSONSerialization.jsonObject(with: Data(again.output.utf8)) as? [String: Any]
+        #expect(object?.keys.sorted() == ["browser"], "\(again)")
+        #expect(try await router.openurl("default", "--all-links", "--undo").status == 0)
+        let text = try #require(try text(router))
+        #expect(text.contains("text/plain=x.desktop") && !text.contains("org.openurl"), "\(text)")
+    }
+
     /// A program of GLib calls the router on its own connection.
     @Test func routerKnowsTheProgramOfAGLibLink() async throws {
         let program = try #require(

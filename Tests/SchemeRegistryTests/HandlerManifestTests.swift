@@ -229,6 +229,16 @@ struct HandlerManifestTests {
                 [["CFBundleURLSchemes": .array((0...1024).map { .string("s\($0)") })]], "CFBundleURLTypes",
                 "has 1025 schemes; at most 1024 are allowed"
             ),
+            (
+                "CFBundleDocumentTypes",
+                [["LSItemContentTypes": .array(Array(repeating: "a.b", count: 513))]], "CFBundleDocumentTypes",
+                "has 513 type identifiers; at most 512 are allowed"
+            ),
+            (
+                "UTImportedTypeDeclarations",
+                [["UTTypeIdentifier": "c.d", "UTTypeConformsTo": .array(Array(repeating: "a.b", count: 513))]],
+                "UTImportedTypeDeclarations", "and UTExportedTypeDeclarations have 513 elements of UTTypeConformsTo"
+            ),
             ("UTExportedTypeDeclarations", [[:]], "UTExportedTypeDeclarations[0].UTTypeIdentifier", "is missing"),
             (
                 "UTImportedTypeDeclarations", [["UTTypeIdentifier": "a.b", "UTTypeConformsTo": 1]],

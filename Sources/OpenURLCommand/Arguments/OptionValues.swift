@@ -58,7 +58,7 @@ struct KeyValue: Sendable, Hashable {
     ///
     /// - Parameter form: the message for an argument without a key.
     init(_ argument: String, form: String) throws {
-        let text = try CommandLineArgument.requiredText(argument)
+        let text = try CommandLineArgument.anyText(argument)
         guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")), equals > text.startIndex else {
             throw ValidationError(form)
         }

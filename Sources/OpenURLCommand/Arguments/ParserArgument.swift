@@ -34,10 +34,20 @@ extension CommandLineArgument: ExpressibleByArgument {
         self = .notUTF8(bytes)
     }
 
-    /// Returns the text of an argument that must be text.
+    /// Returns the text of an argument that must be text, and that must not be empty: an empty value often comes from a
+    /// variable that is not set, and must not mean everything.
+    ///
+    /// - Throws: `ValidationError` for bytes that are not UTF-8, and for an empty argument.
+    static func requiredText(_ argument: String) throws -> String {
+        let text = try anyText(argument)
+        guard !text.isEmpty else { throw ValidationError(translated("the value is empty")) }
+        return text
+    }
+
+    /// Returns the text of an argument that must be text, but may be empty.
     ///
     /// - Throws: `ValidationError` for bytes that are not UTF-8.
-    static func requiredText(_ argument: String) throws -> String {
+    static func anyText(_ argument: String) throws -> String {
         guard let text = CommandLineArgument(argument: argument).text else {
             throw ValidationError(translated("the value is not UTF-8"))
         }

@@ -40,7 +40,7 @@ struct Callback: Command {
 
     @Option(
         help: .init(translated("Expect this value of state= instead of the URL's."), valueName: "value"),
-        transform: CommandLineArgument.requiredText
+        transform: CommandLineArgument.anyText
     )
     var state: String?
 

@@ -32,7 +32,7 @@ struct Log: Command {
     var since: PastTime?
 
     @Option(
-        name: [.customShort("n"), .long],
+        name: [.customShort("n", allowingJoined: true), .long],
         help: .init(translated("Show at most this many requests, the latest ones."), valueName: "number"),
         transform: { try PositiveCount($0).value }
     )

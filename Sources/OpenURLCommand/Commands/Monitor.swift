@@ -26,7 +26,7 @@ struct Monitor: Command {
     var showQueries = false
 
     @Option(
-        name: [.customShort("n"), .long],
+        name: [.customShort("n", allowingJoined: true), .long],
         help: .init(translated("Stop after this many requests."), valueName: "number"),
         transform: { try PositiveCount($0).value }
     )

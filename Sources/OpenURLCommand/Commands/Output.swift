@@ -29,7 +29,7 @@ struct Output: Command {
     var follow = false
 
     @Option(
-        name: [.customShort("n"), .long],
+        name: [.customShort("n", allowingJoined: true), .long],
         help: .init(translated("Show only this many lines, the last ones."), valueName: "number"),
         transform: { try LineCount($0).value }
     )

@@ -43,7 +43,8 @@ struct SSH: Command {
 
     @Argument(
         parsing: .captureForPassthrough,
-        help: .init(translated("The command to run there, instead of a shell."), valueName: "command")
+        help: .init(translated("The command to run there, instead of a shell."), valueName: "command"),
+        transform: CommandLineArgument.anyText
     )
     var command: [String] = []
 

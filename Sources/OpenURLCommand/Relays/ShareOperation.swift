@@ -50,7 +50,11 @@ struct ShareOperation {
         var failure: CommandFailure?
         // These closures run on the loop, which is this thread.
         nonisolated(unsafe) let note = { failure = $0 as CommandFailure }
-        nonisolated(unsafe) let output = invocation.output
+        let output = invocation.output
+        nonisolated(unsafe) let ready = {
+            output.print(Self.readyLine)
+            output.flush()
+        }
         let (loop, server, router) = (relay.loop, relay.server, relay.router)
         loop.runOnCurrentThread {
             do throws(Errno) {
@@ -62,15 +66,13 @@ struct ShareOperation {
                 return loop.stop()
             }
             server.assumeIsolated { $0.start() }
-            output.print(Self.readyLine)
-            output.flush()
             // A share ends with its session.
             loop.startTask {
                 do throws(OpenURLError) {
-                    try await router.waitForEndOfBus()
+                    try await router.waitForEndOfBus { loop.execute { ready() } }
                 } catch {
                     let message = translated("the session bus cannot be reached: \(error.message)")
-                    loop.execute { note(CommandFailure(OpenURLError(.launchFailed, message))) }
+                    loop.execute { note(CommandFailure(.failed, message, exitStatus: ExitStatus.unavailable)) }
                 }
                 loop.stop()
             }

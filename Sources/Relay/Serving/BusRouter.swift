@@ -79,9 +79,14 @@ package final class BusRouter: RelayedRouter {
 
     /// Returns when the session bus has ended.
     ///
+    /// - Parameter connected: called when there is a connection to the bus.
     /// - Throws: `OpenURLError` if there is none.
-    package func waitForEndOfBus() async throws(OpenURLError) {
-        try await withErrorsOfRouter { _ = await (try await way()).connection.waitUntilClosed() }
+    package func waitForEndOfBus(connected: @Sendable () -> Void) async throws(OpenURLError) {
+        try await withErrorsOfRouter {
+            let connection = try await way().connection
+            connected()
+            _ = await connection.waitUntilClosed()
+        }
     }
 
     private func nextToken() -> HandleToken? {

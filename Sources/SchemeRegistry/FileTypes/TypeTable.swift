@@ -31,8 +31,10 @@ struct TypeTable {
         var keys: [FileKey] = []
         var seen: Set<TypeIdentifier> = [type]
         var next = [type]
-        while let type = next.first {
-            next.removeFirst()
+        var position = 0
+        while position < next.count {
+            let type = next[position]
+            position += 1
             let own = declarations[type]?.keys ?? []
             keys += own
             guard own.isEmpty else { continue }

@@ -189,7 +189,13 @@ struct RegistryEntry {
         switch reading {
         case .manifest(let manifest): return manifest
         case .invalid(let problems):
-            throw InvalidEntry(diagnostics: problems.map { diagnostic(.error, key: $0.key, $0.reason) })
+            // A hostile manifest can have a problem in each element.
+            let shown = problems.prefix(Problems.limit)
+            var diagnostics = shown.map { diagnostic(.error, key: $0.key, $0.reason) }
+            if shown.count < problems.count {
+                diagnostics.append(diagnostic(.error, key: nil, "has \(problems.count - shown.count) more problems"))
+            }
+            throw InvalidEntry(diagnostics: diagnostics)
         }
     }
 

@@ -6,6 +6,8 @@ internal import WebLinks
 extension HandlerManifest {
     /// Maximum number of one handler's schemes.
     private static let maximumSchemes = 1024
+    /// Maximum number of type identifiers in the document types, and of those in the declarations' `UTTypeConformsTo`.
+    private static let maximumTypes = 512
     /// Maximum number of one handler's claims on links. Each host is asked for a proof.
     private static let maximumDomains = 32
 
@@ -56,6 +58,22 @@ extension HandlerManifest {
         let documentTypes = reader.dictionaries("CFBundleDocumentTypes", DocumentType.decode)
         let typeDeclarations = ["UTExportedTypeDeclarations", "UTImportedTypeDeclarations"].flatMap {
             reader.dictionaries($0, TypeDeclaration.decode).compactMap(\.self)
+        }
+        // Each of the types may lead to each of the declarations.
+        let typeCount = documentTypes.reduce(0) { $0 + $1.contentTypes.count }
+        if typeCount > maximumTypes {
+            reader.report(
+                "CFBundleDocumentTypes",
+                "has \(typeCount) type identifiers; at most \(maximumTypes) are allowed"
+            )
+        }
+        let conformanceCount = typeDeclarations.reduce(0) { $0 + $1.conformsTo.count }
+        if conformanceCount > maximumTypes {
+            reader.report(
+                "UTImportedTypeDeclarations",
+                "and UTExportedTypeDeclarations have \(conformanceCount) elements of UTTypeConformsTo; at most "
+                    + "\(maximumTypes) are allowed"
+            )
         }
         let launchImageFile = reader.optional("UILaunchImageFile") { try $0.fileName() }
         let backgroundModes = reader.list("UIBackgroundModes") { BackgroundMode(rawValue: try $0.string()) }

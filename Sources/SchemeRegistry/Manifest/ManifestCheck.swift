@@ -55,18 +55,22 @@ public enum ManifestCheck {
     ///
     /// The registry does not store line numbers. If a manifest cannot be read, its diagnostics stay as they are.
     public static func locating(_ diagnostics: [Diagnostic]) -> [Diagnostic] {
-        var files: [String: [UInt8]] = [:]
+        var files: [String: (lines: PropertyListLines, findings: [Diagnostic])] = [:]
         return diagnostics.map { diagnostic in
-            let bytes = files[diagnostic.file] ?? bytes(of: diagnostic.file)
-            files[diagnostic.file] = bytes
             var diagnostic = diagnostic
-            if diagnostic.line != nil || bytes.isEmpty { return diagnostic }
-            if let key = diagnostic.key {
-                diagnostic.line = PropertyListLines(bytes)[key]
+            guard diagnostic.line == nil else { return diagnostic }
+            let file: (lines: PropertyListLines, findings: [Diagnostic])
+            if let known = files[diagnostic.file] {
+                file = known
             } else {
-                let findings = findings(in: bytes, of: diagnostic.file)
-                diagnostic.line = findings.first { $0.key == nil && $0.reason == diagnostic.reason }?.line
+                let bytes = bytes(of: diagnostic.file)
+                file = (PropertyListLines(bytes), bytes.isEmpty ? [] : findings(in: bytes, of: diagnostic.file))
+                files[diagnostic.file] = file
             }
+            diagnostic.line =
+                if let key = diagnostic.key { file.lines[key] } else {
+                    file.findings.first { $0.key == nil && $0.reason == diagnostic.reason }?.line
+                }
             return diagnostic
         }
     }

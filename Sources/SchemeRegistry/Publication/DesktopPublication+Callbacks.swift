@@ -16,8 +16,9 @@ extension DesktopPublication {
         guard let id = Self.callbackEntry, schemes != callbackSchemes else { return }
         let types = { (schemes: Set<String>) in schemes.sorted().map { "x-scheme-handler/\($0)" } }
         let before = types(callbackSchemes)
-        let isForeign = DesktopEntryFile.exists(id, in: applicationDirectory) && !isCallbackEntry(id)
-        callbackSchemes = schemes
+        let isForeign =
+            DesktopEntryFile.exists(id, in: applicationDirectory) && !isCallbackEntry(id)
+            && !DesktopEntryFile.isLost(id, in: applicationDirectory)
         do {
             guard !isForeign else {
                 throw FileWriteError(
@@ -37,6 +38,7 @@ extension DesktopPublication {
                 entry.handler = Self.callbackMark
                 try entry.write(as: id, in: applicationDirectory, isDurable: false)
             }
+            callbackSchemes = schemes
             updateCache([id: (types(schemes), before)])
         } catch let error as FileWriteError {
             note(error)

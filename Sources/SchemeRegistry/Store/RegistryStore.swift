@@ -27,6 +27,7 @@ public actor RegistryStore {
     private var applications: ApplicationLoader
     private let applicationReader = PatientReader()
     private let registrationReader = PatientReader()
+    private let resourceReader = PatientReader()
     private var registry = Registry(handlers: [])
     private var number = 0
     private var problems: Set<String> = []
@@ -372,18 +373,31 @@ public actor RegistryStore {
         return snapshot
     }
 
-    /// Reads the localised names and the launch images of all handlers that are bundles.
+    /// Reads the localised names and the launch images of all handlers that are bundles. Bundles on a file system that is
+    /// not responding are left out.
     package func resources() -> [BundleIdentifier: BundleResources] {
-        var resources: [BundleIdentifier: BundleResources] = [:]
-        for handler in registry.handlers where handler.isBundle {
-            resources[handler.id] = BundleResources(of: handler, languages: desktop.languages)
-        }
-        return resources
+        resources(of: registry.handlers.filter(\.isBundle))
     }
 
-    /// Reads the localised names and the launch images of one handler; nil if no handler has the identifier.
+    /// Reads the localised names and the launch images of one handler; nil if no handler has the identifier, or if its file
+    /// system is not responding.
     package func resources(of id: String) -> BundleResources? {
-        registry.handler(named: id).map { BundleResources(of: $0, languages: desktop.languages) }
+        registry.handler(named: id).flatMap { resources(of: [$0])[$0.id] }
+    }
+
+    private func resources(of handlers: [Handler]) -> [BundleIdentifier: BundleResources] {
+        guard !handlers.isEmpty else { return [:] }
+        let languages = desktop.languages
+        // The read begins with a path that every program can read.
+        let found = resourceReader.read("/") { silent, progress in
+            var resources: [BundleIdentifier: BundleResources] = [:]
+            for handler in handlers where !silent.contains(handler.path) {
+                progress(handler.path)
+                resources[handler.id] = BundleResources(of: handler, languages: languages)
+            }
+            return resources
+        }
+        return found ?? [:]
     }
 
     // MARK: Following changes

@@ -66,10 +66,10 @@ final class InboxFiles: Sendable {
             let parts = try Self.data(of: source, status, limit: limits.bytes)
             let size = parts.reduce(0) { $0 + $1.count }
             let directory = try PrivateDirectory(path(of: id), depth: 2, isMade: true)
-            try checkSpace(directory.descriptor, size)
             excess = try reserve(size, for: id, in: directory)
             guard excess == nil else { throw FileError(code: EDQUOT) }
             defer { release(size, of: id) }
+            try checkSpace(directory.descriptor)
             let taken = Set(try directory.names())
             let file = try Self.unnamedFile(in: directory.descriptor)
             defer { close(file) }
@@ -101,7 +101,9 @@ final class InboxFiles: Sendable {
 
     // MARK: Limits
 
-    private func checkSpace(_ directory: CInt, _ size: Int) throws(FileError) {
+    /// Checks that there is room for all copies that have begun, as if nothing of them had been written yet.
+    private func checkSpace(_ directory: CInt) throws(FileError) {
+        let size = copies.withLock { $0.values.reduce(0) { $0 + $1.bytes } }
         var space = statvfs()
         guard fstatvfs(directory, &space) == 0 else { throw FileError(code: errno) }
         let (free, isOverflow) = Int(clamping: space.f_bavail).multipliedReportingOverflow(by: Int(space.f_frsize))

@@ -18,6 +18,10 @@ final class DesktopReminders: ReminderShowing {
     private var shares: Shares<String>
     /// Number of reminders that are about to be shown.
     private var showing = 0
+    /// Events that came before the service had given the names of these reminders.
+    private var early: [ReminderEvent] = []
+    /// Maximum number of ``early`` events. Other programs' notifications cause some, too.
+    private static let earlyEvents = 64
     private var lastNumber: UInt64 = 0
 
     private struct Shown {
@@ -79,6 +83,10 @@ final class DesktopReminders: ReminderShowing {
         forget(id)
         shown[id] = Shown(number: number, account: reminder.account, onEnd: onEnd)
         shares.add(1, to: reminder.account)
+        let events = early.filter { $0.id == id }
+        early.removeAll { $0.id == id }
+        // The caller first learns that it is shown.
+        if !events.isEmpty { tasks.start { [weak self] in events.forEach { self?.take($0) } } }
         return .shown { [weak self] in
             // The service may have given the number to another notification by now.
             guard let self, self.shown[id]?.number == number else { return }
@@ -137,6 +145,7 @@ final class DesktopReminders: ReminderShowing {
     }
 
     private func take(_ event: ReminderEvent) {
+        if shown[event.id] == nil, showing > 0, early.count < Self.earlyEvents { early.append(event) }
         switch event {
         case .token(let id, let token): shown[id]?.token = token
         case .clicked(let id, let token): forget(id, .clicked(token: token ?? shown[id]?.token))
@@ -147,6 +156,7 @@ final class DesktopReminders: ReminderShowing {
 
     /// Ends the reading while no notification is on the screen, so that the signals about others do not wake the router.
     private func followNoneIfIdle() {
+        if showing == 0 { early = [] }
         if shown.isEmpty, showing == 0 { followNone() }
     }
 

@@ -20,8 +20,9 @@ struct NotificationPortal: ReminderService {
     )
     /// Time limit for each call to the portal.
     private static let callTimeout = Duration.seconds(5)
-    /// The beginning of the identifiers of the router's notifications.
-    private static let prefix = "openurl-"
+    /// The beginning of the identifiers of this router's notifications. Those of an earlier router may still be shown, and a
+    /// notification with the same identifier would replace one of them.
+    private static let prefix = "openurl-\(UInt64.random(in: .min ... .max))-"
 
     private var object: RemoteObject { RemoteObject(owner, Self.path) }
 

@@ -20,6 +20,13 @@ enum ReminderEvent {
     case token(id: String, String)
     case clicked(id: String, token: String?)
     case closed(id: String)
+
+    /// The service's name for the notification.
+    var id: String {
+        switch self {
+        case .token(let id, _), .clicked(let id, _), .closed(let id): id
+        }
+    }
 }
 
 extension NotificationService: ReminderService {
