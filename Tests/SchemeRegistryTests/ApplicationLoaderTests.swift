@@ -54,11 +54,33 @@ struct ApplicationLoaderTests {
         #expect(!isOther)
         #expect(try loader.applications.claiming(Scheme("web")).map(\.id.rawValue) == ["a.desktop", "b.desktop"])
         var programs: Set<String> = []
-        let hasChanged = loader.update(now: later) { programs.insert($0) }
+        let hasChanged = loader.update(now: later) { if $0.hasSuffix("/true") { programs.insert($0) } }
         #expect(hasChanged)
         let hasLost = loader.update(leavingOut: programs, now: later)
         #expect(hasLost)
         #expect(ids(loader) == [])
+    }
+
+    /// The file system of one path must not hide what is on the others.
+    @Test func silentPathsHideNothingElse() throws {
+        var loader = loader()
+        try root.writeEntry("home/applications/a.desktop", opening: ["web"])
+        try root.writeEntry("home/applications/below/b.desktop", opening: ["web"])
+        var paths: Set<String> = []
+        let hasChanged = loader.update(now: later) { paths.insert($0) }
+        #expect(hasChanged)
+        let home = "\(root.path)/home/applications"
+        // Each path is announced before the file system is asked for it.
+        #expect(paths.isSuperset(of: [home, "\(home)/a.desktop", "\(home)/below", "\(home)/below/b.desktop"]))
+        #expect(paths.contains("\(home)/mimeapps.list"))
+        // An entry that was never read is left out, and so is a directory.
+        var other = self.loader()
+        let isRead = other.update(leavingOut: ["\(home)/a.desktop", "\(home)/mimeapps.list"], now: later)
+        #expect(isRead)
+        #expect(ids(other) == ["below-b.desktop"])
+        let isLess = loader.update(leavingOut: ["\(home)/below"], now: later)
+        #expect(isLess)
+        #expect(ids(loader) == ["a.desktop"])
     }
 
     @Test func updateReadsOnlyChangedFiles() throws {

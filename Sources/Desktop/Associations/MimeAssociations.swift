@@ -42,11 +42,20 @@ public struct MimeAssociations: Sendable, Hashable {
     }
 
     /// Reads all files in one pass. Blocks while it reads. A missing file has no effect.
-    public init(loading directories: DesktopDirectories) {
+    ///
+    /// - Parameters:
+    ///   - silent: the paths whose file systems are not responding. They count as missing.
+    ///   - progress: called with each path before the file system is asked for it.
+    public init(
+        loading directories: DesktopDirectories,
+        leavingOut silent: Set<String> = [],
+        progress: (String) -> Void = { _ in }
+    ) {
         var defaults: [String: [DesktopFileID]] = [:]
         var associations: [Directory] = []
         var diagnostics: [Diagnostic] = []
-        for place in directories.associationFiles {
+        for place in directories.associationFiles where !silent.contains(place.path) {
+            progress(place.path)
             let file: AssociationLists
             do throws(FileError) {
                 guard let read = try AssociationLists(reading: place) else { continue }

@@ -132,14 +132,21 @@ extension DesktopEntries {
     /// If two files in one directory have the same ID, only the less deeply nested one is in the result. Names that
     /// start with a dot are left out. A missing directory contributes nothing. A directory that is unreadable, or
     /// nested deeper than ``depthLimit``, becomes a diagnostic.
+    ///
+    /// - Parameters:
+    ///   - silent: the paths whose file systems are not responding. Such a directory is left out, and such an entry counts as
+    ///     a file.
+    ///   - progress: called with each path before the file system is asked for it.
     public static func locations(
-        in directories: DesktopDirectories
+        in directories: DesktopDirectories,
+        leavingOut silent: Set<String> = [],
+        progress: (String) -> Void = { _ in }
     ) -> (locations: [DesktopFile.Location], diagnostics: [Diagnostic]) {
         var locations: [DesktopFile.Location] = []
         var diagnostics: [Diagnostic] = []
         for (precedence, directory) in directories.applicationDirectories.enumerated() {
             var listing = DesktopFileListing(precedence: precedence)
-            listing.list(directory)
+            listing.list(directory, leavingOut: silent, progress: progress)
             locations += listing.locations.values.sorted { $0.id < $1.id }
             diagnostics += listing.diagnostics
         }
@@ -160,13 +167,18 @@ struct DesktopFileListing {
         self.precedence = precedence
     }
 
-    mutating func list(_ directory: String) {
+    mutating func list(
+        _ directory: String,
+        leavingOut silent: Set<String> = [],
+        progress: (String) -> Void = { _ in }
+    ) {
         var level: [(path: String, prefix: [String])] = [(directory, [])]
         // A link back to a listed directory would add nothing.
         var seen: Set<FileIdentity> = []
         while !level.isEmpty {
             var below: [(path: String, prefix: [String])] = []
-            for (path, prefix) in level {
+            for (path, prefix) in level where !silent.contains(path) {
+                progress(path)
                 do throws(FileError) {
                     let names = try names(inDirectory: path) ?? []
                     guard seen.insert(FileIdentity(try status(of: path, followingLinks: true))).inserted else {
@@ -179,8 +191,13 @@ struct DesktopFileListing {
                             continue
                         }
                         let entry = "\(path)/\(name)"
-                        if name.hasSuffix(DesktopFileID.suffix), add(entry, prefix + [name]) { continue }
-                        guard isDirectory(entry) else { continue }
+                        progress(entry)
+                        let isDirectory = !silent.contains(entry) && isDirectory(entry)
+                        if name.hasSuffix(DesktopFileID.suffix), !isDirectory {
+                            add(entry, prefix + [name])
+                            continue
+                        }
+                        guard isDirectory else { continue }
                         if prefix.count == DesktopEntries.depthLimit {
                             report(entry, "is a directory nested too deeply to be searched")
                         } else {
@@ -196,19 +213,15 @@ struct DesktopFileListing {
         }
     }
 
-    /// Adds a file, and returns `true`; returns `false` if `file` is a directory.
-    private mutating func add(_ file: String, _ path: [String]) -> Bool {
-        guard !isDirectory(file) else { return false }
+    private mutating func add(_ file: String, _ path: [String]) {
         guard let id = DesktopFileID(path: path) else {
-            report(file, "has a name that is not a desktop file ID")
-            return true
+            return report(file, "has a name that is not a desktop file ID")
         }
         if let other = locations[id] {
             report(file, "has the ID of \(printable(other.file)), which is used instead")
         } else {
             locations[id] = DesktopFile.Location(id: id, file: file, precedence: precedence)
         }
-        return true
     }
 
     private func isDirectory(_ path: String) -> Bool {

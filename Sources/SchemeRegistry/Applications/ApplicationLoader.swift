@@ -39,8 +39,8 @@ public struct ApplicationLoader: Sendable {
     /// - Parameters:
     ///   - handlers: the handlers whose own desktop entries are left for the next update, because there may be very
     ///     many of these entries, and the applications do not depend on them.
-    ///   - silent: the entries and programs whose file systems are not responding. Such an entry stays as it was, and
-    ///     such a program counts as not installed.
+    ///   - silent: the paths whose file systems are not responding. Such an entry stays as it was, such a program counts as
+    ///     not installed, and any other directory or file is left out.
     ///   - progress: called with each path before the file system is asked for it.
     /// - Returns: whether the applications have changed.
     public mutating func update(
@@ -59,7 +59,11 @@ public struct ApplicationLoader: Sendable {
     ) -> Bool {
         var assumed: [DesktopFileID: Handler] = [:]
         for handler in handlers { if let id = handler.desktopFileID { assumed[id] = handler } }
-        let (locations, diagnostics) = DesktopEntries.locations(in: directories)
+        let (locations, diagnostics) = DesktopEntries.locations(
+            in: directories,
+            leavingOut: silent,
+            progress: progress
+        )
         var next: [DesktopFile.Location: Known] = [:]
         let files: [DesktopFile] = locations.compactMap { location in
             if location.precedence == 0, let handler = assumed[location.id] {
@@ -93,7 +97,7 @@ public struct ApplicationLoader: Sendable {
                 leavingOut: silent,
                 progress: progress
             ),
-            associations: MimeAssociations(loading: directories)
+            associations: MimeAssociations(loading: directories, leavingOut: silent, progress: progress)
         )
         guard current != loaded else { return false }
         loaded = current

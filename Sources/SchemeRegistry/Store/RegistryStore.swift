@@ -188,8 +188,8 @@ public actor RegistryStore {
     /// - Returns: whether the applications have changed.
     private func updateApplications(assumingEntriesOf handlers: [Handler] = []) -> Bool {
         let before = applications
-        let start = desktop.applicationDirectories.first ?? "/"
-        let update = applicationReader.read(start) { silent, progress in
+        // The read begins with a path that every program can read.
+        let update = applicationReader.read("/") { silent, progress in
             var loader = before
             let hasChanged = loader.update(assumingEntriesOf: handlers, leavingOut: silent, progress: progress)
             return (loader: loader, hasChanged: hasChanged)
