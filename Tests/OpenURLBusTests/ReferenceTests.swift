@@ -203,8 +203,8 @@ private enum Reference {
         Later versions may use further words for `kind`, `reason`, `transport` and the `state` of a handler, so accept words that
         you do not know.
 
-        With `--json`, the command prints the same keys, and `null` for those without a value. Only the result of an open
-        leaves them out.
+        With `--json`, the command prints the same keys, and `null` for those without a value. Only the result of an open and
+        the requests of `openurl log`, `openurl monitor` and `openurl status` leave them out.
 
         This file is generated from the sources. When the fields have changed, run
         `OPENURL_WRITE_REFERENCE=1 swift test --disable-xctest --filter ReferenceTests`.

@@ -16,6 +16,8 @@ import Testing
 
     @Test(arguments: [
         (["stat"], "files", ["status"]),
+        (["open", "--every", "d"], "", ["day"]),
+        (["share", "--for=p"], "", ["--for=podman"]),
         (["start", "--res"], "", ["--reset"]),
         (["--host", "h", "stat"], "files", ["status"]),
         (["--host=h", "stat"], "files", ["status"]),

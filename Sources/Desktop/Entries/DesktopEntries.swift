@@ -51,7 +51,7 @@ public struct DesktopEntries: Sendable, Hashable {
         self.init(of: files, in: directories, diagnostics: diagnostics)
     }
 
-    /// Combines the contents of files, which must be in the order of ``locations(in:)``.
+    /// Combines the contents of files, which must be in the order of ``locations(in:leavingOut:progress:)``.
     ///
     /// This accesses the file system only to find out whether programs are installed.
     ///

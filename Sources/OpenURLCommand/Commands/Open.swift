@@ -236,12 +236,15 @@ struct Open: Command {
             options.annotation = .dictionary(Dictionary(entries) { $1 }, key: "s", value: "s")
         }
         var operation = OpenOperation(
-            urls: try query.isEmpty ? urls : urls.map { url throws(CommandFailure) in .text(try url.appending(query)) },
+            urls: urls,
             fallback: fallback,
             options: options,
             report: outputOptions.json ? .json : verbose ? .trace : .nothing,
             isQuiet: quiet
         )
+        if !query.isEmpty {
+            operation.complete = { [query] url throws(CommandFailure) in .text(try url.appending(query)) }
+        }
         operation.attached = attach
         operation.saved = save
         operation.trace = trace

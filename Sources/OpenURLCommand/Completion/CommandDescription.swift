@@ -18,6 +18,11 @@ struct CommandDescription: Decodable {
         struct Completion: Decodable {
             struct Ignored: Decodable {}
 
+            struct List: Decodable {
+                let values: [String]
+            }
+
+            let list: List?
             let custom: Ignored?
             let file: Ignored?
             let directory: Ignored?

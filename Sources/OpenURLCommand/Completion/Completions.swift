@@ -97,6 +97,8 @@ struct Completions {
         let kind = argument.completionKind
         if head.isEmpty, kind?.file != nil { added = .files }
         if head.isEmpty, kind?.directory != nil { added = .directories }
+        let listed = (kind?.list?.values ?? []).filter { $0.utf8.starts(with: prefix.utf8) }
+        words += listed.map { head + $0 }
         guard kind?.custom != nil, let name = name ?? argument.options.last else { return }
         // The parser runs the argument's closure, and reports the result as an error.
         let request = ["---completion"] + command.dropFirst().map(\.commandName)

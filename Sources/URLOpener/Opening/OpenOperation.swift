@@ -14,6 +14,8 @@ package struct OpenOperation {
     }
 
     package var urls: [CommandLineArgument]
+    /// Adds to a URL what other options say.
+    package var complete: (CommandLineArgument) throws(CommandFailure) -> CommandLineArgument = { $0 }
     package var fallback: [CommandLineArgument] = []
     package var options = OpenOptions()
     /// Whether each URL waits for its handler's answer.
@@ -115,7 +117,7 @@ package struct OpenOperation {
         var replied: OpenResult?
         var status = batch.perform(urls, name: \.nameInFailures) { (url) throws(CommandFailure) in
             if interrupt?.isRequested == true { throw .interrupted }
-            let text = try url.urlText(passedBy: options.desktopEntry)
+            let text = try complete(url).urlText(passedBy: options.desktopEntry)
             let isUnread = report == .nothing && startup == nil && saved.isEmpty && openTrace == nil
             let method = isCall ? RouterInterface.call : RouterInterface.openURL
             let opened: OpenResult?

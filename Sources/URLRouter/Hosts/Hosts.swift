@@ -200,7 +200,9 @@ final class Hosts: DeliveryReceiver {
     }
 
     private static func unknown(_ name: String) -> OpenURLError {
-        OpenURLError(.noHandler, "there is no host '\(name)'; 'openurl hosts add \(name) USER@HOST' adds it")
+        name.hasPrefix("@")
+            ? OpenURLError(.noHandler, "there is no group '\(name)'; 'openurl hosts add --bridge \(name)' adds it")
+            : OpenURLError(.noHandler, "there is no host '\(name)'; 'openurl hosts add \(name) USER@HOST' adds it")
     }
 
     func takes(_ delivery: Delivery) -> Bool { delivery.options.host != nil }
