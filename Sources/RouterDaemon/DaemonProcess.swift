@@ -1,26 +1,23 @@
 internal import Glibc
 internal import Logging
 internal import Reactor
+internal import UserFiles
 
 /// The daemon's process.
 public enum DaemonProcess {
     /// Prints an answer, and returns whether it was written as a whole. The reason for a failure goes to standard error, unless
     /// nobody reads the answer any longer.
     private static func print(_ answer: CommandLineAnswer) -> Bool {
-        var rest = Array(answer.text.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(answer.descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else {
-                if errno != EPIPE {
-                    let message = Array("openurl: standard output: \(String(cString: strerror(errno)))\n".utf8)
-                    _ = write(STDERR_FILENO, message, message.count)
-                }
-                return false
-            }
-            rest = rest.dropFirst(count)
+        do throws(FileError) {
+            try UserFiles.write(Array(answer.text.utf8)[...], to: answer.descriptor)
+            return true
+        } catch {
+            guard error != FileError(code: EPIPE) else { return false }
+            let message = Array("openurl: standard output: \(error.reason)\n".utf8)
+            // If this fails too, only the status is left.
+            _ = write(STDERR_FILENO, message, message.count)
+            return false
         }
-        return true
     }
 
     /// Serves the session bus until a signal arrives or the connection ends. Call this on the main thread.

@@ -32,7 +32,7 @@ import Testing
         #expect(run.errors.contains("the value is empty"), "\(run)")
     }
 
-    /// A program of the router prints the second one's output.
+    /// `openurld` prints the output of `intents`.
     @Test(arguments: ["parse --json x:y", "intents"], [">/dev/full", ">&-", ">&- <&-"])
     func outputThatIsLostIsAFailure(_ line: String, _ redirection: String) async throws {
         let run = try await shell(#"exec "$openurl" \#(line) \#(redirection)"#)

@@ -198,19 +198,25 @@ import Testing
         }
     }
 
+    /// Begins a sign-in whose URL the router holds, and returns the program that waits for the callback, and its port.
+    private func beginSignIn(_ share: Fixture) async throws -> (FarChild, UInt16) {
+        await share.router.hold()
+        let port = try freePort()
+        let program = try share.connectAsChild()
+        let url = "https://a.example/?redirect_uri=http://127.0.0.1:\(port)/done&state=s1"
+        try program.write("openurl/1 open \(url)\n")
+        try await eventually(await share.router.opened) { !$0.isEmpty }
+        return (program, port)
+    }
+
     /// The router may still be waiting for the end of the browser's command.
     @Test func callbackPassesOnceAProgramHasTheURL() async throws {
         try await withShare(for: .descendants) { (share) async throws in
-            await share.router.hold()
-            let port = try freePort()
-            let program = try share.connectAsChild()
-            let address = "http://127.0.0.1:\(port)/done"
-            try program.write("openurl/1 open https://a.example/?redirect_uri=\(address)&state=s1\n")
-            try await eventually(await share.router.opened) { !$0.isEmpty }
+            let (program, port) = try await beginSignIn(share)
             await share.router.reportStart()
             let browser = try BrowserRequest(get: "/done?code=1&state=s1", at: port)
             #expect(try program.line() == "opened-waiting")
-            #expect(try program.line() == "callback \(address)?code=1&state=s1")
+            #expect(try program.line() == "callback http://127.0.0.1:\(port)/done?code=1&state=s1")
             #expect(try program.line() == nil)
             #expect(try browser.status() == 200)
             #expect(await share.router.cancelled == 0)
@@ -222,16 +228,11 @@ import Testing
     /// The browser may be faster than the report about its start, or there may be no report.
     @Test(arguments: [false, true]) func heldCallbackPassesLater(_ isReported: Bool) async throws {
         try await withShare(for: .descendants) { (share) async throws in
-            await share.router.hold()
-            let port = try freePort()
-            let program = try share.connectAsChild()
-            let address = "http://127.0.0.1:\(port)/done"
-            try program.write("openurl/1 open https://a.example/?redirect_uri=\(address)&state=s1\n")
-            try await eventually(await share.router.opened) { !$0.isEmpty }
+            let (program, port) = try await beginSignIn(share)
             #expect(try status(ofGet: "/done?code=1&state=s1", at: port) == 200)
             await (isReported ? share.router.reportStart() : share.router.finish())
             #expect(try program.line() == "opened-waiting")
-            #expect(try program.line() == "callback \(address)?code=1&state=s1")
+            #expect(try program.line() == "callback http://127.0.0.1:\(port)/done?code=1&state=s1")
             #expect(try program.line() == nil)
             if isReported { await share.router.finish() }
         }
@@ -239,12 +240,7 @@ import Testing
 
     @Test(arguments: [false, true]) func callbackOfARefusedURLDoesNotPass(_ isStarted: Bool) async throws {
         try await withShare(for: .descendants) { (share) async throws in
-            await share.router.hold()
-            let port = try freePort()
-            let program = try share.connectAsChild()
-            let url = "https://a.example/?redirect_uri=http://127.0.0.1:\(port)/done&state=s1"
-            try program.write("openurl/1 open \(url)\n")
-            try await eventually(await share.router.opened) { !$0.isEmpty }
+            let (program, port) = try await beginSignIn(share)
             // A program that fails has opened nothing, and a callback before its start is held.
             if isStarted {
                 await share.router.reportStart()

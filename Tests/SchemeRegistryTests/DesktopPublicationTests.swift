@@ -42,6 +42,28 @@ final class DesktopPublicationTests {
         return problems(publication.diagnostics)
     }
 
+    /// A power failure may leave zeros in a file that was not flushed.
+    @Test func lostCallbackEntryIsWrittenAgain() throws {
+        let file = "\(root.path)/\(applications)/org.openurl.callback.desktop"
+        let text = { String(decoding: try contents(ofFile: file, limit: 4096), as: UTF8.self) }
+        publication.publish(callbacks: ["myapp"])
+        let entry = try text()
+        #expect(entry.contains("x-scheme-handler/myapp"))
+        let zeros = String(repeating: "\0", count: entry.utf8.count)
+        try root.write(zeros, to: "\(applications)/org.openurl.callback.desktop")
+        publication = try #require(DesktopPublication(in: root.desktop(), command: command))
+        publication.publish(callbacks: ["myapp"])
+        #expect(try text() == entry)
+        // Another program's entry stays. Once it is gone, the next attempt succeeds.
+        let other = "[Desktop Entry]\nType=Application\nName=X\nExec=true\n"
+        try root.write(other, to: "\(applications)/org.openurl.callback.desktop")
+        publication.publish(callbacks: ["other"])
+        #expect(try text() == other)
+        try #require(unlink(file) == 0)
+        publication.publish(callbacks: ["other"])
+        #expect(try text().contains("x-scheme-handler/other"))
+    }
+
     private func problems(_ diagnostics: [Diagnostic]) -> [String] {
         diagnostics.map { $0.description.replacing("\(root.path)/", with: "") }
     }

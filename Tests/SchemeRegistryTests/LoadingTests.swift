@@ -22,6 +22,16 @@ struct LoadingTests {
 
     private func id(_ text: String) throws -> BundleIdentifier { try BundleIdentifier(text) }
 
+    /// Otherwise, one file could fill the log.
+    @Test func problemsOfOneManifestAreLimited() throws {
+        let schemes = (0..<1000).map { "not a scheme \($0)" }
+        try root.write(try manifest("com.acme.bad", schemes: schemes).encoded(.xml), to: "user/com.acme.bad.plist")
+        let diagnostics = load().diagnostics
+        #expect(diagnostics.count == Problems.limit + 1)
+        #expect(diagnostics.last?.reason == "has \(1000 - Problems.limit) more problems")
+        #expect(ManifestCheck.locating(diagnostics).dropLast().allSatisfy { $0.line != nil })
+    }
+
     @Test func missingDirectoriesHaveNoHandlers() {
         let registry = load()
         #expect(registry.handlers.isEmpty)

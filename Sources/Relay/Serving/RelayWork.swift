@@ -86,7 +86,7 @@ struct RelayWork: Sendable {
         }.get()
     }
 
-    /// What happens while a callback is awaited.
+    /// The events while a callback is awaited.
     private enum Event: Sendable {
         /// An application has been started with the URL.
         case started

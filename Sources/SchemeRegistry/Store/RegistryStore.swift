@@ -382,7 +382,10 @@ public actor RegistryStore {
     /// Reads the localised names and the launch images of one handler; nil if no handler has the identifier, or if its file
     /// system is not responding.
     package func resources(of id: String) -> BundleResources? {
-        registry.handler(named: id).flatMap { resources(of: [$0])[$0.id] }
+        guard let handler = registry.handler(named: id) else { return nil }
+        // Only a bundle has files to read.
+        return handler.isBundle
+            ? resources(of: [handler])[handler.id] : BundleResources(of: handler, languages: desktop.languages)
     }
 
     private func resources(of handlers: [Handler]) -> [BundleIdentifier: BundleResources] {

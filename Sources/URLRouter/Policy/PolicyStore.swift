@@ -92,7 +92,7 @@ public actor PolicyStore {
         guard let answersDirectory else { return }
         do throws(FileError) {
             let directory = try PrivateDirectory(answersDirectory, isMade: true)
-            try directory.replace(Self.answersName, with: Array(answers.text.utf8))
+            try directory.replace(Self.answersName, with: Array(answers.text.utf8), isDurable: true)
         } catch {
             warnOfAnswers(error)
         }
