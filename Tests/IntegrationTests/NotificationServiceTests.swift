@@ -41,6 +41,18 @@ import Testing
         try await eventually(await router.queuedURLs()) { $0.isEmpty }
     }
 
+    /// The service's signals may come before its answer.
+    @Test func clickBeforeTheAnswerCounts() async throws {
+        let router = try await RouterProcess([Self.app: []])
+        defer { router.stop() }
+        let service = try await router.startNotificationService("actions", "body")
+        defer { kill(service, SIGKILL) }
+        for number in 0..<10 { _ = try await router.open("app:\(number)", reminder("at once")) }
+        let opened = try await eventually(try opened(router)) { $0.count == 10 }
+        #expect(Set(opened) == Set((0..<10).map { "open app:\($0)" }))
+        try await eventually(await router.queuedURLs()) { $0.isEmpty }
+    }
+
     @Test func dismissedNotificationOpensNothing() async throws {
         let router = try await RouterProcess([Self.app: []])
         defer { router.stop() }
