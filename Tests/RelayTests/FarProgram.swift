@@ -3,13 +3,16 @@ import Glibc
 import TestSupport
 import Testing
 
+/// Waits until there is something to read, or the other end is closed.
+private func awaitInput(_ descriptor: CInt) throws {
+    var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    try #require(poll(&ready, 1, 60_000) == 1, "there is no answer")
+}
+
 /// A program at the far side of a share, which reads and writes any bytes.
 final class FarProgram {
     private let socket: CInt
     private var bytes: [UInt8] = []
-
-    /// How long an answer may take, in milliseconds.
-    private static let time: CInt = 60_000
 
     init(_ path: String) throws {
         socket = Glibc.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -41,8 +44,7 @@ final class FarProgram {
                 defer { bytes.removeSubrange(...end) }
                 return String(decoding: bytes[..<end], as: UTF8.self)
             }
-            var ready = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-            try #require(poll(&ready, 1, Self.time) == 1, "there is no answer")
+            try awaitInput(socket)
             var chunk = [UInt8](repeating: 0, count: 4096)
             let count = recv(socket, &chunk, chunk.count, 0)
             guard count > 0 else { return nil }
@@ -87,6 +89,7 @@ final class FarChild {
                 defer { bytes.removeSubrange(...end) }
                 return String(decoding: bytes[..<end], as: UTF8.self)
             }
+            try awaitInput(output.fileHandleForReading.fileDescriptor)
             let data = output.fileHandleForReading.availableData
             guard !data.isEmpty else { return nil }
             bytes += data

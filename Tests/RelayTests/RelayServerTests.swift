@@ -9,13 +9,21 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct RelayServerTests {
     /// A router that notes what it is asked for.
+    ///
+    /// It stays on the share's loop. An actor without an executor of its own can resume its caller on the thread that it
+    /// runs on, and a test that then waits for an answer would block the loop that must send it.
     private actor StandIn: RelayedRouter {
+        nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+        private let loop: EventLoop
         private(set) var opened: [String] = []
         private(set) var cancelled = 0
         var error: OpenURLError?
         private var isHeld = false
         private var started: (@Sendable () -> Void)?
         private var end: AsyncStream<OpenURLError?>.Continuation?
+
+        init(on loop: EventLoop) { self.loop = loop }
 
         func fail(_ error: OpenURLError) { self.error = error }
         func hold() { isHeld = true }
@@ -54,7 +62,7 @@ import Testing
     /// A share that ends with the test.
     private final class Fixture {
         let directory: ShareDirectory
-        let router = StandIn()
+        let router: StandIn
         let server: RelayServer
         let loop: EventLoop
         private let root: URL
@@ -68,6 +76,7 @@ import Testing
             )
             directory = try ShareDirectory("shares/box", in: root.path)
             loop = try EventLoop()
+            router = StandIn(on: loop)
             server = RelayServer(try directory.listen(), for: peers, router, on: loop, limits)
             await server.start()
         }

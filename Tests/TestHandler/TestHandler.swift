@@ -77,7 +77,8 @@ struct TestHandler {
         // The delay simulates a program that is slow to start.
         if let delay = behaviour["startDelay"].flatMap(UInt32.init) { usleep(delay * 1000) }
         if behaviour["gate"] != nil { close(open("\(arguments[2]).gate", O_RDONLY | O_CLOEXEC)) }
-        if behaviour["late"] != nil { await Task.detached {}.value }
+        // The task needs the thread that `main` has, so `main` must give it up.
+        if behaviour["late"] != nil { await Task { @MainActor in }.value }
         await Application.main(id, delegate: delegate)
     }
 }
