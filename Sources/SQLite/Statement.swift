@@ -23,7 +23,9 @@ public final class Statement {
 
     /// Sets a parameter to a string.
     public func bind(_ parameter: Int, _ text: String) throws(SQLiteError) {
-        try database.check(sqlite3_bind_text(handle, CInt(parameter), text, -1, Self.copied))
+        // With its length, a string may contain NUL characters.
+        let (count, encoding) = (UInt64(text.utf8.count), UInt8(SQLITE_UTF8))
+        try database.check(sqlite3_bind_text64(handle, CInt(parameter), text, count, Self.copied, encoding))
     }
 
     /// Sets a parameter to a number.

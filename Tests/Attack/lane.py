@@ -418,8 +418,9 @@ def unasked(session):
     lane.offer(VICTIM)
     for number in range(1, 20_000):
         if number % 3 == 0:
+            change = [VICTIM, "", lane.name] if number % 2 else [lane.name, lane.name, ""]
             lane.send(SIGNAL, {"path": "/org/freedesktop/DBus", "interface": BUS, "member": "NameOwnerChanged", "sender": BUS},
-                      "sss", [VICTIM, "", lane.name])
+                      "sss", change)
         elif number % 3 == 1:
             lane.send(RETURN, {"serial": number, "sender": VICTIM}, "ba{sv}a(stb)", [True, {}, []])
         else:

@@ -103,6 +103,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [Int.min, .max]) func extremeLimitsDoNoHarm(_ extreme: Int) {
+        var limits = ConnectionLimits()
+        limits.calls = extreme
+        limits.argumentBytes = extreme
+        limits.descriptors = extreme
+        limits.unreadAnswerBytes = extreme
+        let accounts = IncomingCalls(limits).accounts
+        let excess = accounts.take(CallLoad(bytes: 100, descriptors: 1), for: .named("a"))
+        let mayWait = accounts.addRefused(to: .named("a"))
+        #expect((excess == nil) == (extreme > 0))
+        #expect(mayWait == (extreme > 0))
+    }
+
+    @Test func followingTheConnectionsCanFailMoreThanOnce() async throws {
+        try await withPair { (pair: Pair) async throws in
+            await pair.client.close()
+            for _ in 0..<2 {
+                await #expect(throws: CallError.disconnected) { try await pair.client.followConnections() }
+                #expect(await pair.client.newestConnection == nil)
+            }
+        }
+    }
+
     @Test func anAccountGetsHalfOfWhatIsLeft() {
         var shares = Shares<String>(limit: 8)
         func fill(_ account: String) -> Int {
@@ -126,8 +149,4 @@ import Testing
         shares.remove(2, from: "d")
         #expect(shares.isEmpty)
     }
-}
-
-extension Connection {
-    fileprivate var hasFreeAccounts: Bool { incomingCalls.accounts.isEmpty }
 }

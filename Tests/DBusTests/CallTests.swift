@@ -307,6 +307,32 @@ import Testing
         }
     }
 
+    /// The bus names the owner while the connection waits.
+    @Test func blockingConnectionNoticesTheEndOfAnOwnerThatItDidNotKnow() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let service = pair.service
+            let short = try BlockingConnection(.address(pair.bus.address))
+            var isReleased = false
+            let end = RemoteError(.noReply, "the program that has the name \(Echo.name) has ended")
+            #expect(throws: CallError.remote(end)) {
+                try short.wait(
+                    forSignalsOf: Echo.name,
+                    timeout: .seconds(60),
+                    watching: {
+                        if short.hasOwner(Echo.name), !isReleased {
+                            isReleased = true
+                            _ = Task(executorPreference: service.loop) {
+                                try await service.releaseName(Echo.name)
+                            }
+                        }
+                        return []
+                    },
+                    until: { false }
+                )
+            }
+        }
+    }
+
     /// Without the owner of the name no answer can be recognised, and the call would wait for ever.
     @Test(arguments: [
         "<limit name='max_match_rules_per_connection'>0</limit>",

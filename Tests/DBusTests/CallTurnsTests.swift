@@ -31,8 +31,8 @@ import Testing
         turns.add(2, of: .named("program"))
         turns.add(3, of: .sender(":1.7"))
         turns.add(4, of: .named("other"))
-        turns.move(from: .sender(":1.7"), to: .named("program"))
-        turns.move(from: .sender(":1.8"), to: .named("program"))
+        turns.move([1, 3], from: .sender(":1.7"), to: .named("program"))
+        turns.move([], from: .sender(":1.8"), to: .named("program"))
         turns.add(5, of: .named("program"))
         #expect(order(turns) == [1, 4, 2, 3, 5])
         #expect(turns.removeAll().sorted() == [1, 2, 3, 4, 5])
@@ -72,14 +72,27 @@ import Testing
         var turns = CallTurns()
         turns.hold(.sender(":1.7"), for: .unread)
         turns.add(1, of: .sender(":1.7"))
-        turns.move(from: .sender(":1.7"), to: .named("program"))
+        turns.move([1], from: .sender(":1.7"), to: .named("program"))
         #expect(turns.count == 1)
         turns.hold(.named("other"), for: .unread)
-        turns.move(from: .named("program"), to: .named("other"))
+        turns.move([1], from: .named("program"), to: .named("other"))
         #expect(turns.count == 0)
         #expect(turns.next() == nil)
         turns.release(.named("other"), from: .unread)
         #expect(turns.next() == 1)
+    }
+
+    @Test func callsOfOtherSendersStayInTheirAccountAndOnHold() {
+        var turns = CallTurns()
+        for number in 1...4 as ClosedRange<UInt64> { turns.add(number, of: .named("old")) }
+        turns.hold(.named("old"), for: .pace)
+        // The sender's fifth call has started.
+        turns.move([2, 4, 5], from: .named("old"), to: .named("new"))
+        #expect(turns.count == 2)
+        #expect(order(turns) == [2, 4])
+        turns.release(.named("old"), from: .pace)
+        #expect(turns.count == 4)
+        #expect(order(turns) == [2, 1, 4, 3])
     }
 
     private static let mark = Method<String, Empty>("com.example.Mark1", "Mark", inputs: ["text"])

@@ -6,6 +6,8 @@ extension Connection {
 
     var waitingCalls: Int { incomingCalls.waiting }
 
+    var hasFreeAccounts: Bool { incomingCalls.accounts.isEmpty }
+
     func isHeld(_ sender: BusName) -> Bool { incomingCalls.isHeld(sender) }
 }
 

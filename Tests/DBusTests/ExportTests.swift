@@ -114,7 +114,7 @@ import Testing
                     // The answer comes from another thread.
                     Task.detached {
                         answer(.success(number))
-                        if !isChecked { answer(.failure(RemoteError("com.example.Late", "late"))) }
+                        answer(.failure(RemoteError("com.example.Late", "late")))
                     }
                 },
             ]
@@ -192,6 +192,26 @@ import Testing
             let top = try await pair.client.call(introspect, on: RemoteObject(Echo.name, "/"), Empty())
             #expect(top.contains("<node name=\"tree\"/>"))
         }
+    }
+
+    @Test func innermostSubtreeAnswers() {
+        var tree = ObjectTree()
+        let interfaces: [ObjectPath: InterfaceName] = [
+            "/": "com.example.Top1", "/a": "com.example.A1", "/a/b": "com.example.B1", "/a/b/c": "com.example.C1",
+        ]
+        for (path, interface) in interfaces {
+            let method = Method<Empty, Empty>(interface, "Do")
+            tree.addSubtree([ExportedInterface(interface, [.method(method) { _, _ in Empty() }])], below: path)
+        }
+        let answering: [(ObjectPath, InterfaceName)] = [
+            ("/x", "com.example.Top1"), ("/x/y", "com.example.Top1"), ("/a", "com.example.Top1"),
+            ("/ab", "com.example.Top1"), ("/a/x", "com.example.A1"), ("/a/b", "com.example.A1"),
+            ("/a/b/x", "com.example.B1"), ("/a/b/c", "com.example.B1"), ("/a/b/c/x/y", "com.example.C1"),
+        ]
+        for (path, interface) in answering {
+            #expect(throws: Never.self, "\(path)") { try tree.method(path, interface, "Do").get() }
+        }
+        #expect(throws: RemoteError.self) { try tree.method("/", "com.example.Top1", "Do").get() }
     }
 
     @Test func cancelledTaskOfACallStillAnswers() async throws {

@@ -53,6 +53,78 @@ import Testing
         }
     }
 
+    private static let bus = "org.freedesktop.DBus"
+
+    /// Runs `body` with a socket that has authenticated, and the listener's end of its connection, which has named the
+    /// other end.
+    private func withRawPeer(_ body: (RawPeer, _ server: Connection) async throws -> Void) async throws {
+        try await withPeers { listener, _, accepted in
+            var iterator = accepted.makeAsyncIterator()
+            _ = await iterator.next()
+            let peer = try RawPeer(listener.address)
+            try peer.authenticate()
+            let server = try #require(await iterator.next())
+            await server.namePeer(Self.name)
+            try await body(peer, server)
+            await server.close()
+        }
+    }
+
+    /// The other end cannot leave the accounts while its connection stays open.
+    @Test func signalInTheNameOfTheBusIsNotBelieved() async throws {
+        try await withRawPeer { peer, server in
+            let changes = Lock(0)
+            let watch = try await server.watchName(Self.name) { _, _ in changes.withLock { $0 += 1 } }
+            var played = try await server.signals(Echo.played).makeAsyncIterator()
+            let echo = Echo.interface.rawValue
+            peer.write(RawMessage.bytes(1, 1, [.path(Echo.path.rawValue), .text(2, echo), .text(3, "Never")]))
+            try await eventually(await server.hasNoCalls) { !$0 }
+            try await eventually(await server.waitingCalls) { $0 == 0 }
+            peer.write(
+                RawMessage.bytes(
+                    4,
+                    2,
+                    [
+                        .path("/org/freedesktop/DBus"), .text(2, Self.bus), .text(3, "NameOwnerChanged"),
+                        .text(7, Self.bus), .signature("sss"),
+                    ],
+                    body: RawMessage.string(Self.name.rawValue) + RawMessage.string(Self.name.rawValue)
+                        + RawMessage.string("")
+                )
+            )
+            // The next signal comes after the effects of the first.
+            peer.write(
+                RawMessage.bytes(
+                    4,
+                    3,
+                    [.path("/"), .text(2, echo), .text(3, "Played"), .signature("su")],
+                    body: RawMessage.string("abc") + [1, 0, 0, 0]
+                )
+            )
+            #expect(await played.next()?.body.values.1 == 1)
+            #expect(await !server.hasFreeAccounts)
+            #expect(changes.withLock { $0 } == 0)
+            try await server.unwatchName(watch)
+        }
+    }
+
+    @Test func errorInTheNameOfTheBusIsNotBelieved() async throws {
+        try await withRawPeer { peer, server in
+            let call = Task(executorPreference: server.loop) {
+                try await server.call(Echo.string, on: Self.object, "a")
+            }
+            // The test may run on the loop's thread, which must not be blocked.
+            let arrived = try await eventually(peer.read(4096, flags: Int(MSG_DONTWAIT))) { $0 != nil }
+            let sent = try #require(arrived)
+            try #require(sent.count > 16)
+            let serial = sent[8..<12].reversed().reduce(0 as UInt32) { $0 << 8 | UInt32($1) }
+            let error = ErrorName.serviceUnknown
+            peer.write(RawMessage.bytes(3, 1, [.text(4, error.rawValue), .number(5, serial), .text(7, Self.bus)]))
+            // The error is not from the bus.
+            await #expect(throws: CallError.remote(RemoteError(error, ""))) { try await call.value }
+        }
+    }
+
     @Test func endOfTheOtherEndIsToldOnce() async throws {
         try await withNamedPeer { _, client, server in
             let (changes, change) = AsyncStream.makeStream(of: (BusName?, BusName?).self)
@@ -116,6 +188,44 @@ import Testing
             var ends: Set<String> = []
             for _ in 0..<100 { ends.insert(try #require(await iterator.next())) }
             #expect(ends == Set((0..<100).map { "\($0) ended, cancelled: false" }))
+            await server.waitUntilAnswered()
+        }
+    }
+
+    /// Only a timer wakes this program for the calls that wait for their next period.
+    @Test(arguments: [0, 1]) func callsWithAPaceStartAfterTheEndOfTheOtherEnd(earlier: Int) async throws {
+        var limits = ConnectionLimits()
+        limits.pacesStrangers = true
+        try await withNamedPeer(limits: limits) { listener, client, server in
+            // Two jobs start the calls by turns, and this decides which of them starts the last call of a period.
+            for _ in 0..<earlier { _ = try await client.call(Echo.string, on: Self.object, "") }
+            let (starts, started) = AsyncStream.makeStream(of: UInt32.self)
+            let order = Lock<[UInt32]>([])
+            let note = Method<UInt32, Empty>("com.example.Note1", "Note")
+            let method = ExportedInterface(
+                "com.example.Note1",
+                [
+                    .method(note) { _, number in
+                        order.withLock { $0.append(number) }
+                        started.yield(number)
+                        return Empty()
+                    }
+                ]
+            )
+            await server.export([method], at: "/note")
+            // The other end sends everything before this thread reads.
+            let pipe = try Pipe()
+            listener.loop.execute {
+                var byte: UInt8 = 0
+                _ = read(pipe.readEnd.rawValue, &byte, 1)
+            }
+            for number in 0..<250 as Range<UInt32> {
+                try await client.send(note, on: RemoteObject(nil, "/note"), number)
+            }
+            await client.close()
+            #expect(write(pipe.writeEnd.rawValue, "x", 1) == 1)
+            try await starts.next { $0 == 249 }
+            #expect(order.withLock { $0 } == Array(0..<250))
             await server.waitUntilAnswered()
         }
     }

@@ -59,6 +59,18 @@ private final class TemporaryFile {
         }
     }
 
+    @Test(arguments: ["a\0b", "\0", "a\0", "\0a"]) func textMayContainNULs(_ text: String) throws {
+        let database = try Database(path: file.path, .created)
+        try database.execute("CREATE TABLE t (text)")
+        let insert = try database.prepare("INSERT INTO t VALUES (?)")
+        try insert.bind(1, text)
+        #expect(try !insert.step())
+        let found = try database.prepare("SELECT text FROM t WHERE text = ?")
+        try found.bind(1, text)
+        #expect(try found.step())
+        #expect(found.text(0) == text)
+    }
+
     @Test func transactionIsAtomic() throws {
         let database = try Database(path: file.path, .created)
         try database.execute("CREATE TABLE t (x UNIQUE)")

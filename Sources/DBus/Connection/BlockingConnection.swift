@@ -23,6 +23,8 @@ public final class BlockingConnection {
     /// none.
     public private(set) var uniqueName: BusName?
     private var serials = Serials()
+    /// The latest message that was left out because its descriptors could not be passed.
+    private var droppedSerial: UInt32?
     private var calls: [UnfinishedCall] = []
     private var calledNames = CalledNames()
     /// The names whose owners the bus was asked for, by the question's serial.
@@ -128,7 +130,11 @@ public final class BlockingConnection {
     private init(_ authenticated: AuthenticatedSocket, isOnBus: Bool, _ limit: Int) {
         socket = authenticated.socket
         passesDescriptors = authenticated.passesDescriptors
-        input = InputBuffer(limit: limit, descriptors: passesDescriptors ? InputBuffer.descriptorsAtOnce : 0)
+        input = InputBuffer(
+            limit: limit,
+            descriptors: passesDescriptors ? InputBuffer.descriptorsAtOnce : 0,
+            isOnBus: isOnBus
+        )
         self.isOnBus = isOnBus
     }
 
@@ -308,11 +314,14 @@ public final class BlockingConnection {
         let deadline = ContinuousClock.now + min(timeout, .longest)
         try follow(name)
         defer { calledNames.endCall(of: name) }
-        let owner = calledNames.owner(of: name)
+        var owner: BusName?
         while !isDone() {
-            if let owner, calledNames.owner(of: name) != owner {
+            // The bus may not have named the owner yet when this begins.
+            let current = calledNames.owner(of: name)
+            if let owner, current != owner {
                 throw .remote(RemoteError(.noReply, "the program that has the name \(name) has ended"))
             }
+            owner = current
             guard try dispatch(until: deadline, watches()) else { return isDone() }
         }
         return true
@@ -364,6 +373,7 @@ public final class BlockingConnection {
         let serial = serials.next()
         output.append(message, as: serial)
         try write()
+        if droppedSerial == serial { throw .notSent(.descriptorNotPassed) }
         return serial
     }
 
@@ -371,6 +381,11 @@ public final class BlockingConnection {
         while let socket, !output.isEmpty {
             switch output.write(to: socket) {
             case .written: break
+            case .dropped(let serial):
+                droppedSerial = serial
+                if let index = calls.firstIndex(where: { $0.serial == serial }) {
+                    calls[index].failure = .notSent(.descriptorNotPassed)
+                }
             case .full: return
             // Earlier answers from the other end can still be read, followed by the end of the input.
             case .ended: output = OutputBuffer()
@@ -537,6 +552,6 @@ private struct UnfinishedCall {
     let serial: UInt32
     let destination: BusName?
     var answer: Message?
-    /// Why the call failed, if its answer could not be recognised.
+    /// Why the call failed, if it was not sent, or its answer could not be recognised.
     var failure: CallError?
 }

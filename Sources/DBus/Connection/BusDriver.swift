@@ -40,7 +40,8 @@ package enum BusDriver {
         arguments: ["name", "old_owner", "new_owner"]
     )
 
-    /// Reads the change of owner that a signal reports; nil for any other signal.
+    /// Reads the change of owner that a signal reports; nil for any other signal. Without a bus, no message has the bus
+    /// as its sender.
     static func ownerChange(_ signal: Message) -> (name: BusName, old: BusName?, new: BusName?)? {
         guard signal.isSignal(nameOwnerChanged), signal.sender == .bus else { return nil }
         do throws(MessageDecodingError) {

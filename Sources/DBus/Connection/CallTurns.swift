@@ -49,11 +49,16 @@ struct CallTurns {
         return nil
     }
 
-    /// Moves all of an account's calls to another account.
-    mutating func move(from old: CallAccounts.Account, to new: CallAccounts.Account) {
-        guard let moved = calls.removeValue(forKey: old) else { return }
-        if holds.removeValue(forKey: old) == nil { count -= moved.count }
-        add(moved.unordered, of: new)
+    /// Moves those of the given calls that wait in an account to another account. The other calls stay where they are,
+    /// and so does a hold.
+    mutating func move(_ numbers: Set<UInt64>, from old: CallAccounts.Account, to new: CallAccounts.Account) {
+        guard var waiting = calls[old]?.unordered else { return }
+        let firstMoved = waiting.partition { numbers.contains($0) }
+        let moved = Array(waiting[firstMoved...])
+        guard !moved.isEmpty else { return }
+        calls[old] = firstMoved == 0 ? nil : Heap(waiting[..<firstMoved])
+        if holds[old] == nil { count -= moved.count }
+        add(moved, of: new)
     }
 
     func isHeld(_ account: CallAccounts.Account, for reason: Hold) -> Bool { holds[account]?.contains(reason) == true }

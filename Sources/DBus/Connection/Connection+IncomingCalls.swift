@@ -23,6 +23,9 @@ extension Connection {
 
     /// Exports one object for all paths below a path. Its methods get the path from ``IncomingCall/path``.
     ///
+    /// If several subtrees contain a path, the one with the longest path answers. An object at the path itself comes
+    /// first.
+    ///
     /// Introspecting the path lists no names below it, so a caller cannot find out which of them exist. If you export
     /// another subtree at the same path, it replaces this one.
     public func exportSubtree(_ interfaces: [ExportedInterface], below path: ObjectPath) {
@@ -49,8 +52,11 @@ extension Connection {
     /// Makes the bus report when any connection begins or ends, with one rule for all of them.
     ///
     /// From then on, when a sender leaves the bus, its calls release what they use; ``newestConnection`` is also known.
+    /// Otherwise, each call releases it with its answer. If there are many senders, this connection then forgets those
+    /// without unanswered calls, together with their accounts.
+    ///
     /// The cost is that each connection that any program opens wakes this one twice, so only a service with many
-    /// callers should follow them. Does nothing without a bus.
+    /// callers should follow them. Does nothing without a bus. If this fails, you can call it again.
     ///
     /// - Parameter ownerChanged: Called on the event loop each time a well-known name gets, changes or loses its owner.
     public func followConnections(
@@ -59,7 +65,15 @@ extension Connection {
         guard let uniqueName, newestConnection == nil else { return }
         followedNames = ownerChanged
         newestConnection = ConnectionNumber(uniqueName)
-        try await addMatch(BusDriver.connectionRule)
+        incomingCalls.learnsWhoLeaves = true
+        do throws(CallError) {
+            try await addMatch(BusDriver.connectionRule)
+        } catch {
+            followedNames = nil
+            newestConnection = nil
+            incomingCalls.learnsWhoLeaves = false
+            throw error
+        }
     }
 
     /// Waits until every call that has arrived has its answer, or until the task is cancelled.
@@ -70,8 +84,8 @@ extension Connection {
         await wait(for: .answered)
     }
 
-    /// Returns the sender of a message. A bus sets the sender, so it is genuine. Without a bus, the sender in a message
-    /// could be forged, so it is ignored: the other end has the name that this program has given it, or none.
+    /// Returns the sender of a message. Without a bus, that is the name that this program has given the other end, or
+    /// nil.
     func sender(of message: Message) -> BusName? {
         guard uniqueName != nil else { return peerName }
         return message.sender
@@ -158,6 +172,11 @@ extension Connection {
             }
         }
         if incomingCalls.waiting > 0 { scheduleDispatch() }
+        endStarting()
+    }
+
+    /// Does what has to follow after calls have started, or have been refused.
+    func endStarting() {
         if let end = incomingCalls.paceEnd { scheduleEndOfPaces(end) }
         if incomingCalls.isIdle { waiters.resumeAll(.answered) }
     }

@@ -74,8 +74,9 @@ extension Connection {
         }
         guard queue.isEmpty, output.bytes <= limits.queuedBytes else { return nil }
         let serial = handOver(message)
-        if output.bytes >= OutputBuffer.pieceSize {
-            // Write large amounts right away, because they take up memory and count towards the limits.
+        if output.bytes >= OutputBuffer.pieceSize, message.descriptors.isEmpty {
+            // Write large amounts right away, because they take up memory and count towards the limits. A message with
+            // descriptors may be dropped, and its call cannot fail before it is recorded.
             write()
             guard state == .open else { throw .disconnected }
         }
@@ -169,6 +170,8 @@ extension Connection {
         while !output.isEmpty {
             switch output.write(to: socket) {
             case .written: break
+            case .dropped(let serial):
+                if let number = sentCalls[serial] { fail(number, .notSent(.descriptorNotPassed)) }
             case .full:
                 waitForWriting()
                 return sendQueued()

@@ -30,13 +30,13 @@ struct IncomingCalls {
         var task: Task<Void, Never>? { if case .started(let task) = self { task } else { nil } }
     }
 
-    /// A sender that has made calls and is on the bus, or that left the bus before all of its calls had started.
+    /// A sender that has made calls and is on the bus, or that has left the bus and has calls that still count.
     ///
     /// Its calls refer to it, so that its name is looked up only once for each call.
     private final class Sender {
         let name: BusName?
         var account: CallAccounts.Account
-        /// Its calls by number: those without an answer or, once it has left, those that have not started.
+        /// Its calls by number: those without an answer or, once it has left, those of them that still count.
         var calls: Set<UInt64> = []
         var hasLeft = false
         /// Whether only a limited number of calls may start per second.
@@ -59,6 +59,10 @@ struct IncomingCalls {
 
     private var calls: [UInt64: Call] = [:]
     private var senders: [BusName?: Sender] = [:]
+    /// Number of senders above which those without calls are forgotten, unless ``learnsWhoLeaves``.
+    private var keptSenders = Self.fewSenders
+    /// Whether ``leave(_:)`` is called for each sender that leaves the bus.
+    var learnsWhoLeaves = false
     let accounts: CallAccounts
     private var turns = CallTurns()
     /// Number of bytes that each account has not read.
@@ -115,10 +119,24 @@ struct IncomingCalls {
         lastNumber += 1
         calls[lastNumber] = call
         // A sender without calls may be new.
-        if call.sender.calls.isEmpty { senders[call.sender.name] = call.sender }
+        if call.sender.calls.isEmpty {
+            if senders.count >= keptSenders, !learnsWhoLeaves { forgetSenders() }
+            senders[call.sender.name] = call.sender
+        }
         call.sender.calls.insert(lastNumber)
         turns.add(lastNumber, of: call.sender.account)
     }
+
+    private static let fewSenders = 256
+
+    /// Forgets the senders without calls, most of which may have left. Those that have not read everything still count.
+    private mutating func forgetSenders() {
+        senders = senders.filter { !$0.value.calls.isEmpty || $0.value.unread > 0 }
+        keptSenders = max(Self.fewSenders, 2 * senders.count)
+    }
+
+    /// Number of senders that are remembered.
+    var senderCount: Int { senders.count }
 
     /// Number of calls that an account with a limit may start within ``pacePeriod``: far more than a person causes, but
     /// few enough to leave processor time for the others.
@@ -159,7 +177,8 @@ struct IncomingCalls {
             case .start(let start):
                 let task = start()
                 call.beginning = .started(task)
-                if sender.hasLeft { discount(number, call) }
+                // Open descriptors count until the answer, because nothing closes them before.
+                if sender.hasLeft, call.descriptors.isEmpty { discount(number, call) }
                 return task == nil ? .started : .startedTask
             case .refuse(let answer):
                 end(number)
@@ -187,7 +206,7 @@ struct IncomingCalls {
     /// Number of calls for which memory is kept after a burst.
     private static let keptCapacity = 4096
 
-    /// Releases what a call uses, which is nothing for a started call from a sender that has left.
+    /// Releases what a call uses, unless that has been done because its sender has left.
     private mutating func discount(_ number: UInt64, _ call: Call) {
         let sender = call.sender
         guard sender.calls.remove(number) != nil else { return }
@@ -207,12 +226,15 @@ struct IncomingCalls {
         guard let sender = senders[name], !sender.hasLeft else { return false }
         let (old, new) = (sender.account, CallAccounts.Account.named(account))
         sender.isPaced = isPaced
-        if !isPaced { turns.release(old, from: .pace) }
-        guard old != new else { return true }
+        guard old != new else {
+            if !isPaced { turns.release(old, from: .pace) }
+            return true
+        }
         sender.account = new
-        turns.move(from: old, to: new)
-        count(sender.unread, instead: 0, to: new)
+        turns.move(sender.calls, from: old, to: new)
+        // In this order, the total never counts the bytes twice.
         count(0, instead: sender.unread, to: old)
+        count(sender.unread, instead: 0, to: new)
         for call in sender.calls.compactMap({ calls[$0] }) {
             guard let load = call.load else {
                 accounts.removeRefused(from: old)
@@ -228,7 +250,7 @@ struct IncomingCalls {
     /// Releases what a sender's started calls use, because the sender has left the bus. All its calls continue.
     ///
     /// A call that has not started or is waiting for an error counts until its turn. Otherwise a program could fill the
-    /// memory by calling and leaving again and again.
+    /// memory by calling and leaving again and again. If it has descriptors, it counts until its answer.
     mutating func leave(_ name: BusName) {
         guard let sender = senders[name] else { return }
         _ = setUnread(0, of: name)
@@ -259,12 +281,13 @@ struct IncomingCalls {
         return true
     }
 
-    /// Notes what a sender has not read. If an account leaves too much unread, its calls do not start.
+    /// Notes what a sender has not read. If an account leaves too much unread, its calls do not start. Ignores a sender
+    /// that has left, because the bus has dropped what it had for the sender.
     ///
     /// - Parameter bytes: The bus's answer; nil if the bus did not report it this time.
     /// - Returns: Whether to ask the bus again later, for ``askAgain(about:)``.
     mutating func setUnread(_ bytes: Int?, of name: BusName) -> Bool {
-        guard let sender = senders[name] else { return false }
+        guard let sender = senders[name], !sender.hasLeft else { return false }
         let bytes = bytes.map { $0 > Self.fewBytes ? $0 : 0 } ?? max(sender.unread, 1)
         let isNew = bytes > 0 && !sender.isFollowed
         sender.sent = 0

@@ -10,13 +10,20 @@ struct OutputBuffer {
     private struct Piece {
         var bytes: [UInt8]
         var descriptors: [UnixFD]
+
+        /// The serial of the first message.
+        var serial: UInt32 {
+            bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: MessageHeader.serialPlace, as: UInt32.self) }
+        }
     }
 
-    enum Progress {
+    enum Progress: Equatable {
         /// The first piece was written, at least in part.
         case written
         /// The socket cannot take anything now.
         case full
+        /// The message with this serial was left out, because its descriptors cannot be passed now.
+        case dropped(UInt32)
         /// The other end has been closed.
         case ended
         case failed
@@ -82,7 +89,7 @@ struct OutputBuffer {
             // Too many descriptors of this user are on their way, so drop the message, as libdbus does.
             case ETOOMANYREFS where written == 0:
                 remove(first)
-                return .written
+                return .dropped(first.serial)
             default: return .failed
             }
         }

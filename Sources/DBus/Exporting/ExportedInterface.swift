@@ -1,9 +1,12 @@
+internal import Reactor
+
 /// A call to a method that this program exports.
 public struct IncomingCall: Sendable {
     /// The connection on which the call arrived. Without a bus, its ``Connection/peerCredentials`` show who is at the
     /// other end.
     public let connection: Connection
-    /// The caller's unique name, which the bus guarantees; nil on a connection without a bus.
+    /// The caller's unique name, which the bus guarantees. Without a bus, it is the name that this program has given
+    /// the other end (``Connection/namePeer(_:)``), or nil.
     public let sender: BusName?
     /// The called object.
     public let path: ObjectPath
@@ -88,8 +91,11 @@ public struct ExportedInterface: Sendable {
                     case .immediate(let body):
                         return .task { call in
                             try await check(call)
-                            return try await withCheckedThrowingContinuation { result in
-                                body(call) { result.resume(with: $0) }
+                            typealias Waiting = CheckedContinuation<any MessageBody, any Error>
+                            return try await withCheckedThrowingContinuation { (continuation: Waiting) in
+                                // The method may answer again, on any thread, which does nothing.
+                                let waiting = Lock<Waiting?>(continuation)
+                                body(call) { result in waiting.withLock { $0.take() }?.resume(with: result) }
                             }
                         }
                     }

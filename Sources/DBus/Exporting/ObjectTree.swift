@@ -36,8 +36,18 @@ struct ObjectTree {
     }
 
     private func object(_ path: ObjectPath) -> Object? {
-        objects[path] ?? subtrees.first { path.rawValue.hasPrefix($0.key.rawValue + "/") }?.value
+        if let object = objects[path] { return object }
+        // Of several subtrees that contain the path, the innermost one stands for it.
+        var nearest: (root: ObjectPath, object: Object)?
+        for (root, object) in subtrees where path != root && path.rawValue.hasPrefix(Self.prefix(below: root)) {
+            if let nearest, nearest.root.rawValue.utf8.count > root.rawValue.utf8.count { continue }
+            nearest = (root, object)
+        }
+        return nearest?.object
     }
+
+    /// What the paths below a path begin with.
+    private static func prefix(below path: ObjectPath) -> String { path.rawValue == "/" ? "/" : path.rawValue + "/" }
 
     /// Returns the method that a call specifies. The call may leave out the interface.
     func method(
@@ -85,7 +95,7 @@ struct ObjectTree {
     }
 
     private func children(of path: ObjectPath) -> [String] {
-        let prefix = path.rawValue == "/" ? "/" : path.rawValue + "/"
+        let prefix = Self.prefix(below: path)
         let names = (Array(objects.keys) + subtrees.keys).compactMap { other -> String? in
             guard other != path, other.rawValue.hasPrefix(prefix) else { return nil }
             return other.rawValue.dropFirst(prefix.count).split(separator: "/").first.map(String.init)

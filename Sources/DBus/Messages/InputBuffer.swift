@@ -32,6 +32,8 @@ struct InputBuffer: ~Copyable {
     private var holdsMessages = true
     /// Maximum number of descriptors in a message.
     private let maximumDescriptors: Int
+    /// Whether the other end is a bus, which sets the sender of each message.
+    private let isOnBus: Bool
     private let recentNames = RecentNames()
 
     /// Number of bytes that are read at a time, unless a message is larger.
@@ -43,15 +45,16 @@ struct InputBuffer: ~Copyable {
         MemoryLayout<cmsghdr>.size + (descriptorsAtOnce + 1) * MemoryLayout<CInt>.size
 
     /// Creates a buffer for messages.
-    init(limit: Int, descriptors: Int) {
+    init(limit: Int, descriptors: Int, isOnBus: Bool = true) {
         self.limit = limit
         maximumDescriptors = descriptors
+        self.isOnBus = isOnBus
     }
 
-    /// Creates a buffer for the lines that come before messages. The first message may arrive together with the last
-    /// line.
+    /// Creates a buffer for the lines that come before messages on a connection without a bus. The first message may
+    /// arrive together with the last line.
     init(linesBefore limit: Int) {
-        self.init(limit: limit, descriptors: MessageWriter.maximumDescriptors)
+        self.init(limit: limit, descriptors: MessageWriter.maximumDescriptors, isOnBus: false)
         holdsMessages = false
     }
 
@@ -158,7 +161,7 @@ struct InputBuffer: ~Copyable {
             message = ByteBuffer(UnsafeRawBufferPointer(rebasing: bytes.contents[start..<end]))
             start = end
         }
-        let taken = try Message(message, recentNames) { count throws(MalformedMessage) in
+        let taken = try Message(message, recentNames, isOnBus: isOnBus) { count throws(MalformedMessage) in
             try takeDescriptors(count, ofMessageBefore: end)
         }
         guard start != bytes.count || arrivals.isEmpty else { throw MalformedMessage() }

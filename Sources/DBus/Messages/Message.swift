@@ -24,6 +24,7 @@ final class Message: @unchecked Sendable {
     private(set) var interface: InterfaceName?
     private(set) var member: MemberName?
     private(set) var errorName: ErrorName?
+    /// The sender, which the bus guarantees; nil without a bus.
     private(set) var sender: BusName?
     /// Position of the body's signature.
     private(set) var signature = 0..<0
@@ -39,10 +40,13 @@ final class Message: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - recent: The names in earlier messages from the same connection.
+    ///   - isOnBus: Whether the message comes from a bus, which sets the sender. Otherwise the other end could forge
+    ///     the sender, even as the bus itself, so the message has none.
     ///   - descriptors: Returns the message's descriptors, given how many the header says there are.
     init(
         _ bytes: consuming ByteBuffer,
         _ recent: RecentNames,
+        isOnBus: Bool = true,
         _ descriptors: (_ count: Int) throws(MalformedMessage) -> [UnixFD]
     ) throws(MalformedMessage) {
         guard bytes.count >= MessageSizes.headerBytes else { throw MalformedMessage() }
@@ -64,6 +68,7 @@ final class Message: @unchecked Sendable {
         {
             isValid = false
         }
+        if !isOnBus { sender = nil }
         if count > 0 { self.descriptors = try descriptors(count) }
     }
 

@@ -15,7 +15,7 @@ public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvert
     /// at run time breaks a rule (a structure without fields, more than 255 bytes).
     case inconsistentValue
     /// Either the descriptor cannot be duplicated, or the message holds more than 16 descriptors, or this connection
-    /// cannot pass descriptors.
+    /// cannot pass descriptors, or too many descriptors of this user are on their way.
     case descriptorNotPassed
     /// The path or the interface is reserved by libdbus.
     case reservedName(String)

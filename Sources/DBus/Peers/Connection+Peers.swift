@@ -106,6 +106,7 @@ extension Connection {
         loop.execute {
             self.assumeIsolated { connection in
                 _ = connection.incomingCalls.startNext()
+                connection.endStarting()
                 connection.startLeftCalls()
             }
         }

@@ -8,17 +8,26 @@ public struct ConnectionLimits: Sendable, Hashable {
     ///
     /// One account (``Connection/setAccount(_:isPaced:of:)``) gets at most half of what is left; this also applies to
     /// ``argumentBytes`` and ``descriptors``. On a connection without a bus, the other end is the only account.
-    /// Everything that a call uses is released when the call has its answer, or when its sender leaves the bus. Nothing
-    /// is released when the caller's own time limit ends the call, because a service is not told about that.
-    public var calls = 16_384
+    /// Everything that a call uses is released when the call has its answer. If the connection learns that the call's
+    /// sender has left the bus (``Connection/followConnections(_:)``), it is released then, or when the call starts if
+    /// that is later. A call with descriptors that starts later keeps everything until its answer. Nothing is released
+    /// when the caller's own time limit ends the call, because a service is not told about that.
+    public var calls = 16_384 {
+        // Eight times as many may wait for an error.
+        didSet { calls = min(max(calls, 0), Int.max / 8) }
+    }
     /// Bytes of values in the arguments of one call.
     public var bodyBytes = 1 << 20 {
         didSet { bodyBytes = max(bodyBytes, 0) }
     }
     /// Bytes of values in the arguments of all unanswered calls.
-    public var argumentBytes = 64 << 20
+    public var argumentBytes = 64 << 20 {
+        didSet { argumentBytes = max(argumentBytes, 0) }
+    }
     /// Descriptors in the arguments of all unanswered calls. A process usually has 1024 descriptors.
-    public var descriptors = 256
+    public var descriptors = 256 {
+        didSet { descriptors = max(descriptors, 0) }
+    }
     /// The maximum size of a message that is sent, in bytes, from 64 KiB up to ``largestMessage``.
     ///
     /// On a connection without a bus, this also applies to messages that arrive. Use the same limit at both ends:
@@ -67,7 +76,9 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// start, and signals to its connections are dropped, until it reads or leaves. This needs a connection that
     /// follows the others (``Connection/followConnections(_:)``) on a bus that reports its statistics; dbus-broker has
     /// its own limit.
-    public var unreadAnswerBytes = 64 << 20
+    public var unreadAnswerBytes = 64 << 20 {
+        didSet { unreadAnswerBytes = max(unreadAnswerBytes, 0) }
+    }
 
     /// Whether each sender may start only a limited number of calls per second, until
     /// ``Connection/setAccount(_:isPaced:of:)`` says otherwise.

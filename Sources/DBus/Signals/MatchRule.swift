@@ -4,7 +4,8 @@
 public struct MatchRule: Sendable, Hashable {
     /// The sender. A well-known name stands for its current owner.
     ///
-    /// On a connection without a bus, messages have no senders, so this is ignored.
+    /// On a connection without a bus, this is ignored, unless this program has named the other end
+    /// (``Connection/namePeer(_:)``), which is then the only sender.
     public var sender: BusName?
     /// The object that emits the signal.
     public var path: ObjectPath?

@@ -2,7 +2,8 @@ internal import Reactor
 
 /// A signal that has arrived.
 public struct ReceivedSignal<Body: MessageBody>: Sendable {
-    /// The sender, which the bus guarantees; nil on a connection without a bus.
+    /// The sender, which the bus guarantees. Without a bus, it is the name that this program has given the other end
+    /// (``Connection/namePeer(_:)``), or nil.
     public let sender: BusName?
     /// The object that emitted the signal.
     public let path: ObjectPath
