@@ -4,14 +4,14 @@ internal import Glibc
 /// A session of processes: the process that began it, and those of its descendants that have not begun sessions of
 /// their own.
 package enum ProcessSession {
-    /// Kills all processes in a session.
+    /// Kills all processes in a session, unless it is the caller's own.
     ///
     /// As long as a session has a process, the kernel does not give the session's number to a new process.
     ///
-    /// - Parameter leader: The number of the process that began the session, which has ended.
+    /// - Parameter leader: The number of the process that began the session, which may have ended.
     /// - Returns: The number of processes killed.
     package static func end(_ leader: CInt) -> Int {
-        guard let directory = opendir("/proc") else { return 0 }
+        guard leader > 0, leader != getsid(0), let directory = opendir("/proc") else { return 0 }
         defer { closedir(directory) }
         var count = 0
         while let entry = readdir(directory) {

@@ -131,6 +131,8 @@ struct LiveRouter: AssembledRouter {
     func releaseName() async throws {
         // The next router creates its own socket when it has the name.
         await router.refuseMoreOnLane()
+        // The next router must find the suspended handlers, and they have names only while they run.
+        await router.continueHandlers()
         try await RouterObject(router, store, connection).releasePortalName()
         try await connection.releaseName(RouterService.name)
     }
@@ -142,7 +144,6 @@ struct LiveRouter: AssembledRouter {
     }
 
     func close() async {
-        await router.continueHandlers()
         await store.withdrawWithoutCommand()
         await router.closeLane()
         await connection.close()

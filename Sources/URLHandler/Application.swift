@@ -484,7 +484,9 @@ public final class Application {
 
     /// Ends the handler once it has handled the events that have already arrived.
     ///
-    /// It saves its state, calls the delegate's `applicationWillTerminate`, and exits with status 0.
+    /// It saves its state, calls the delegate's `applicationWillTerminate`, and exits with status 0. If this takes
+    /// longer than five seconds, it exits with status 1. The events themselves have as much time as usual, and events
+    /// that arrive in the meantime are handled too.
     public func endWhenIdle() {
         terminate()
     }

@@ -36,6 +36,7 @@ import URLHandler
 /// - `patient=URL`: wait on that URL until it is cancelled, and say so in the log.
 /// - `slow=PHASE`: block in a phase for half a second.
 /// - `deaf`: wait on each URL for a second, whether it is cancelled or not.
+/// - `end-url=URL`: end when idle, and work on that URL for longer than the end may take.
 /// - `report=COUNT`: report the progress so many times on each URL.
 /// - `pipe=TEXT`: answer with the end of a pipe that holds the text.
 /// - `return`: return to the sender of each URL before the answer.
@@ -169,6 +170,10 @@ final class TestDelegate: ApplicationDelegate {
                 record("cancelled \(url)")
                 throw error
             }
+        }
+        if behaviour["end-url"] == "\(url)" {
+            application.endWhenIdle()
+            try await Task.sleep(for: .seconds(6))
         }
         if behaviour["deaf"] != nil { await Task.detached { _ = usleep(1_000_000) }.value }
         if let host = behaviour["fatal"], url.host.map(String.init) == host { fatalError("there is no list") }

@@ -96,6 +96,26 @@ import Testing
         #expect(log.lines == ["before", "last"])
     }
 
+    @Test func functionRunsWhenEarlierEventsAreDoneAndLetsLaterOnesIn() async throws {
+        let log = Log()
+        let before = add { log.lines.append("before") }
+        queue.whenDone {
+            log.lines.append("done")
+            queue.finish { log.lines.append("last") }
+        }
+        let after = add { log.lines.append("after") }
+        #expect(log.lines == [])
+        try await before.value
+        try await after.value
+        for _ in 0..<100 { await Task { @MainActor in }.value }
+        #expect(log.lines == ["before", "done", "after", "last"])
+        #expect(!queue.isIdle)
+        // After the last event, the function is not called.
+        queue.whenDone { log.lines.append("too late") }
+        for _ in 0..<100 { await Task { @MainActor in }.value }
+        #expect(log.lines.last == "last")
+    }
+
     @Test func waitingEventsAreLimitedAndTheRestIsRefusedAtOnce() async throws {
         #expect(EventQueue.limit == 16_384)
         let log = Log()

@@ -26,6 +26,27 @@ import Testing
         #expect(limits.endTimeout == .seconds(5))
     }
 
+    /// A request that wakes the handler may have to wait, although it has its turn.
+    @Test func onlyTheRequestThatWasSentFirstIsNotSentAgain() {
+        var queue = RequestQueue(RouterLimits())
+        let requests = (0..<3).map { _ in OpenRequest.comingBack() }
+        for request in requests {
+            request.begin(queue.nextNumber(), usual: .seconds(20))
+            queue.take(inHand: request)
+        }
+        #expect(queue.firstInHand === requests[0])
+        queue.send(requests[1])
+        queue.send(requests[0])
+        #expect(queue.firstInHand === requests[1])
+        #expect(queue.isBehindAnother(requests[0]))
+        #expect(!queue.isBehindAnother(requests[1]))
+        queue.redeliverAllButFirst()
+        #expect(requests.map(\.isUnbegun) == [true, false, true])
+        // In the next process, nothing has been sent yet.
+        for request in requests { queue.take(inHand: request) }
+        #expect(queue.firstInHand === requests[0])
+    }
+
     /// Calls of connections of which 91 and 92 are one program, and 93 is another.
     private func connections(_ program: RunningProcess) throws -> FakeHandlers {
         let own = UInt32(getpid())
@@ -169,7 +190,7 @@ import Testing
         let patient = Task { try await router.open("app:patient") }
         await bus.wait(for: .askedForOwner(handler))
         let error = await failure { () throws(OpenURLError) in
-            try await router.open("app:hasty", options, caller: ":1.98")
+            try await router.open("app:hasty", options, caller: ownConnection)
         }
         #expect(
             error
@@ -292,7 +313,7 @@ import Testing
     }
 
     @Test func failedLaunchFailsWaitingRequestsButNotLaterOnes() async throws {
-        let bus = try FakeHandlers([:])
+        let bus = try FakeHandlers([:], processes: [":1.91": UInt32(getpid()), ":1.92": UInt32(getpid())])
         bus.hold(handler)
         let router = URLRouter([try .test("com.example.app")], on: bus)
         let first = Task { try await router.open("app:1", from: ":1.91") }

@@ -121,6 +121,15 @@ import Testing
         try await eventually(released == nil) { $0 }
     }
 
+    /// Returns the child of a process as soon as there is one.
+    private func child(of pid: pid_t) async throws -> UInt32 {
+        func children() -> [UInt32] {
+            let list = ProcessFiles.bytes("task/\(pid)/children", pid: UInt32(pid)) ?? []
+            return String(decoding: list, as: UTF8.self).split(separator: " ").compactMap { UInt32($0) }
+        }
+        return try await eventually(children()) { !$0.isEmpty }[0]
+    }
+
     /// A handler that runs `openurl` has its own rights there, and its openings count as a chain.
     @Test func descendantOfAHandlerIsTheHandler() async throws {
         let bus = try FakeHandlers([:])
@@ -133,11 +142,7 @@ import Testing
         let request = Task { await failure { () throws(OpenURLError) in try await router.open("app:x") } }
         await router.wait { $0.pid(of: Self.id) != nil }
         let pid = try #require(await router.pid(of: Self.id))
-        func children() -> [UInt32] {
-            let list = ProcessFiles.bytes("task/\(pid)/children", pid: UInt32(pid)) ?? []
-            return String(decoding: list, as: UTF8.self).split(separator: " ").compactMap { UInt32($0) }
-        }
-        let child = try await eventually(children()) { !$0.isEmpty }[0]
+        let child = try await child(of: pid)
         bus.setProcess(of: ":1.70", to: child)
         #expect(await router.callerClass(":1.70") == .handler)
         #expect(await router.callerClass(ownConnection) == .user)
@@ -264,6 +269,78 @@ import Testing
         let message = "open of com.example.app did not return within 20 seconds, and its main actor is not responding"
         #expect(await request.value == OpenURLError(.timedOut, "\(message); its process was killed"))
         bus.release(Self.id)
+    }
+
+    /// Starts a handler that is a script, gives the handler's name to the program of the script, and sends it a URL.
+    private func runScript(
+        _ bus: FakeHandlers,
+        _ limits: RouterLimits = .patient,
+        _ change: (inout HandlerManifest) -> Void = { _ in }
+    ) async throws -> (router: URLRouter, request: Task<OpenResult, any Error>, script: pid_t, program: UInt32) {
+        let script = try Handler.test("com.example.app", program: .path("/bin/sh")) {
+            $0.arguments = ["-c", "sleep 600; :"]
+            $0.launchTimeout = .seconds(300)
+            change(&$0)
+        }
+        let router = URLRouter([script], on: bus, limits: limits, examine: nil)
+        let request = Task { try await router.open("app:x") }
+        await router.wait { $0.pid(of: Self.id) != nil }
+        let pid = try #require(await router.pid(of: Self.id))
+        let program = try await child(of: pid)
+        bus.setProcess(of: Self.owner, to: program)
+        bus.setOwner(of: Self.id, to: Self.owner)
+        await bus.wait(for: .opened("app:x", at: Self.owner))
+        return (router, request, pid, program)
+    }
+
+    @Test func programOfAScriptThatHangsEndsTogetherWithTheScript() async throws {
+        let bus = try FakeHandlers([:])
+        var limits = RouterLimits.patient
+        limits.transitionTimeout = .milliseconds(20)
+        let (_, request, script, program) = try await runScript(bus, limits)
+        defer { for pid in [script, pid_t(program)] { kill(pid, SIGKILL) } }
+        bus.setProgress(of: Self.id, to: "didBecomeActive", .seconds(6))
+        for pid in [UInt32(script), program] { try await eventually(ProcessIdentity(pid: pid)) { $0 == nil } }
+        bus.answer("app:x", .failure(.fromBus(.noReply)))
+        bus.setOwner(of: Self.id, to: nil)
+        let error = await #expect(throws: OpenURLError.self) { try await request.value }
+        #expect(error?.code == .timedOut)
+        #expect(error?.message.hasPrefix("didBecomeActive of com.example.app did not return within") == true)
+        #expect(error?.message.hasSuffix("its process was killed") == true)
+    }
+
+    @Test(arguments: [false, true]) func programOfAScriptIsAskedToEnd(exitsOnSuspend: Bool) async throws {
+        let bus = try FakeHandlers([:])
+        let (router, request, script, program) = try await runScript(bus) { $0.exitsOnSuspend = exitsOnSuspend }
+        defer { for pid in [script, pid_t(program)] { kill(pid, SIGKILL) } }
+        bus.answer("app:x")
+        #expect(try await request.value.way == .launched)
+        let id = try BundleIdentifier("com.example.app")
+        let end = Task { try await (exitsOnSuspend ? router.background(id) : router.terminate(id)) }
+        // The signal ends the program, and the script ends after it.
+        for pid in [program, UInt32(script)] { try await eventually(ProcessIdentity(pid: pid)) { $0 == nil } }
+        bus.setOwner(of: Self.id, to: nil)
+        try await end.value
+        await router.wait { $0.state(of: Self.id) == .notRunning }
+        #expect(bus.count(of: .sentToBackground(Self.id)) == 0)
+    }
+
+    /// A program that is slow to start would take the name after its launch has failed.
+    @Test(arguments: [false, true]) func launchThatFailsEndsTheProgramOfAScript(isTerminated: Bool) async throws {
+        let bus = try FakeHandlers([:])
+        let script = try Handler.test("com.example.app", program: .path("/bin/sh")) {
+            $0.arguments = ["-c", "sleep 600; :"]
+            $0.launchTimeout = .seconds(isTerminated ? 300 : 5)
+        }
+        let router = URLRouter([script], on: bus)
+        let request = Task { await failure { () throws(OpenURLError) in try await router.open("app:x") } }
+        await router.wait { $0.pid(of: Self.id) != nil }
+        let pid = try #require(await router.pid(of: Self.id))
+        let program = try await child(of: pid)
+        defer { kill(pid_t(program), SIGKILL) }
+        if isTerminated { try await router.terminate(BundleIdentifier("com.example.app")) }
+        #expect(await request.value?.code == (isTerminated ? .launchFailed : .timedOut))
+        try await eventually(ProcessIdentity(pid: program)) { $0 == nil }
     }
 
     @Test func strangerThatHangsIsLeftAlone() async throws {
@@ -416,7 +493,8 @@ import Testing
 
         var options = OpenOptions()
         options.timeout = .milliseconds(50)
-        let late = await failure { () throws(OpenURLError) in try await router.open("app:late", options, caller: ":1.9")
+        let late = await failure { () throws(OpenURLError) in
+            try await router.open("app:late", options, caller: ownConnection)
         }
         let reason = "com.example.app is still busy with an earlier URL"
         #expect(late == OpenURLError(.timedOut, "\(reason); it did not get this one"))

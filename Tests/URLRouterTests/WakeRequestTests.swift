@@ -80,6 +80,26 @@ import Testing
         #expect(await router.state(of: Self.id) == .running(owner: Self.owner, .background))
     }
 
+    /// The router first finds out whether the process has launched, and a URL does not wait for that.
+    @Test func urlThatIsSentBeforeAnEarlierNotificationIsTheFirst() async throws {
+        let (router, bus) = try await router()
+        bus.hold(Self.id)
+        bus.hold(FakeHandlers.wake)
+        let notification = Task { try await router.notify(identifier, "battery", "low", waking) }
+        await bus.wait(for: .notified(Self.id, [:]))
+        var options = OpenOptions()
+        options.inBackground = true
+        let open = Task { [options] in try await router.open("app:1", options, caller: ownConnection) }
+        await bus.wait(for: .opened("app:1", at: Self.owner))
+        bus.release(Self.id)
+        await bus.wait(for: .woken(Self.id, context(["battery": "low"])))
+        #expect(await router.firstInHand(of: Self.id) == "app:1")
+        bus.answer("app:1")
+        _ = try await open.value
+        bus.release(FakeHandlers.wake)
+        try await notification.value
+    }
+
     @Test func handlerThatIsAtWorkIsNotSuspended() async throws {
         let (router, bus) = try await router()
         bus.setState(of: Self.id, to: .background)
@@ -228,4 +248,9 @@ import Testing
         #expect(error?.code == .limitsExceeded)
         #expect(bus.count(of: .woken(Self.id, context(["battery": value]))) == 0)
     }
+}
+
+extension URLRouter {
+    /// The URL that the process of a handler got first, of those that it has in hand.
+    fileprivate func firstInHand(of id: BusName) -> String? { sessions[id]?.requests.firstInHand?.url }
 }

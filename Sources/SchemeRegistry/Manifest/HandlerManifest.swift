@@ -53,7 +53,8 @@ public struct HandlerManifest: Sendable, Hashable {
     /// `OULaunchTimeout`: time limit from the start of the process until the handler is ready; `nil` for the router's
     /// default.
     public var launchTimeout: Duration?
-    /// `OUOpenTimeout`: time limit for the answer to one URL; `nil` for the router's default.
+    /// `OUOpenTimeout`: time limit for the answer to one URL, from its arrival, so a launch counts; `nil` for the router's
+    /// default.
     public var openTimeout: Duration?
     /// `OUSuspendDelay`: time in the background before the handler is suspended; `nil` for the router's default.
     public var suspendDelay: Duration?

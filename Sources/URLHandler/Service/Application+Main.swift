@@ -88,7 +88,13 @@ extension Application {
         } catch {
             fail(identifier, "there is no session bus: \(error)")
         }
-        application.onTerminate { queue.end(application, connection, lanes.withLock { $0 }) { ended.yield(0) } }
+        application.onTerminate {
+            // Until the earlier events are done, further ones are handled too. If the process refused a URL, the router
+            // would soon kill it.
+            queue.whenDone {
+                queue.end(application, connection, lanes.withLock { $0 }, limitsEvents: false) { ended.yield(0) }
+            }
+        }
         let routers = Routers(launcher.flatMap { BusName($0) })
         let object = HandlerObject(
             application: application,
@@ -167,15 +173,22 @@ extension EventQueue {
     ///
     /// When the time limit expires, the process exits with status 1, so that a delegate that does not return cannot
     /// prevent the end.
+    ///
+    /// - Parameter limitsEvents: whether those events have to be done within the time limit too.
     fileprivate func end(
         _ application: Application,
         _ connection: Connection,
         _ lanes: RouterLanes?,
+        limitsEvents: Bool = true,
         _ ended: @escaping @Sendable () -> Void
     ) {
         let loop = connection.loop
-        loop.execute { loop.schedule(at: .now + Self.endTimeout) { exit(1) } }
+        let startTimer: @Sendable () -> Void = {
+            loop.execute { loop.schedule(at: .now + Self.endTimeout) { exit(1) } }
+        }
+        if limitsEvents { startTimer() }
         finish {
+            if !limitsEvents { startTimer() }
             // As soon as the name is free, the next process may start and restore the state, and the router may remove
             // the state. So save nothing after that.
             await application.handle(.prepareToTerminate)

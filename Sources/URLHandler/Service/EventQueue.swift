@@ -68,6 +68,22 @@ final class EventQueue: Sendable {
         if starts { start() }
     }
 
+    /// Calls a function on the main actor when all events that have arrived so far are done. In the meantime, the queue
+    /// accepts further events. If the last event has been added, this does nothing.
+    func whenDone(_ body: @escaping @MainActor @Sendable () -> Void) {
+        let starts = state.withLock { state in
+            guard !state.isFinished else { return false }
+            unfinished.add(1, ordering: .relaxed)
+            state.waiting.append {
+                body()
+                self.unfinished.subtract(1, ordering: .relaxed)
+                return nil
+            }
+            return Self.starts(&state)
+        }
+        if starts { start() }
+    }
+
     /// Why the queue does not accept an event.
     enum Refusal: Error {
         /// Too many events are waiting.

@@ -79,6 +79,8 @@ final class OpenRequest {
 
     /// The request's place in the order of arrival at its handler.
     private(set) var number: UInt64 = 0
+    /// The request's place in the order in which the handler gets its requests; the last place until it is sent.
+    var sendNumber = UInt64.max
     /// When the request got its place, in microseconds on the clock of `TracePhase.now`.
     private(set) var accepted: UInt64 = 0
     /// The time by which the sender must have its answer.
@@ -264,9 +266,9 @@ final class OpenRequest {
         let isByRule = destination.manner != nil && destination.claimant.handler != nil && choice == nil
         guard destination.isProven || isByRule else { return false }
         switch error.code {
-        case .launchFailed, .launchVetoed: guard !wasHandedOver else { return false }
+        case .launchFailed: guard !wasHandedOver else { return false }
         // The handler has said that it does not open the link.
-        case .declined: break
+        case .declined, .launchVetoed: break
         default: return false
         }
         options.inBrowser = true

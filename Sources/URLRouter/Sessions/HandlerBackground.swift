@@ -85,6 +85,7 @@ final class HandlerBackground {
 
     /// Why the handler is not suspended, worded to follow its name; nil if it may be suspended.
     var reasonNotToSuspend: String? {
+        if host.isEnding { return "the router is exiting" }
         if host.focused == id { return "it has the user's focus" }
         if session.requests.isOpening || process.isBusy { return "it is still opening a URL" }
         if session.requests.isWaking { return "it is still handling a notification, a push or a task" }

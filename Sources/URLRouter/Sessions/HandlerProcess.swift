@@ -44,6 +44,8 @@ final class HandlerProcess {
     var isUnwanted = false
     /// Whether ``handle`` is a proxy, which hides the process.
     private(set) var isHidden = false
+    /// Whether the process, or one of its descendants, has taken the handler's name.
+    private var hasTakenName = false
     /// Whether the owner of the name has answered once, and so has launched.
     var hasAnswered = false
     /// Why the process is considered the handler.
@@ -132,8 +134,14 @@ final class HandlerProcess {
     /// started the process.
     var isStartedByRouter: Bool { claim?.isStrong == true }
 
-    /// Whether the router may end the process. It may not end a sandbox's proxy.
-    var isRoutersToEnd: Bool { claim == .wasStarted || claim == .runsProgram }
+    /// Whether the router may end the process. It may not end a sandbox's proxy, even if it has started the sandbox.
+    var isRoutersToEnd: Bool {
+        switch claim {
+        case .wasStarted, .runsProgram: true
+        case .descends: !isHidden
+        case .isInSandbox, nil: false
+        }
+    }
 
     // MARK: Transitions
 
@@ -209,20 +217,27 @@ final class HandlerProcess {
         return isRoutersToEnd
     }
 
-    /// Kills the process if the router may end it, or else the processes of the session that it descends from.
+    /// Kills the process if the router may end it.
+    ///
+    /// This kills the whole session of a process that descends from the one that a router has started, and that of a
+    /// process that has not taken the handler's name yet.
     ///
     /// - Returns: false if the router has let go of the process, because it is not the handler's own.
     func kill() -> Bool {
         isEnded = true
         guard let running else { return true }
-        if isRoutersToEnd {
-            running.kill()
-            return true
-        }
         if claim == .descends, ProcessSession.end(getsid(running.pid)) > 0 { return true }
-        running.release()
-        handle = nil
-        return false
+        guard isRoutersToEnd else {
+            running.release()
+            handle = nil
+            return false
+        }
+        let leadsSession = session(of: running) == running.pid
+        running.kill()
+        // A script would leave behind the program that it has started, which could still take the name. Once the name
+        // is taken, the descendants are programs that the handler has started, and they may outlive it.
+        if claim == .wasStarted, !hasTakenName, leadsSession { _ = ProcessSession.end(running.pid) }
+        return true
     }
 
     // MARK: The program
@@ -283,6 +298,7 @@ final class HandlerProcess {
             since: since,
             claim: claim
         )
+        process.hasTakenName = true
         process.isEnded = isEnded
         process.launched = launched
         process.launchDeadline = launchDeadline

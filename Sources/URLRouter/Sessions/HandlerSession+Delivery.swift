@@ -184,6 +184,7 @@ extension HandlerSession {
         _ inBackground: Bool,
         _ notifications: [String: Value]
     ) -> DeliveredURL {
+        requests.send(request)
         request.wasHandedOver = true
         request.context.inBackground = inBackground
         request.context.notifications = notifications
@@ -202,6 +203,7 @@ extension HandlerSession {
         timeout: Duration
     ) async throws(CallError) {
         if !notifications.isEmpty { try await host.bus.notify(notifications, id, at: owner, timeout: timeout) }
+        requests.send(request)
         if request.purpose == .comeBack { return try await host.bus.becomeActive(id, at: owner, timeout: timeout) }
         let notification = request.waking.localNotification
         request.wasHandedOver = notification != nil
@@ -243,7 +245,7 @@ extension HandlerSession {
 
     /// Returns the error for a URL that the handler has, but has not answered in time.
     private func overdue(_ request: OpenRequest, _ owner: BusName) async -> OpenURLError {
-        let isBehindAnother = process.isBusy || requests.inHand.keys.contains { $0 < request.number }
+        let isBehindAnother = process.isBusy || requests.isBehindAnother(request)
         if request.endsAtDeadline { host.tasks.start { await self.askToCancel(request, owner) } }
         watchdog.becomesBusy(owner)
         if process.isHeld {

@@ -39,7 +39,6 @@ extension HandlerSession {
         _ owner: BusName,
         _ notifications: [String: Value]
     ) async throws(CallError) {
-        request.wasHandedOver = request.waking.push != nil || request.waking.task != nil
         var context = request.waking
         context.notifications.merge(notifications) { own, _ in own }
         if machine.state == .running(owner: owner, .inactive) {
@@ -53,12 +52,13 @@ extension HandlerSession {
             await learnState(of: owner)
         }
         if request.isCancelled {
-            request.wasHandedOver = false
             process.notifications.putBack(notifications)
             throw .cancelled
         }
         // A handler that runs already, and has missed nothing, need not hear of it.
         guard machine.state == .running(owner: owner, .inactive) || !context.isEmpty else { return }
+        requests.send(request)
+        request.wasHandedOver = request.waking.push != nil || request.waking.task != nil
         do throws(CallError) {
             request.wakeAnswer = try await host.bus.wake(context, id, at: owner, timeout: host.limits.wakeTime)
         } catch .remote(let error) where error.isFromMissingMethod {

@@ -17,6 +17,8 @@ struct RequestQueue {
     private var shares: Shares<String>
     /// The last request's number in the order of arrival.
     private var lastNumber: UInt64 = 0
+    /// The last request's number in the order in which the handler gets them.
+    private var lastSendNumber: UInt64 = 0
     private let many: Int
     private let manyInHand: Int
     /// Number of requests that were granted as one of many, and are not answered yet.
@@ -127,7 +129,15 @@ struct RequestQueue {
     }
 
     mutating func take(inHand request: OpenRequest) {
+        request.sendNumber = .max
         inHand[request.number] = request
+    }
+
+    /// Notes that a request in hand is being sent to the process, which may be later than for a request that arrived
+    /// after it.
+    mutating func send(_ request: OpenRequest) {
+        lastSendNumber += 1
+        request.sendNumber = lastSendNumber
     }
 
     mutating func release(_ request: OpenRequest) {
@@ -149,12 +159,22 @@ struct RequestQueue {
     /// Returns the request in hand with this name.
     func inHand(named name: String) -> OpenRequest? { inHand.values.first { $0.id == name } }
 
+    /// Returns whether the process gets one request before another.
+    private static func isEarlier(_ one: OpenRequest, _ other: OpenRequest) -> Bool {
+        (one.sendNumber, one.number) < (other.sendNumber, other.number)
+    }
+
     /// The request in hand that the process got first.
-    var firstInHand: OpenRequest? { inHand.values.min { $0.number < $1.number } }
+    var firstInHand: OpenRequest? { inHand.values.min(by: Self.isEarlier) }
+
+    /// Returns whether the process has a request in hand that it got before the given one.
+    func isBehindAnother(_ request: OpenRequest) -> Bool {
+        inHand.values.contains { Self.isEarlier($0, request) }
+    }
 
     /// Notes that the process will exit without having begun any of the requests in hand but the first.
     func redeliverAllButFirst() {
-        for number in inHand.keys.sorted().dropFirst() { inHand[number]?.isUnbegun = true }
+        for request in inHand.values.sorted(by: Self.isEarlier).dropFirst() { request.isUnbegun = true }
     }
 
     /// Whether the process has a URL in hand.
