@@ -108,6 +108,8 @@ public actor RegistryStore {
         _ = reload(publishing: false) { Self.updateAll(&$0) }
         publication?.publish(callbacks: [])
         publication?.publish(Registry(handlers: [], applications: applications.applications))
+        // The watch reports the removal, and would have the entries published again.
+        publication = nil
     }
 
     /// Writes the entry through which the desktop passes on callbacks, or removes it if there are no schemes. An
