@@ -119,7 +119,8 @@ let package = Package(
         .target(
             name: "URLOpener",
             dependencies: [
-                "DBus", "OpenURLBus", "Processes", "RFC1808", "Release", "RouterProgram", "Spelling", "Translations",
+                "ByteCoding", "DBus", "OpenURLBus", "Processes", "RFC1808", "Release", "RouterProgram", "Spelling",
+                "Translations",
             ]
         ),
         .executableTarget(name: "openurl", dependencies: ["URLOpener"]),

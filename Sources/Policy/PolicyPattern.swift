@@ -197,7 +197,8 @@ package struct PolicyURL: Sendable, Hashable {
     package var hasExactPattern: Bool { host == nil || host == "" || hostPattern != nil }
 
     private var hostPattern: HostPattern? {
-        guard let host else { return nil }
+        // In a URL, `*` is part of the host. In a pattern, it would stand for every host.
+        guard let host, !host.contains("*") else { return nil }
         do throws(HostPattern.ParseError) {
             return try HostPattern(host)
         } catch {

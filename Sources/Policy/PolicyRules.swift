@@ -90,9 +90,15 @@ package struct PolicyRules: Sendable, Hashable {
     /// matches.
     ///
     /// Such a caller could have been anyone, and could evade a rule by exiting at once. So unless a rule is for the
-    /// class `unknown`, the strictest rule for the URL decides, no matter what its source is.
+    /// class `unknown`, the strictest rule for the URL decides, no matter what its source is. If one of the
+    /// administrator's rules decides in this way, the user's rules do not count.
     package func ruleForUnknownCaller(of url: PolicyURL) -> PolicyLine? {
         let matching = lines.filter { $0.isFor(url) }
+        return Self.ruleForUnknownCaller(among: matching.filter { !$0.isUsers })
+            ?? Self.ruleForUnknownCaller(among: matching)
+    }
+
+    private static func ruleForUnknownCaller(among matching: [PolicyLine]) -> PolicyLine? {
         let own = matching.filter { $0.pattern.source == .callers(.unknown) }
         if let rule = own.sorted(by: { $0.precedes($1) }).first { return rule }
         return matching.filter { $0.decision != .allow }.max { $0.decision.strictness < $1.decision.strictness }

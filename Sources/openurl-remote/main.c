@@ -328,7 +328,10 @@ static void extend_path(void) {
     char place[PATH_MAX];
     const char *path = getenv("PATH");
     char *end = find_socket(place) ? strrchr(place, '/') : NULL;
-    if (!end) exit(UNAVAILABLE);
+    if (!end) {
+        complain("there is no socket of openurl here; ", "start the session again with 'openurl ssh'");
+        exit(UNAVAILABLE);
+    }
     *end = 0;
     size_t size = strlen(place) + 1 + (path ? strlen(path) : 0) + 1;
     char *extended = malloc(size);

@@ -107,13 +107,14 @@ import Testing
         #expect(hosts.first?.state == .connected && hosts.first?.address == "ssh:box")
     }
 
-    @Test func nothingIsAcceptedWithoutARule() async throws {
-        let pair = try await pair(rule: "allow app from host:other")
+    @Test(arguments: ["allow app from host:other", "ask app from host:desktop"])
+    func nothingIsAcceptedWithoutARule(rule: String) async throws {
+        let pair = try await pair(rule: rule)
         defer { pair.stop() }
         let error = try await pair.failure(of: pair.send("app:1"))
         #expect(error.code == .notAllowed)
         // The other host learns neither the rule nor the file.
-        #expect(!error.message.contains("policy.conf") && !error.message.contains("host:other"), "\(error)")
+        #expect(!error.message.contains("policy.conf") && !error.message.contains(rule), "\(error)")
         #expect(try pair.opened().isEmpty)
         // The dead letter stays here.
         #expect(try await pair.near.queuedURLs().map(\.state) == [.dead])

@@ -150,6 +150,24 @@ import Testing
         #expect(narrow.administratorsRule(covering: application)?.text == "deny tel from org.example.*")
     }
 
+    /// A caller that exits at once is unknown, which must not be a way around the administrator.
+    @Test(arguments: [
+        ("deny tel from *", "allow * from unknown", "deny tel from *"),
+        ("deny tel from org.example.*", "allow tel from unknown", "deny tel from org.example.*"),
+        ("ask * from unknown", "deny tel from unknown", "ask * from unknown"),
+        ("allow tel from user", "deny tel from unknown", "deny tel from unknown"),
+        ("allow tel from user", "deny tel from *", "deny tel from *"),
+        ("deny sms from *", "allow tel from unknown", "allow tel from unknown"),
+    ])
+    func administratorsRulesComeFirstForUnknownCallers(
+        _ administrators: String,
+        _ own: String,
+        _ expected: String
+    ) throws {
+        let rules = Self.rules(own, administrators: administrators)
+        #expect(rules.ruleForUnknownCaller(of: try Self.url("tel"))?.text == expected)
+    }
+
     @Test func escapedHostIsTheHost() throws {
         let rules = Self.rules("deny x://evil.com from *")
         for text in ["x://evil.com/", "x://EVIL.com:80", "x://ev%69l.com", "x://a:b@evil.com.", "x://evil.com.:1/"] {
@@ -207,7 +225,7 @@ import Testing
     @Test(arguments: [
         "http:///evil.com/", "http:/evil.com/", "http:evil.com/", "http:////evil.com", "http://evil%E3%80%82com/",
         "http://%EF%BD%85vil.com/", "http://evil.com../", "http://evil.com%00/", "http://evil.com%2F.good.com/",
-        "http://evil.com%40.good.com/",
+        "http://evil.com%40.good.com/", "http://*.good.com/", "http://%2A.good.com/",
         // Addresses of IPv4 for a browser.
         "http://2130706433/", "http://0x7f000001/", "http://0X7F.1/", "http://0177.0.0.1/", "http://127.1/",
         "http://127.0.0.1.5/",

@@ -23,7 +23,7 @@ import Testing
     }
 
     private func open(_ options: OpenOptions = OpenOptions(), on router: URLRouter) async -> OpenURLError? {
-        await failure { () throws(OpenURLError) in try await router.open("app:x", options, caller: nil) }
+        await failure { () throws(OpenURLError) in try await router.open("app:x", options, caller: ownConnection) }
     }
 
     // MARK: Running or not

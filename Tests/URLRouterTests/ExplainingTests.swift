@@ -111,6 +111,14 @@ import Testing
         #expect(try await explain("org.openurl.Router1.desktop").handler == "com.example.a")
     }
 
+    @Test(arguments: [
+        Candidate.Outcome.requested(insteadOf: "com.example.hidden"), .passed(by: "com.example.hidden"),
+        .notRequested(by: "com.example.hidden", isUsualWinner: true), .lost(to: "com.example.hidden", by: .host),
+    ])
+    func reasonForASandboxNamesNoHandler(_ outcome: Candidate.Outcome) {
+        #expect(!outcome.namelessReason.isEmpty && !outcome.namelessReason.contains("com.example"))
+    }
+
     @Test func stateIsTheHandlersCurrentState() async throws {
         let request = Task { try await router.open("app:x") }
         await bus.wait(for: .opened("app:x", at: ":1.1"))

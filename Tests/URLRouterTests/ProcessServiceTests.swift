@@ -58,7 +58,8 @@ import Testing
             environment: session.bus.environment,
             log: session.log.logger
         )
-        let error = await failure { () throws(OpenURLError) in try await router.open("hand:1") }
+        let caller = try #require(session.connection.uniqueName)
+        let error = await failure { () throws(OpenURLError) in try await router.open("hand:1", from: caller) }
         let fact = "com.example.hand-ler exited with status 0 before it was ready"
         let advice = "if it is a command that only gets the URL as an argument, name it in OUCommand"
         #expect(error?.message == "\(fact); \(advice)")

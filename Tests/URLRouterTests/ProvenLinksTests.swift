@@ -340,6 +340,21 @@ import WebLinks
         #expect(try await request.value.handler == Self.browser)
     }
 
+    @Test func browserOpensALinkForWhichTheHandlerVetoesItsLaunch() async throws {
+        let session = try await Session(stored: [Self.proof()])
+        let request = Task { try await session.router.open(Self.link, OpenOptions(), caller: ownConnection) }
+        await session.bus.wait(for: .opened(Self.link, at: ":1.1"))
+        session.bus.answer(Self.link, .failure(.named(OpenURLError.Code.launchVetoed.errorName, "no")))
+        #expect(try await request.value.handler == Self.browser)
+    }
+
+    /// The answer does not say that there is a rule.
+    @Test func programThatMayNotAskLearnsNothingOfARule() async throws {
+        let session = try await Session(processes: [":1.1": 1], rules: "drop *://example.com")
+        #expect(try await !session.router.canOpen(Self.link, caller: ":1.1"))
+        await #expect(throws: OpenURLError.self) { try await session.router.canOpen(Self.link, caller: ownConnection) }
+    }
+
     // MARK: Rules come first
 
     @Test func browserOpensALinkThatTheHandlerOfARuleDeclines() async throws {
@@ -349,6 +364,18 @@ import WebLinks
         session.bus.answer(Self.link, .success(OpenAnswer(isHandled: false, reply: [:], trace: [])))
         #expect(try await request.value.handler == Self.browser)
         #expect(session.log.lines.contains { $0.contains("the default browser opens the link instead") })
+    }
+
+    @Test func wordsOfAHandlerDoNotPutSecretsIntoTheLog() async throws {
+        let session = try await Session(rules: "open *://example.com with \(Self.app)")
+        let link = "https://example.com/sign-in?code=geheim42"
+        let request = Task { try await session.router.open(link, OpenOptions(), caller: ownConnection) }
+        await session.bus.wait(for: .opened(link, at: ":1.1"))
+        let reason = "\(link) is too old: geheim42"
+        session.bus.answer(link, .failure(.named(OpenURLError.Code.declined.errorName, reason)))
+        #expect(try await request.value.handler == Self.browser)
+        #expect(session.log.lines.contains { $0.contains("is too old") })
+        #expect(!session.log.lines.contains { $0.contains("geheim42") }, "\(session.log.lines)")
     }
 
     @Test(arguments: ["with browser", "with https.desktop", "with nobody"])

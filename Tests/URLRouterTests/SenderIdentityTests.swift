@@ -303,6 +303,16 @@ import Testing
         #expect(URLOrigin.isProxy(path) == isProxy)
     }
 
+    /// A package's update replaces the file of a running portal, too.
+    @Test(arguments: [
+        ("/usr/libexec/xdg-desktop-portal", true), ("/usr/libexec/xdg-desktop-portal (deleted)", true),
+        ("/home/a/xdg-desktop-portal", false), ("/home/a/xdg-desktop-portal (deleted)", false),
+        ("/usr/bin/bash", false),
+    ])
+    func portalIsRecognisedAfterAnUpdate(path: String, isPortal: Bool) {
+        #expect(URLOrigin.isPortal(path) == isPortal)
+    }
+
     /// A connection may have another process than the one that was asked.
     @Test func changeOfTheProcessIsNoticed() async throws {
         let process = Process()

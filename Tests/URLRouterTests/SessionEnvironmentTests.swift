@@ -153,9 +153,10 @@ import Testing
             environment: bus.environment,
             log: RecordedLog().logger
         )
+        let caller = try #require(connection.uniqueName)
         for display in [7, 8] {
             await manager.set(["DISPLAY=:\(display)"])
-            let error = await failure { () throws(OpenURLError) in try await router.open("hand:1") }
+            let error = await failure { () throws(OpenURLError) in try await router.open("hand:1", from: caller) }
             #expect(error?.message == "com.example.hand exited with status \(display) before it was ready")
         }
         #expect(try await router.open("app:1").handler == "org.example.app.desktop")

@@ -56,9 +56,15 @@ package struct Field<Root: Sendable>: Sendable {
         words = Content.words
         self.isRequired = isRequired
         self.meaning = meaning
-        write = { (root, writer) throws(MessageEncodingError) in
-            guard let value = get(&root), value != omitted else { return }
-            try value.appendEntry(entryKey, to: &writer)
+        if let omitted {
+            write = { (root, writer) throws(MessageEncodingError) in
+                guard let value = get(&root), value != omitted else { return }
+                try value.appendEntry(entryKey, to: &writer)
+            }
+        } else {
+            write = { (root, writer) throws(MessageEncodingError) in
+                try get(&root)?.appendEntry(entryKey, to: &writer)
+            }
         }
         let setValue: @Sendable (inout Root, Value) throws(MessageDecodingError) -> Void = {
             (root, value) throws(MessageDecodingError) in

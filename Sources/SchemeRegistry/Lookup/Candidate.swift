@@ -82,6 +82,16 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
             case .won(let rule), .lost(_, let rule): rule.description
             }
         }
+
+        /// The reason for a program that must not learn which other handlers there are.
+        package var namelessReason: String {
+            switch self {
+            case .passed: "this is the desktop's choice"
+            case .requested: "it was asked for"
+            case .notRequested: "another one was asked for"
+            case .unopposed, .won, .lost: reason
+            }
+        }
     }
 
     /// The handler or application.

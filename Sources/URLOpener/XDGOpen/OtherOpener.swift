@@ -1,3 +1,4 @@
+internal import ByteCoding
 internal import Glibc
 internal import Processes
 internal import Translations
@@ -12,9 +13,15 @@ struct OtherOpener {
     private let arguments: [String]
     private let target: CommandLineArgument
 
-    /// The variable with the URL that has been passed on. An opener that comes back here with the same URL would otherwise get it
-    /// again, without end.
-    private static let mark = "OPENURL_PASSED_ON"
+    /// The variable with a hash of the URL that has been passed on. An opener that comes back here with the same URL would otherwise
+    /// get it again, without end. The URL itself may contain secrets, and the browser keeps the variable.
+    private static let variable = "OPENURL_PASSED_ON"
+
+    private static func mark(_ target: CommandLineArgument) -> String {
+        var hash = Checksum()
+        hash.add(target.shown)
+        return String(hash.value, radix: 16)
+    }
 
     /// The schemes that `xdg-open` of xdg-utils is for (xdg-open(1)).
     private static let schemes = ["file", "ftp", "http", "https"]
@@ -26,7 +33,7 @@ struct OtherOpener {
 
     /// Finds the opener; nil if there is none, or if it has had the URL already.
     init?(for target: CommandLineArgument, _ environment: (String) -> String?) {
-        guard environment(Self.mark) != target.shown else { return nil }
+        guard environment(Self.variable) != Self.mark(target) else { return nil }
         self.target = target
         let path = environment("PATH") ?? "/usr/local/bin:/usr/bin:/bin"
         let directories = path.split(separator: ":").filter { $0.hasPrefix("/") }
@@ -46,7 +53,7 @@ struct OtherOpener {
     ///
     /// - Returns: the reason, if that has failed.
     func become() -> String {
-        setenv(Self.mark, target.shown, 1)
+        setenv(Self.variable, Self.mark(target), 1)
         var pointers = ([path] + arguments).map { strdup($0) }
         pointers.append(strndup(target.bytes.map(CChar.init(bitPattern:)) + [0], target.bytes.count))
         pointers.append(nil)

@@ -117,9 +117,11 @@ struct URLOrigin {
 }
 
 extension Set<String> {
-    /// Returns whether the set contains the name of a program that belongs to the system.
+    /// Returns whether the set contains the name of a program that belongs to the system. A program whose file an update
+    /// has replaced is still the same program.
     fileprivate func contains(system path: String) -> Bool {
-        (path.hasPrefix("/usr/") || path.hasPrefix("/bin/"))
-            && contains(path.split(separator: "/").last.map(String.init) ?? "")
+        let file = ProcessProgram.withoutMark(path)
+        return (file.hasPrefix("/usr/") || file.hasPrefix("/bin/"))
+            && contains(file.split(separator: "/").last.map(String.init) ?? "")
     }
 }

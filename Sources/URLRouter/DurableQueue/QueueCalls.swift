@@ -17,7 +17,14 @@ final class QueueCalls {
 
     /// Returns a page of the queued URLs.
     func list(after id: String, caller: BusName?) async throws(RemoteError) -> [QueuedURL] {
-        try await deliveries?.list(after: id, of: await ownAccount(of: caller)) ?? []
+        guard let deliveries else { return [] }
+        var urls = try await deliveries.list(after: id, of: await ownAccount(of: caller))
+        guard await callers.caller(caller).callerClass.isConfined else { return urls }
+        for index in urls.indices {
+            let error = urls[index].error.flatMap { OpenURLError($0) }
+            urls[index].error = error?.forConfinedCallers.dbusError
+        }
+        return urls
     }
 
     func retry(_ id: String, caller: BusName?) async throws(RemoteError) {
@@ -33,8 +40,13 @@ final class QueueCalls {
     /// Returns the outcome of a queued URL. Waits for it if necessary.
     func outcome(of number: UInt64, caller: BusName?) async throws -> OpenResult {
         guard let deliveries else { throw RemoteError.noSuchDelivery("\(number)") }
-        let account = await callers.caller(caller).account
-        return try await deliveries.outcome(of: number, await ownAccount(of: caller), for: caller, countedTo: account)
+        let waiter = await callers.caller(caller)
+        let account = await ownAccount(of: caller)
+        do {
+            return try await deliveries.outcome(of: number, account, for: caller, countedTo: waiter.account)
+        } catch let error as OpenURLError {
+            throw waiter.callerClass.isConfined ? error.forConfinedCallers : error
+        }
     }
 
     /// Returns the account to which a caller's rights to the queue are limited; nil if they are not limited.

@@ -55,7 +55,8 @@ final class Explainer {
         // A handler may ask this before it answers a call. The answer reveals nothing about calls.
         if Scheme(of: url) == .reply { return true }
         let caller = await callers.caller(name)
-        if !callbacks.claims(on: url).isEmpty { return mayAsk(caller, about: url) }
+        guard mayAsk(caller, about: url) else { return false }
+        if !callbacks.claims(on: url).isEmpty { return true }
         let destination: Destination
         do throws(OpenURLError) {
             destination = try await self.destination(text, OpenOptions(), name)
@@ -63,7 +64,6 @@ final class Explainer {
             guard error.code == .noHandler else { throw error }
             return false
         }
-        guard mayAsk(caller, about: url) else { return false }
         do throws(OpenURLError) {
             try destination.claimant.handler?.checkAccess(of: caller.handler?.id, caller.callerClass)
             return permissions.verdict(on: destination, from: caller.source).decision != .deny
@@ -117,6 +117,7 @@ final class Explainer {
             .filter { $0.claimant.isShown(to: caller) }
             explanation.candidates = candidates.map { candidate in
                 var explained = Explanation.Candidate(candidate)
+                if caller.callerClass.isConfined { explained.reason = candidate.outcome.namelessReason }
                 if let handler = candidate.claimant.handler, handlers.temporary.reason(for: handler.id) == .registration
                 {
                     explained.reason += "; it is registered until the router exits"

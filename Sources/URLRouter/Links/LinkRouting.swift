@@ -315,7 +315,9 @@ final class LinkRouting {
     /// Logs why the default browser opens a link, if a rule names another program for it.
     func warn(of destination: Destination, after error: OpenURLError) {
         guard let manner = destination.manner else { return }
-        log.warning("\(manner.rule): \(error.message); the default browser opens the link instead")
+        // A handler's words may quote the link.
+        let reason = RedactedURL(destination.delivered).redacting(error.text)
+        log.warning("\(manner.rule): \(reason); the default browser opens the link instead")
     }
 
     // MARK: The chooser

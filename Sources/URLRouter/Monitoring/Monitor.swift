@@ -70,9 +70,10 @@ final class Monitor {
     ) -> Observation? {
         guard log != nil || !options.isEmpty else { return nil }
         lastTime = max(WallClock.microseconds, lastTime + 1)
-        var request = ObservedRequest(time: lastTime, kind: kind, url: url, fallback: fallback)
-        request.requestID = requestID
-        return Observation(request, self)
+        return Observation(
+            ObservedRequest(time: lastTime, kind: kind, url: url, fallback: fallback, requestID: requestID),
+            self
+        )
     }
 
     /// Begins to collect the facts about an attempt at a delivery from the queue.

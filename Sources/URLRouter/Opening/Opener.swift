@@ -215,11 +215,7 @@ final class Opener {
             let known = request.sender ?? request.originator
             let sender = if let known { known } else { await parts.callers.caller(name) }
             request.observed?.note { $0.source = $0.source ?? sender.source }
-            switch sender.callerClass {
-            case .sandboxed, .remote: told = error.forConfinedCallers
-            // An unknown caller has exited, and gets no answer anyway.
-            case .user, .handler, .unknown: break
-            }
+            if sender.callerClass.isConfined { told = error.forConfinedCallers }
         }
         request.observed?.end(.failure(error))
         return told

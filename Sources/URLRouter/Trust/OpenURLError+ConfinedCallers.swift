@@ -20,8 +20,8 @@ extension OpenURLError {
         case .timedOut: OpenURLError(code, "the handler did not answer in time")
         case .invalidReply: OpenURLError(code, "the handler's answer cannot be read; it may have acted on the URL")
         case .cancelled: OpenURLError(code, "the request was cancelled")
-        case .declined, .launchVetoed, .notAllowed, .limitsExceeded, .loopDetected, .notQueued, .malformedURL,
-            .alreadyClaimed:
+        case .notQueued: OpenURLError(code, "the URL could not be queued")
+        case .declined, .launchVetoed, .notAllowed, .limitsExceeded, .loopDetected, .malformedURL, .alreadyClaimed:
             self
         }
     }

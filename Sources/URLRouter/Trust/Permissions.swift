@@ -181,33 +181,22 @@ final class Permissions {
     /// there to answer any other question, so if there is one, the delivery fails.
     func decision(_ verdict: PolicyVerdict, on destination: Destination, of delivery: Delivery) -> Decision {
         if verdict.decision == .allow { return .go }
-        let dialog = PolicyDialog(destination, from: delivery.context.source)
-        if verdict.decision == .deny {
-            return .refuse(verdict.refusal(dialog.key.pattern, to: delivery.context.source))
-        }
+        let source = delivery.context.source
+        let dialog = PolicyDialog(destination, from: source)
+        if verdict.decision == .deny { return .refuse(verdict.refusal(dialog.key.pattern, to: source)) }
+        let obstacle: String
         if delivery.handler.isEmpty {
-            return .refuse(
-                dialog.refusal(
-                    "someone must be asked because of \(verdict.description), but there is nobody to ask here"
-                )
-            )
+            obstacle = ", but there is nobody to ask here"
+        } else if delivery.handler != destination.claimant.id {
+            let handler = source.mayKnowPolicy ? ", \(delivery.handler)" : ""
+            obstacle = ", and the URL was accepted for another handler\(handler)"
+        } else if delivery.options.permission == nil {
+            obstacle = ", but nobody was asked when the URL was accepted"
+        } else {
+            return .go
         }
-        guard delivery.handler == destination.claimant.id else {
-            return .refuse(
-                dialog.refusal(
-                    "someone must be asked because of \(verdict.description), and the URL was accepted for another handler, "
-                        + "\(delivery.handler)"
-                )
-            )
-        }
-        guard delivery.options.permission != nil else {
-            return .refuse(
-                dialog.refusal(
-                    "someone must be asked because of \(verdict.description), but nobody was asked when the URL was accepted"
-                )
-            )
-        }
-        return .go
+        let reason = verdict.description(for: source)
+        return .refuse(dialog.refusal("someone must be asked because of \(reason)\(obstacle)"))
     }
 
     // MARK: Permissions

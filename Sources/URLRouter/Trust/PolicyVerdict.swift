@@ -36,15 +36,16 @@ struct PolicyVerdict: Sendable {
         }
     }
 
+    /// The reason in words for a caller. Programs in a sandbox or on another computer do not learn the user's rules and
+    /// files.
+    func description(for source: OpenContext.Source) -> String { source.mayKnowPolicy ? description : "the policy" }
+
     /// Returns the error for a URL that is denied.
-    ///
-    /// Programs in a sandbox or on another computer do not learn the user's rules and files.
     ///
     /// - Parameters:
     ///   - pattern: the narrowest pattern for the URL and its caller.
     ///   - source: the caller.
     func refusal(_ pattern: PolicyPattern, to source: OpenContext.Source) -> OpenURLError {
-        let reason = source.mayKnowPolicy ? description : "the policy"
         let advice =
             switch self.reason {
             case .rule(let rule) where rule.isUsers && rule.isRefusal: "'openurl policy' says how to correct it"
@@ -53,7 +54,7 @@ struct PolicyVerdict: Sendable {
                 "'openurl policy forget \(answer.key.pattern.arguments)' forgets the answer"
             case .rule, .remoteCaller, .localFile, .manifest, .none: pattern.adviceToAllow
             }
-        return OpenURLError(.notAllowed, "\(reason) does not allow it; \(advice)")
+        return OpenURLError(.notAllowed, "\(description(for: source)) does not allow it; \(advice)")
     }
 }
 
