@@ -90,18 +90,25 @@ package struct PolicyRules: Sendable, Hashable {
     /// matches.
     ///
     /// Such a caller could have been anyone, and could evade a rule by exiting at once. So unless a rule is for the
-    /// class `unknown`, the strictest rule for the URL decides, no matter what its source is. If one of the
-    /// administrator's rules decides in this way, the user's rules do not count.
+    /// class `unknown`, the strictest rule for the URL decides, no matter what its source is. A user's rule for the class
+    /// counts only if it is stricter than the administrator's rules.
     package func ruleForUnknownCaller(of url: PolicyURL) -> PolicyLine? {
         let matching = lines.filter { $0.isFor(url) }
-        return Self.ruleForUnknownCaller(among: matching.filter { !$0.isUsers })
-            ?? Self.ruleForUnknownCaller(among: matching)
+        let administrators = matching.filter { !$0.isUsers }
+        if let rule = Self.ruleForTheUnknown(among: administrators) { return rule }
+        let users = Self.ruleForTheUnknown(among: matching)
+        let strictest = { (rules: [PolicyLine]) in
+            rules.filter { $0.decision != .allow }.max { $0.decision.strictness < $1.decision.strictness }
+        }
+        guard let users else { return strictest(matching) }
+        guard let rule = strictest(administrators), rule.decision.strictness > users.decision.strictness else {
+            return users
+        }
+        return rule
     }
 
-    private static func ruleForUnknownCaller(among matching: [PolicyLine]) -> PolicyLine? {
-        let own = matching.filter { $0.pattern.source == .callers(.unknown) }
-        if let rule = own.sorted(by: { $0.precedes($1) }).first { return rule }
-        return matching.filter { $0.decision != .allow }.max { $0.decision.strictness < $1.decision.strictness }
+    private static func ruleForTheUnknown(among rules: [PolicyLine]) -> PolicyLine? {
+        rules.filter { $0.pattern.source == .callers(.unknown) }.sorted { $0.precedes($1) }.first
     }
 
     /// Returns the strictest of the rules that decide for several callers; nil if none matches any of them.

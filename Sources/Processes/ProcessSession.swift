@@ -8,9 +8,11 @@ package enum ProcessSession {
     ///
     /// As long as a session has a process, the kernel does not give the session's number to a new process.
     ///
-    /// - Parameter leader: The number of the process that began the session, which may have ended.
+    /// - Parameters:
+    ///   - leader: The number of the process that began the session, which may have ended.
+    ///   - isSpared: Returns whether a process is not to be killed.
     /// - Returns: The number of processes killed.
-    package static func end(_ leader: CInt) -> Int {
+    package static func end(_ leader: CInt, except isSpared: (CInt) -> Bool = { _ in false }) -> Int {
         guard leader > 0, leader != getsid(0), let directory = opendir("/proc") else { return 0 }
         defer { closedir(directory) }
         var count = 0
@@ -18,7 +20,7 @@ package enum ProcessSession {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            guard let pid = pid_t(name), getsid(pid) == leader else { continue }
+            guard let pid = pid_t(name), getsid(pid) == leader, !isSpared(pid) else { continue }
             let descriptor = pidfd_open(pid, 0)
             guard descriptor >= 0 else { continue }
             defer { close(descriptor) }

@@ -96,24 +96,31 @@ import Testing
         #expect(log.lines == ["before", "last"])
     }
 
-    @Test func functionRunsWhenEarlierEventsAreDoneAndLetsLaterOnesIn() async throws {
+    @Test func lastEventWaitsUntilNoOtherOneDoes() async throws {
         let log = Log()
         let before = add { log.lines.append("before") }
-        queue.whenDone {
-            log.lines.append("done")
-            queue.finish { log.lines.append("last") }
+        for _ in 0..<2 { queue.finishWhenIdle { log.lines.append("last") } }
+        let after = add {
+            log.lines.append("after")
+            _ = add { log.lines.append("later") }
         }
-        let after = add { log.lines.append("after") }
         #expect(log.lines == [])
         try await before.value
         try await after.value
         for _ in 0..<100 { await Task { @MainActor in }.value }
-        #expect(log.lines == ["before", "done", "after", "last"])
-        #expect(!queue.isIdle)
-        // After the last event, the function is not called.
-        queue.whenDone { log.lines.append("too late") }
+        #expect(log.lines == ["before", "after", "later", "last"])
+        let refused = add { log.lines.append("too late") }
+        await #expect(throws: RemoteError(HandlerInterface.ending, "the handler is ending")) { try await refused.value }
+    }
+
+    @Test func lastEventThatWaitsGivesWayToOneThatDoesNot() async throws {
+        let log = Log()
+        queue.finishWhenIdle { log.lines.append("idle") }
+        let after = add { log.lines.append("after") }
+        queue.finish { log.lines.append("last") }
+        try await after.value
         for _ in 0..<100 { await Task { @MainActor in }.value }
-        #expect(log.lines.last == "last")
+        #expect(log.lines == ["after", "last"])
     }
 
     @Test func waitingEventsAreLimitedAndTheRestIsRefusedAtOnce() async throws {

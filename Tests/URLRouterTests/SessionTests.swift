@@ -330,7 +330,7 @@ import Testing
         let bus = try FakeHandlers([:])
         let script = try Handler.test("com.example.app", program: .path("/bin/sh")) {
             $0.arguments = ["-c", "sleep 600; :"]
-            $0.launchTimeout = .seconds(isTerminated ? 300 : 5)
+            $0.launchTimeout = .seconds(isTerminated ? 300 : 20)
         }
         let router = URLRouter([script], on: bus)
         let request = Task { await failure { () throws(OpenURLError) in try await router.open("app:x") } }

@@ -89,11 +89,7 @@ extension Application {
             fail(identifier, "there is no session bus: \(error)")
         }
         application.onTerminate {
-            // Until the earlier events are done, further ones are handled too. If the process refused a URL, the router
-            // would soon kill it.
-            queue.whenDone {
-                queue.end(application, connection, lanes.withLock { $0 }, limitsEvents: false) { ended.yield(0) }
-            }
+            queue.end(application, connection, lanes.withLock { $0 }, whenIdle: true) { ended.yield(0) }
         }
         let routers = Routers(launcher.flatMap { BusName($0) })
         let object = HandlerObject(
@@ -174,21 +170,21 @@ extension EventQueue {
     /// When the time limit expires, the process exits with status 1, so that a delegate that does not return cannot
     /// prevent the end.
     ///
-    /// - Parameter limitsEvents: whether those events have to be done within the time limit too.
+    /// - Parameter whenIdle: whether the end waits until there are no more events, and the time limit begins only then.
+    ///   Until then, the process refuses no URL, because the router would soon kill it.
     fileprivate func end(
         _ application: Application,
         _ connection: Connection,
         _ lanes: RouterLanes?,
-        limitsEvents: Bool = true,
+        whenIdle: Bool = false,
         _ ended: @escaping @Sendable () -> Void
     ) {
         let loop = connection.loop
         let startTimer: @Sendable () -> Void = {
             loop.execute { loop.schedule(at: .now + Self.endTimeout) { exit(1) } }
         }
-        if limitsEvents { startTimer() }
-        finish {
-            if !limitsEvents { startTimer() }
+        let last: Remainder = {
+            if whenIdle { startTimer() }
             // As soon as the name is free, the next process may start and restore the state, and the router may remove
             // the state. So save nothing after that.
             await application.handle(.prepareToTerminate)
@@ -200,6 +196,9 @@ extension EventQueue {
             await connection.close()
             ended()
         }
+        if whenIdle { return finishWhenIdle(last) }
+        startTimer()
+        finish(last)
     }
 
     /// Releases the bus name, and returns when every URL that the router sent to this process has arrived and been

@@ -23,6 +23,8 @@ final class EventQueue: Sendable {
         var waiting: Deque<Event> = []
         var isRunning = false
         var isFinished = false
+        /// Whether the last event waits until no other one does.
+        var finishesWhenIdle = false
     }
 
     private let state = Lock(State())
@@ -68,20 +70,30 @@ final class EventQueue: Sendable {
         if starts { start() }
     }
 
-    /// Calls a function on the main actor when all events that have arrived so far are done. In the meantime, the queue
-    /// accepts further events. If the last event has been added, this does nothing.
-    func whenDone(_ body: @escaping @MainActor @Sendable () -> Void) {
+    /// Adds the last event as soon as no other event is waiting. In the meantime, the queue accepts further events. If
+    /// the last event has been added, or a call of this method is waiting, it does nothing.
+    func finishWhenIdle(_ event: @escaping Remainder) {
         let starts = state.withLock { state in
-            guard !state.isFinished else { return false }
+            guard !state.isFinished, !state.finishesWhenIdle else { return false }
+            state.finishesWhenIdle = true
             unfinished.add(1, ordering: .relaxed)
-            state.waiting.append {
-                body()
-                self.unfinished.subtract(1, ordering: .relaxed)
-                return nil
-            }
+            state.waiting.append { self.becomeLast(event) }
             return Self.starts(&state)
         }
         if starts { start() }
+    }
+
+    /// Returns the event if no other one is waiting. Otherwise, it goes to the end of the queue.
+    private func becomeLast(_ event: @escaping Remainder) -> Remainder? {
+        state.withLock { state in
+            guard !state.isFinished else { return nil }
+            guard state.waiting.isEmpty else {
+                state.waiting.append { self.becomeLast(event) }
+                return nil
+            }
+            state.isFinished = true
+            return event
+        }
     }
 
     /// Why the queue does not accept an event.

@@ -14,7 +14,8 @@ struct OtherOpener {
     private let target: CommandLineArgument
 
     /// The variable with a hash of the URL that has been passed on. An opener that comes back here with the same URL would otherwise
-    /// get it again, without end. The URL itself may contain secrets, and the browser keeps the variable.
+    /// get it again, without end. The URL itself may contain secrets, such as tokens that nobody can guess, and the browser keeps the
+    /// variable.
     private static let variable = "OPENURL_PASSED_ON"
 
     private static func mark(_ target: CommandLineArgument) -> String {

@@ -324,7 +324,7 @@ extension Explanation {
         if decision.url.description != url { changedURL = decision.url.description }
         guard let rule = decision.rule else { return }
         if source.mayKnowPolicy { linkRule = "\(rule.place): \(rule.text)" }
-        let reason = "the rule for links in \(rule.place) comes first"
+        let reason = "\(source.mayKnowPolicy ? "the rule for links in \(rule.place)" : "a rule for links") comes first"
         for index in candidates.indices where candidates[index].wins {
             candidates[index].wins = false
             candidates[index].reason = reason
@@ -357,7 +357,9 @@ extension Explanation {
             var reason = link.reason
             if !wins, link.origin != .nothing {
                 let other = hasRule ? "a rule for links comes first" : "it does not get the link from this program"
-                reason += "; \(winner.map { "\($0.id) comes first" } ?? other)"
+                // The list has no handler that is hidden from the caller.
+                let shown = winner.flatMap { winner in links.first { $0.handler.id == winner.id } }
+                reason += "; \(shown.map { "\($0.handler.id) comes first" } ?? other)"
             }
             let candidate = Candidate(
                 id: link.handler.id.rawValue,

@@ -236,7 +236,9 @@ final class HandlerProcess {
         running.kill()
         // A script would leave behind the program that it has started, which could still take the name. Once the name
         // is taken, the descendants are programs that the handler has started, and they may outlive it.
-        if claim == .wasStarted, !hasTakenName, leadsSession { _ = ProcessSession.end(running.pid) }
+        if claim == .wasStarted, !hasTakenName, leadsSession {
+            _ = ProcessSession.end(running.pid) { ProcessState.isHeld(pid: $0) }
+        }
         return true
     }
 

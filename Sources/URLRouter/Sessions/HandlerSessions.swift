@@ -184,8 +184,8 @@ final class HandlerSessions {
     func continueStopped() {
         host.isEnding = true
         for session in sessions.values {
-            guard case .suspended = session.machine.state else { continue }
-            session.perform(.resume)
+            session.background.holdSuspension()
+            if case .suspended = session.machine.state { session.perform(.resume) }
         }
     }
 
