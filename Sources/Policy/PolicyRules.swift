@@ -96,15 +96,12 @@ package struct PolicyRules: Sendable, Hashable {
         let matching = lines.filter { $0.isFor(url) }
         let administrators = matching.filter { !$0.isUsers }
         if let rule = Self.ruleForTheUnknown(among: administrators) { return rule }
-        let users = Self.ruleForTheUnknown(among: matching)
         let strictest = { (rules: [PolicyLine]) in
             rules.filter { $0.decision != .allow }.max { $0.decision.strictness < $1.decision.strictness }
         }
-        guard let users else { return strictest(matching) }
-        guard let rule = strictest(administrators), rule.decision.strictness > users.decision.strictness else {
-            return users
-        }
-        return rule
+        guard let own = Self.ruleForTheUnknown(among: matching) else { return strictest(matching) }
+        let other = strictest(administrators)
+        return other.map { $0.decision.strictness > own.decision.strictness } == true ? other : own
     }
 
     private static func ruleForTheUnknown(among rules: [PolicyLine]) -> PolicyLine? {

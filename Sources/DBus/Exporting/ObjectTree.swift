@@ -37,7 +37,7 @@ struct ObjectTree {
 
     private func object(_ path: ObjectPath) -> Object? {
         if let object = objects[path] { return object }
-        // Of several subtrees that contain the path, the innermost one stands for it.
+        // The innermost of the subtrees that contain the path answers for it.
         var nearest: (root: ObjectPath, object: Object)?
         for (root, object) in subtrees where path != root && path.rawValue.hasPrefix(Self.prefix(below: root)) {
             if let nearest, nearest.root.rawValue.utf8.count > root.rawValue.utf8.count { continue }
@@ -46,7 +46,7 @@ struct ObjectTree {
         return nearest?.object
     }
 
-    /// What the paths below a path begin with.
+    /// The beginning of all paths below a path.
     private static func prefix(below path: ObjectPath) -> String { path.rawValue == "/" ? "/" : path.rawValue + "/" }
 
     /// Returns the method that a call specifies. The call may leave out the interface.

@@ -16,10 +16,11 @@ final class QueueCalls {
     }
 
     /// Returns a page of the queued URLs.
-    func list(after id: String, caller: BusName?) async throws(RemoteError) -> [QueuedURL] {
+    func list(after id: String, caller name: BusName?) async throws(RemoteError) -> [QueuedURL] {
         guard let deliveries else { return [] }
-        var urls = try await deliveries.list(after: id, of: await ownAccount(of: caller))
-        guard await callers.caller(caller).callerClass.isConfined else { return urls }
+        let caller = await callers.caller(name)
+        var urls = try await deliveries.list(after: id, of: ownAccount(of: caller))
+        guard caller.callerClass.isConfined else { return urls }
         for index in urls.indices {
             let error = urls[index].error.flatMap { OpenURLError($0) }
             urls[index].error = error?.forConfinedCallers.dbusError
@@ -29,29 +30,32 @@ final class QueueCalls {
 
     func retry(_ id: String, caller: BusName?) async throws(RemoteError) {
         guard let deliveries else { throw .noSuchDelivery(id) }
-        try await deliveries.retry(id, of: await ownAccount(of: caller))
+        try await deliveries.retry(id, of: ownAccount(of: await callers.caller(caller)))
     }
 
     func drop(_ id: String, caller: BusName?) async throws(RemoteError) {
         guard let deliveries else { throw .noSuchDelivery(id) }
-        try await deliveries.drop(id, of: await ownAccount(of: caller))
+        try await deliveries.drop(id, of: ownAccount(of: await callers.caller(caller)))
     }
 
     /// Returns the outcome of a queued URL. Waits for it if necessary.
-    func outcome(of number: UInt64, caller: BusName?) async throws -> OpenResult {
+    func outcome(of number: UInt64, caller name: BusName?) async throws -> OpenResult {
         guard let deliveries else { throw RemoteError.noSuchDelivery("\(number)") }
-        let waiter = await callers.caller(caller)
-        let account = await ownAccount(of: caller)
+        let caller = await callers.caller(name)
         do {
-            return try await deliveries.outcome(of: number, account, for: caller, countedTo: waiter.account)
+            return try await deliveries.outcome(
+                of: number,
+                ownAccount(of: caller),
+                for: name,
+                countedTo: caller.account
+            )
         } catch let error as OpenURLError {
-            throw waiter.callerClass.isConfined ? error.forConfinedCallers : error
+            throw caller.callerClass.isConfined ? error.forConfinedCallers : error
         }
     }
 
     /// Returns the account to which a caller's rights to the queue are limited; nil if they are not limited.
-    private func ownAccount(of caller: BusName?) async -> String? {
-        let caller = await callers.caller(caller)
+    private func ownAccount(of caller: Caller) -> String? {
         if caller.callerClass == .user { return nil }
         // All sandboxes without an identifier share an account. Because they cannot be told apart, none of them owns a
         // URL.

@@ -324,7 +324,8 @@ extension Explanation {
         if decision.url.description != url { changedURL = decision.url.description }
         guard let rule = decision.rule else { return }
         if source.mayKnowPolicy { linkRule = "\(rule.place): \(rule.text)" }
-        let reason = "\(source.mayKnowPolicy ? "the rule for links in \(rule.place)" : "a rule for links") comes first"
+        let shown = source.mayKnowPolicy ? "the rule for links in \(rule.place)" : "a rule for links"
+        let reason = "\(shown) comes first"
         for index in candidates.indices where candidates[index].wins {
             candidates[index].wins = false
             candidates[index].reason = reason
