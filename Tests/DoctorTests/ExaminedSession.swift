@@ -55,7 +55,8 @@ final class ExaminedSession {
     /// Writes a program that ends at once.
     @discardableResult
     func writeProgram(_ name: String, _ text: String = "#!/bin/sh\n", mode: mode_t = 0o755) throws -> String {
-        let file = try root.write(text, to: name)
+        let file = try root.makeParents(of: name)
+        try TestSupport.writeProgram(text, to: file)
         try #require(chmod(file, mode) == 0)
         return file
     }

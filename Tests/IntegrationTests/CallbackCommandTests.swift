@@ -220,9 +220,7 @@ import Testing
         // The browser follows the server to the callback.
         let router = try await RouterProcess { directory in
             let browser = directory.appending(path: "browser")
-            let script = try pythonProgram("browser")
-            try Data(script.utf8).write(to: browser)
-            #expect(chmod(browser.path, 0o755) == 0)
+            try writeProgram(pythonProgram("browser"), to: browser.path)
             let applications = directory.appending(path: "XDG_DATA_HOME/applications")
             try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
             let entry =

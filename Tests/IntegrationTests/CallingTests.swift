@@ -100,8 +100,7 @@ import Testing
             let script = directory.appending(path: "notes")
             let answer = "$(printf %s \"$1\" | sed 's/.*x-success=\\([^&]*\\).*/\\1/; s/%3A/:/; s/%2F/\\//g')"
             let command = "exec '\(RouterProcess.command.path)' \"\(answer)?id=7\""
-            try Data("#!/bin/sh\n\(command)\n".utf8).write(to: script)
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script.path)
+            try writeProgram("#!/bin/sh\n\(command)\n", to: script.path)
             let applications = directory.appending(path: "XDG_DATA_HOME/applications")
             try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
             let entry = """
@@ -175,8 +174,7 @@ import Testing
         let tool = "'\(RouterProcess.command.path)' call --timeout 20s app://x-callback-url/y"
         let router = try await RouterProcess([Self.app: []]) { directory in
             let script = directory.appending(path: "caller")
-            try Data("#!/bin/sh\nexec \(tool)\n".utf8).write(to: script)
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script.path)
+            try writeProgram("#!/bin/sh\nexec \(tool)\n", to: script.path)
             let arguments = ["answer=none", "answer-with=\(script.path)"]
             try RouterProcess.write("com.example.caller", arguments, in: directory)
         }

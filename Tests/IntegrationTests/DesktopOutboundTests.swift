@@ -10,8 +10,7 @@ import Testing
     /// Writes an application that runs a shell script. The name of the application is also its scheme.
     private func script(_ name: String, _ body: String, in directory: URL, _ keys: String = "") throws {
         let file = directory.appending(path: "\(name).sh")
-        try "#!/bin/sh\n\(body)\n".write(to: file, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file.path)
+        try writeProgram("#!/bin/sh\n\(body)\n", to: file.path)
         try entry(name, command: "\(file.path) %u", in: directory, keys)
     }
 
@@ -217,8 +216,7 @@ import Testing
                 exec \(RouterProcess.products.path)/testhandler "$@"
 
                 """
-            try body.write(to: program, atomically: true, encoding: .utf8)
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
+            try writeProgram(body, to: program.path)
             try RouterProcess.write(id, [], in: directory, extra: ["CFBundleExecutable": program.path])
         }
         defer { router.stop() }

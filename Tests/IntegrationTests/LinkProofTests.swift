@@ -38,8 +38,7 @@ struct LinkProofTests {
         var asker: String { "\(sites.directory.path)/asker" }
 
         func write(_ body: String) throws {
-            try "#!/bin/sh\n\(body)\n".write(toFile: asker, atomically: true, encoding: .utf8)
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: asker)
+            try writeProgram("#!/bin/sh\n\(body)\n", to: asker)
         }
 
         /// The number of connections so far.

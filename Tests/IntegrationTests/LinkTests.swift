@@ -84,9 +84,7 @@ import Testing
             try Self.write(rules, in: directory)
             if let chooser {
                 let file = directory.appending(path: "chooser")
-                try "#!/bin/sh\ncd '\(directory.path)'\n\(chooser)\n"
-                    .write(to: file, atomically: true, encoding: .utf8)
-                guard chmod(file.path, 0o755) == 0 else { throw POSIXError(.EIO) }
+                try writeProgram("#!/bin/sh\ncd '\(directory.path)'\n\(chooser)\n", to: file.path)
             }
             try prepare(directory)
         }
@@ -182,9 +180,7 @@ import Testing
             let programs = directory.appending(path: "programs")
             try FileManager.default.createDirectory(at: programs, withIntermediateDirectories: true)
             let zenity = programs.appending(path: "zenity")
-            try "#!/bin/sh\nprintf '%s\\n' \"$*\" >>\"$HOME/questions\"\n"
-                .write(to: zenity, atomically: true, encoding: .utf8)
-            guard chmod(zenity.path, 0o755) == 0 else { throw POSIXError(.EIO) }
+            try writeProgram("#!/bin/sh\nprintf '%s\\n' \"$*\" >>\"$HOME/questions\"\n", to: zenity.path)
         }
         defer { router.stop() }
         guard asks else {

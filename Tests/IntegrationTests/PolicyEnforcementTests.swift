@@ -26,9 +26,7 @@ import Testing
     private func writeProgram(_ name: String, _ body: String, in directory: URL) throws {
         let programs = directory.appending(path: "programs")
         try FileManager.default.createDirectory(at: programs, withIntermediateDirectories: true)
-        let file = programs.appending(path: name)
-        try Data("#!/bin/sh\n\(body)\n".utf8).write(to: file)
-        #expect(chmod(file.path, 0o700) == 0)
+        try TestSupport.writeProgram("#!/bin/sh\n\(body)\n", to: programs.appending(path: name).path)
     }
 
     /// Starts a router with a display, on which a stand-in asks the person.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A real sshd for one test, and the files of a client that knows it as `box`.
@@ -26,25 +27,25 @@ struct SSHServer {
         try FileManager.default.copyItem(at: file("key.pub"), to: file("authorized"))
         try write("known", "box \(String(contentsOf: file("host.pub"), encoding: .utf8))")
         try setVariables(variables)
-        try write(
-            "serve",
-            "#!/bin/sh\n\(recordingPID("pid"))\nexec /usr/sbin/sshd -i -f \(file("server").path)\n"
+        try writeProgram(
+            "#!/bin/sh\n\(recordingPID("pid"))\nexec /usr/sbin/sshd -i -f \(file("server").path)\n",
+            to: file("serve").path
         )
         // While there is a gate, a session does nothing until its connection ends.
-        try write(
-            "session",
+        try writeProgram(
             """
             #!/bin/sh
             \(recordingPID("session.pid"))
             [ ! -e \(file("gate").path) ] || exec timeout 300 cat >\(file("ignored").path)
             eval "exec $SSH_ORIGINAL_COMMAND"
 
-            """
+            """,
+            to: file("session").path
         )
-        try write("bin/ssh", "#!/bin/sh\nexec /usr/bin/ssh -F \(file("client").path) \"$@\"\n")
-        for name in ["serve", "session", "bin/ssh"] {
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file(name).path)
-        }
+        try writeProgram(
+            "#!/bin/sh\nexec /usr/bin/ssh -F \(file("client").path) \"$@\"\n",
+            to: file("bin/ssh").path
+        )
         try write(
             "client",
             """

@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import OpenURLBus
 import SchemeRegistry
+import TestSupport
 import Testing
 
 @testable import URLRouter
@@ -74,9 +75,7 @@ import Testing
         let directory = TemporaryState()
         try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
         let (program, told) = ("\(directory.path)/program", "\(directory.path)/told")
-        let body = "#!/bin/sh\necho ${XDG_ACTIVATION_TOKEN-none} >>\(told)\n"
-        try body.write(toFile: program, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+        try writeProgram("#!/bin/sh\necho ${XDG_ACTIVATION_TOKEN-none} >>\(told)\n", to: program)
         let bus = try FakeHandlers([:], processes: [":1.60": UInt32(getppid())])
         let router = URLRouter([try .test("com.example.app", program: .path(program))], on: bus)
         bus.hold(":1.60")
@@ -86,7 +85,8 @@ import Testing
             return await failure { () throws(OpenURLError) in try await router.open("app:1", options, caller: ":1.60") }
         }
         await router.wait { $0.waiting(for: "com.example.app") == 1 }
-        _ = await failure { () throws(OpenURLError) in try await router.open("app:2") }
+        let end = await failure { () throws(OpenURLError) in try await router.open("app:2") }
+        #expect(String(describing: end).contains("exited with status 0"))
         #expect(try String(contentsOfFile: told, encoding: .utf8).hasPrefix("none\n"))
         bus.release(":1.60")
         _ = await undecided.value

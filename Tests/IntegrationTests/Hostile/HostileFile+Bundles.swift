@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import OpenURLBus
+import TestSupport
 
 /// Bundles for the handlers' directory: directories with missing, extra or hostile contents.
 extension HostileFile {
@@ -63,14 +64,10 @@ extension HostileFile {
             },
             // The router must not guess that a shell should run this file.
             program("guess", "run", nil) { bundle in
-                let file = bundle.appending(path: "run")
-                try Data("touch \(canary)\n".utf8).write(to: file)
-                try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file.path)
+                try writeProgram("touch \(canary)\n", to: bundle.appending(path: "run").path)
             },
             program("interpreter", "run", nil) { bundle in
-                let file = bundle.appending(path: "run")
-                try Data("#!/nowhere/sh\ntouch \(canary)\n".utf8).write(to: file)
-                try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file.path)
+                try writeProgram("#!/nowhere/sh\ntouch \(canary)\n", to: bundle.appending(path: "run").path)
             },
         ]
     }
