@@ -104,6 +104,21 @@ import Testing
             "'1x' is not a scheme (letters, digits, '+', '-', '.'); give one with --scheme"
         ),
         (["com.example.my_app"], "'my_app' is not a scheme (letters, digits, '+', '-', '.'); give one with --scheme"),
+        (
+            ["com.example.x", "--scheme", String(repeating: "a", count: 65)],
+            "the scheme has 65 bytes; a scheme may have at most 64"
+        ),
+        (
+            ["com.example.x", "--scheme", "OpenURL-reply"],
+            "the scheme is openurl-reply, which belongs to the router"
+        ),
+        (["com.example.http"], "http belongs to the browser; OUAssociatedDomains claims the links to a site"),
+        (
+            ["org.freedesktop.x"],
+            "the bundle identifier is org.freedesktop.x, but org.freedesktop.* belongs to the system; "
+                + "choose a name below a domain that you own"
+        ),
+        (["org.openurl.Router1"], "org.openurl.* belongs to the system"),
     ])
     func wrongNamesAreUsageErrors(arguments: [String], message: String) async throws {
         try await inDirectory { directory in

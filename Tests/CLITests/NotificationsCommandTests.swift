@@ -20,7 +20,7 @@ import Testing
 
     @Test func listsThoseOfAHandler() async throws {
         try await StandInRouter.with { router in
-            let run = try await openurl(["notifications", "com.acme.other"], on: router)
+            let run = try await openurl(["notifications", "com.acme.todolist"], on: router)
             #expect(run.status == 0)
             #expect(run.output == "")
         }

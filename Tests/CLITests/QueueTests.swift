@@ -83,6 +83,9 @@ import Testing
             let late = try await openurl(["queue", "wait", "--timeout", "1ms", "99"], on: router)
             #expect(late.status == 6)
             #expect(late.errors == "openurl: URL 99 is still in the queue after the time limit\n")
+            let unknown = try await openurl(["queue", "wait", "98"], on: router)
+            #expect(unknown.status == 1)
+            #expect(unknown.errors == "openurl: there is no URL '98' in the queue\n")
         }
     }
 
@@ -103,6 +106,7 @@ import Testing
             #expect(try await openurl(["queue", word, "--all"], on: router).status == 0)
             #expect(await router.lifecycleCalls.suffix(2) == ["\(word) 7", "\(word) 8"])
             let unknown = try await openurl(["queue", word, "x", "5"], on: router)
+            #expect(unknown.status == 1)
             #expect(unknown.errors == "openurl: x: there is no URL 'x' in the queue\n")
             #expect(await router.lifecycleCalls.last == "\(word) 5")
             #expect(try await openurl(["queue", word], on: router).status == 64)

@@ -212,6 +212,7 @@ actor StandInRouter {
                     return [failed, self.queuedURL("8", "ok:y", .dead, attempts: 8)]
                 },
                 .method(QueueInterface.wait) { _, id in
+                    if id == 98 { throw RemoteError(.invalidArguments, "there is no URL '98' in the queue") }
                     if id == 99 { try await Task.sleep(for: .seconds(600)) }
                     return OpenResult(handler: "com.acme.ok", way: .active, reply: ["text": "hello"], trace: [])
                 },
@@ -225,7 +226,7 @@ actor StandInRouter {
             NotificationsInterface.name,
             [
                 .method(NotificationsInterface.list) { _, id in
-                    if !id.isEmpty { return [] }
+                    guard ["", "com.acme.ok", "com.acme.busy"].contains(id) else { return [] }
                     var tea = LocalNotification("Tea\n\u{1B}[2J", at: .instant(milliseconds: 86_401_000))
                     tea.url = "ok:x?secret"
                     tea.userInfo = ["key": "secret"]

@@ -36,8 +36,8 @@ import Testing
                     "com.acme.todolist  fetch  waiting  1970-01-02T00:00:00  –      idle   2         no room",
                 ]
             )
-            let none = try await onTerminal("tasks", "com.acme.none", environment: environment)
-            #expect(none.output.contains("The handler has no tasks."), "\(none)")
+            let none = try await onTerminal("tasks", "com.acme.idle", environment: environment)
+            #expect(none.output.contains("no handler is registered as com.acme.idle"), "\(none)")
         }
     }
 
@@ -55,12 +55,30 @@ import Testing
 
     @Test func cancelsSomeOrAll() async throws {
         try await StandInRouter.with { router in
-            #expect(try await openurl(["tasks", "cancel", "com.acme.ok", "a", "b"], on: router).status == 0)
+            let cancel = ["tasks", "cancel", "com.acme.todolist"]
+            #expect(try await openurl(cancel + ["fetch", "fetch"], on: router).status == 0)
             #expect(try await openurl(["tasks", "cancel", "--all", "com.acme.ok"], on: router).status == 0)
-            let calls = ["cancel com.acme.ok a", "cancel com.acme.ok b", "cancel com.acme.ok "]
-            #expect(await router.lifecycleCalls == calls)
-            let json = try await openurl(["tasks", "cancel", "--json", "com.acme.ok", "a"], on: router)
-            #expect(json.output == "{\"name\":\"a\"}\n")
+            let call = "cancel com.acme.todolist fetch"
+            #expect(await router.lifecycleCalls == [call, call, "cancel com.acme.ok "])
+            let json = try await openurl(cancel + ["--json", "fetch"], on: router)
+            #expect(json.output == "{\"name\":\"fetch\"}\n")
+        }
+    }
+
+    @Test func saysThatThereIsNoSuchTask() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["tasks", "cancel", "com.acme.todolist", "fetc", "fetch", "x"], on: router)
+            #expect(run.status == 1 && run.output == "")
+            #expect(
+                run.errors == """
+                    openurl: fetc: com.acme.todolist has no task 'fetc'; did you mean 'fetch'? If not: \
+                    'openurl tasks com.acme.todolist' lists its tasks
+                    openurl: x: com.acme.todolist has no task 'x'; 'openurl tasks com.acme.todolist' lists its tasks
+
+                    """
+            )
+            #expect(await router.lifecycleCalls == ["cancel com.acme.todolist fetch"])
+            #expect(try await openurl(["tasks", "cancel", "--all", "com.acme.idle"], on: router).status == 0)
         }
     }
 }

@@ -43,6 +43,18 @@ import Testing
             let run = try await router.openurl(arguments)
             #expect(run.status == 3 && run.errors.hasSuffix(advice), "\(arguments): \(run.errors)")
         }
+        for line in [
+            "tasks list ID", "tasks run ID sync", "tasks cancel ID sync",
+            "notifications list ID", "notifications cancel ID tea",
+            "links allow example.com ID", "links revoke example.com ID", "links reset example.com ID",
+            "send --to ID /etc/passwd",
+        ] {
+            let words = line.split(separator: " ").map { $0 == "ID" ? "com.example.calender" : String($0) }
+            let run = try await router.openurl(words)
+            #expect(run.status == 3 && run.errors.contains("did you mean 'com.example.calendar'?"), "\(line): \(run)")
+        }
+        let callback = try await router.openurl("callback", "--for", "x", "calender:x")
+        #expect(callback.status == 3 && callback.errors.hasSuffix(named), "\(callback)")
         // A word that is near to nothing has no advice, and neither has a program's JSON.
         #expect(try await router.openurl("zzzzzz:x").errors.contains("did you mean") == false)
         #expect(try await router.openurl("--json", "calender:x").output.contains("did you mean") == false)
@@ -63,11 +75,21 @@ import Testing
             ["nofile.txt"], ["./nofile.txt"], ["open", "nofile.txt"], ["check", "nosuch.plist"],
             ["check", "./nosuch.plist"],
             ["register", "nosuch.plist"], ["register", "./nosuch.app"], ["register", "nosuch"],
+            ["run", "--claim", "free", "--handler", "nosuch.plist", "--", "true"],
+            ["run", "--claim", "free", "--", "./nosuch.app/program"],
         ] {
             let run = try await router.openurl(arguments)
             #expect(run.status == 66, "\(arguments): \(run)")
         }
         #expect(try await router.openurl("lits").status == 64)
+        for arguments in [
+            ["queue", "wait", "7"], ["queue", "retry", "7"], ["queue", "drop", "7"], ["hosts", "remove", "nosuch"],
+            ["tasks", "cancel", "com.acme.todolist", "nosuch"], ["policy", "reset", "nosuch"],
+            ["policy", "forget", "nosuch"],
+        ] {
+            let run = try await router.openurl(arguments)
+            #expect(run.status == 1 && !run.errors.isEmpty, "\(arguments): \(run)")
+        }
     }
 
     @Test func emptyListsSaySoOnATerminal() async throws {

@@ -73,7 +73,7 @@ import Testing
         let dead = try await router.openurl("queue", "wait", refused)
         #expect(dead.status == 1)
         #expect(dead.errors.hasSuffix(" declined the URL: no\n"), "\(dead)")
-        #expect(try await router.openurl("queue", "wait", "7").status == 64)
+        #expect(try await router.openurl("queue", "wait", "7").status == 1)
         #expect(try await router.openurl("queue", "wait", "seven").status == 64)
     }
 

@@ -25,7 +25,21 @@ import Testing
         (["--json"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
         (["--unheard-of", "a:b"], "Unknown option '--unheard-of' (see 'openurl open --help')"),
         (["a:b", "--foreground"], "Unknown option '--foreground' (see 'openurl open --help')"),
-        (["--verbos", "a:b"], "Unknown option '--verbos'. Did you mean '--verbose'? (see 'openurl open --help')"),
+        (["--verbos", "a:b"], "Unknown option '--verbos'; did you mean '--verbose'? (see 'openurl open --help')"),
+        (["--verson"], "Unknown option '--verson'; did you mean '--version'? (see 'openurl open --help')"),
+        (["--verson", "a:b"], "Unknown option '--verson'; did you mean '--version'? (see 'openurl open --help')"),
+        (["--hots=x", "list"], "Unknown option '--hots'; did you mean '--host'? (see 'openurl open --help')"),
+        (["queue", "drop", "--al"], "Unknown option '--al'; did you mean '--all'? (see 'openurl queue --help')"),
+        (["ssh", "--tyt"], "Unknown option '--tyt'; did you mean '--tty'? (see 'openurl ssh --help')"),
+        (
+            ["ssh", "", "ls", "--al"],
+            "The value '' is invalid for '<host>': the value is empty (see 'openurl ssh --help')"
+        ),
+        (["queue", "lst"], "Unexpected argument 'lst'; did you mean 'list'? (see 'openurl queue --help')"),
+        (
+            ["policy", "alow", "tel"],
+            "2 unexpected arguments: 'alow', 'tel'; did you mean 'allow'? (see 'openurl policy --help')"
+        ),
         (["can-open"], "Missing expected argument '<url> ...' (see 'openurl can-open --help')"),
         (["parse"], "give a URL to parse, or '-' (see 'openurl parse --help')"),
         (["parse", "-0", "a:b"], "-0 reads standard input; give '-' as a URL too (see 'openurl parse --help')"),
@@ -60,6 +74,22 @@ import Testing
         #expect(run.status == 64)
         #expect(run.errors == "openurl: \(message)\n")
         #expect(run.output == "")
+    }
+
+    @Test func passesAtMost16Files() throws {
+        let files = (1...16).map { "--attach=key\($0)=/dev/null" }
+        #expect(try openurl((files + ["a:b"]).map { .text($0) }).status == 69)
+        let run = try openurl((files + ["--attach", "x=/dev/null", "a:b"]).map { .text($0) })
+        #expect(run.status == 64)
+        #expect(run.errors == "openurl: --attach can pass at most 16 files (see 'openurl open --help')\n")
+    }
+
+    @Test func emptyNameOfAFileIsNamed() throws {
+        let run = try openurl("send", "--to", "com.acme.todolist", "")
+        #expect(run.status == 66)
+        #expect(run.errors == "openurl: '' cannot be sent: its name is empty\n")
+        // An empty URL is no file on this machine.
+        #expect(try !openurl("open", "--to", "laptop", "").errors.contains("is a file"))
     }
 
     @Test(arguments: ["0", "0s", "-1", "5x", "s", "1.5s", "", "99999999999999999999s", "99999999m", "٣s"])

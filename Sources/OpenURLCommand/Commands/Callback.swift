@@ -87,12 +87,18 @@ struct Callback: Command {
         var refusal: String?
         let batch = Batch(key: "url", printsJSON: outputOptions.json, invocation: invocation)
         let status = batch.perform([url], name: \.shown) { _ throws(CommandFailure) in
-            let callback = try CallbackOperation(
-                CallbackPlan(try parsedURL(), try wishes(invocation)),
-                opens: !noOpen && !isRemote(invocation),
-                timeout: timeout?.duration ?? CallbackOptions.usualTimeout,
-                invocation
-            ).perform()
+            let callback: ReceivedCallback
+            do throws(CommandFailure) {
+                callback = try CallbackOperation(
+                    CallbackPlan(try parsedURL(), try wishes(invocation)),
+                    opens: !noOpen && !isRemote(invocation),
+                    timeout: timeout?.duration ?? CallbackOptions.usualTimeout,
+                    invocation
+                ).perform()
+            } catch {
+                guard !outputOptions.json else { throw error }
+                throw RouterClient(on: invocation).suggestingScheme(for: url.shown, error)
+            }
             invocation.output.print(outputOptions.json ? callback.json.text : callback.url.description)
             refusal = callback.refusal
         }

@@ -129,7 +129,10 @@ struct CommandLineInterface: ParsableCommand {
         } catch {
             guard exitCode(for: error) == .success else {
                 let help = isCommand(arguments[0]) ? "openurl \(arguments[0]) --help" : "openurl --help"
-                return invocation.usageError(message(for: error), help)
+                let problem =
+                    CommandDescription.unknownOption(in: invocation.arguments.map(\.parserArgument))
+                    ?? asking(whether: nearestSubcommand(in: arguments), message(for: error))
+                return invocation.usageError(problem, help)
             }
             // The parser also reports a request for help or for the version as an error.
             invocation.output.print(arrangedHelp(fullMessage(for: error)))
@@ -195,6 +198,15 @@ struct CommandLineInterface: ParsableCommand {
 
     /// Returns the command that a misspelt text may stand for.
     private static func nearestCommand(to text: String) -> String? { text.nearest(in: commandNames) }
+
+    /// Returns the command of a command, such as `list` of `queue`, that a misspelt second argument may stand for.
+    private static func nearestSubcommand(in arguments: [String]) -> String? {
+        guard arguments.count > 1,
+            let command = configuration.subcommands.first(where: { $0.configuration.commandName == arguments[0] })
+        else { return nil }
+        let names = command.configuration.subcommands.compactMap { $0.configuration.commandName }
+        return names.contains(arguments[1]) ? nil : arguments[1].nearest(in: names)
+    }
 
     private static var commandNames: [String] {
         configuration.subcommands.flatMap {

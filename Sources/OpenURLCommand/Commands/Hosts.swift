@@ -121,7 +121,11 @@ struct HostsRemove: Command {
         let router = RouterClient(on: invocation)
         let batch = Batch(key: "name", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(names, name: \.self) { (name) throws(CommandFailure) in
-            _ = try router.call(HostsInterface.remove, name, refusal: ExitStatus.failure)
+            do throws(CommandFailure) {
+                _ = try router.call(HostsInterface.remove, name, refusal: ExitStatus.failure)
+            } catch {
+                throw error.ofMissingItem
+            }
             if outputOptions.json { invocation.output.print(JSON.object([("name", .string(name))]).text) }
         }
     }

@@ -80,7 +80,7 @@ struct LinksRevoke: Command {
     @OptionGroup var handler: LinkHandlerArgument
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        try host.decide(handler.id ?? "", LinkProof.Decision.deny.rawValue, invocation)
+        try host.decide(handler.id, LinkProof.Decision.deny.rawValue, invocation)
     }
 }
 
@@ -99,7 +99,7 @@ struct LinksReset: Command {
     @OptionGroup var handler: LinkHandlerArgument
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        try host.decide(handler.id ?? "", "", invocation)
+        try host.decide(handler.id, "", invocation)
     }
 }
 
@@ -119,7 +119,11 @@ struct LinksAsk: Command {
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let router = RouterClient(on: invocation)
         let id = handler.id ?? ""
-        _ = try router.call(ProofsInterface.fetch, id, timeout: RouterClient.longestCall)
+        do throws(CommandFailure) {
+            _ = try router.call(ProofsInterface.fetch, id, timeout: RouterClient.longestCall)
+        } catch {
+            throw handler.id.map { router.suggestingHandler(for: $0, error) } ?? error
+        }
         for proof in try router.call(ProofsInterface.list, Empty()) where id.isEmpty || proof.handler == id {
             invocation.output.print(proof.sentence)
         }
@@ -137,12 +141,16 @@ struct LinkHostArgument: ParsableArguments {
     var host: String
 
     /// Sends the person's decision to the router.
-    func decide(_ id: String, _ decision: String, _ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        _ = try RouterClient(on: invocation).call(
-            ProofsInterface.decide,
-            Arguments(host, id, decision),
-            refusal: ExitStatus.failure
-        )
+    ///
+    /// - Parameter id: the handler's identifier; nil for all handlers.
+    func decide(_ id: String?, _ decision: String, _ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let router = RouterClient(on: invocation)
+        do throws(CommandFailure) {
+            let input = Arguments(host, id ?? "", decision)
+            _ = try router.call(ProofsInterface.decide, input, refusal: ExitStatus.failure)
+        } catch {
+            throw id.map { router.suggestingHandler(for: $0, error) } ?? error
+        }
         return 0
     }
 }

@@ -50,7 +50,9 @@ struct NotificationsList: Command {
     var id: String?
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let all = try RouterClient(on: invocation).call(NotificationsInterface.list, id ?? "")
+        let router = RouterClient(on: invocation)
+        let all = try router.call(NotificationsInterface.list, id ?? "")
+        if let id, all.isEmpty { try router.checkHandler(id) }
         let notifications = all.map { showQueries ? $0 : $0.redacted }
         if tableOptions.json {
             for notification in notifications { invocation.output.print(JSON(notification).text) }
@@ -117,6 +119,8 @@ struct NotificationsCancel: Command {
             _ = try router.call(NotificationsInterface.cancelAll, id)
             return 0
         }
+        // A handler that is no longer registered may still have notifications.
+        if try router.call(NotificationsInterface.list, id).isEmpty { try router.checkHandler(id) }
         let batch = Batch(key: "identifier", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(identifiers, name: \.self) { (identifier) throws(CommandFailure) in
             _ = try router.call(NotificationsInterface.cancel, Arguments(id, identifier))

@@ -187,6 +187,9 @@ struct Open: Command {
         if queue || at != nil || notify != nil || to != nil || lifetime != nil, !attach.isEmpty || !save.isEmpty {
             throw ValidationError(translated("a queued URL has no open files and no reply; remove --attach and --save"))
         }
+        if attach.count > Value.maximumDescriptors {
+            throw ValidationError(translated("--attach can pass at most \(Value.maximumDescriptors) files"))
+        }
         for keys in [attach.map(\.key) + Set(annotation.map(\.key)), save.map(\.key)] where Set(keys).count < keys.count
         {
             throw ValidationError(translated("two values have the same key; give each its own key"))
@@ -206,7 +209,8 @@ struct Open: Command {
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        if let to, let file = urls.first(where: { !$0.hasScheme }) {
+        // An empty argument is no file, but a malformed URL.
+        if let to, let file = urls.first(where: { !$0.hasScheme && !$0.bytes.isEmpty }) {
             let reason = translated(
                 "'\(file.shown)' is a file on this machine; give a URL that \(to.rawValue) can open"
             )

@@ -99,7 +99,12 @@ struct QueueWait: Command {
                 )
                 throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
             }
-            let result = try wait(for: number, router)
+            let result: OpenResult
+            do throws(CommandFailure) {
+                result = try wait(for: number, router)
+            } catch {
+                throw error.ofMissingItem
+            }
             if outputOptions.json {
                 invocation.output.print(result.json.text)
             } else {
@@ -194,7 +199,7 @@ struct QueuedURLArguments: ParsableArguments {
                 _ = try router.call(method, id)
             } catch {
                 // With --all, a URL may have been delivered since the queue was listed.
-                guard all, error.name == .invalidArguments else { throw error }
+                guard all, error.name == .invalidArguments else { throw error.ofMissingItem }
                 return
             }
             if options.json { invocation.output.print(JSON.object([("id", .string(id))]).text) }

@@ -42,7 +42,7 @@ struct Receive: Command {
         _ = try RouterClient(on: invocation).bus()
         let bus = invocation.bus
         let (input, name) = (invocation.input, from?.rawValue ?? "")
-        let outcome = Lock<Result<String?, CommandFailure>>(.success(nil))
+        let outcome = Lock<CommandFailure?>(nil)
         do throws(Errno) {
             let loop = try EventLoop()
             loop.runOnCurrentThread {
@@ -50,12 +50,12 @@ struct Receive: Command {
                     do throws(ConnectionError) {
                         let connection = try await Connection.open(bus, on: loop)
                         let receiver = RequestReceiver(connection, from: name, input, STDOUT_FILENO, on: loop)
-                        let problem = await receiver.run()
-                        outcome.withLock { $0 = .success(problem) }
+                        let failure = await receiver.run()
+                        outcome.withLock { $0 = failure }
                         await connection.close()
                     } catch {
                         let failure = CommandFailure(.failed, error.description, exitStatus: ExitStatus.unavailable)
-                        outcome.withLock { $0 = .failure(failure) }
+                        outcome.withLock { $0 = failure }
                     }
                     loop.stop()
                 }
@@ -63,9 +63,7 @@ struct Receive: Command {
         } catch {
             throw CommandFailure(.failed, "\(error)", exitStatus: ExitStatus.unavailable)
         }
-        if let problem = try outcome.withLock({ $0 }).get() {
-            throw CommandFailure(.failed, problem, exitStatus: ExitStatus.failure)
-        }
+        if let failure = outcome.withLock({ $0 }) { throw failure }
         return 0
     }
 }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import DBus
+internal import Glibc
 internal import OpenURLBus
 internal import Translations
 internal import URLOpener
@@ -67,12 +68,12 @@ struct Run: Command {
     private func handlerText() throws(CommandFailure) -> String {
         if let handler {
             let namesFile = handler.isPath || handler.bytes.suffix(6).elementsEqual(".plist".utf8)
-            guard !namesFile, let text = handler.text else { return try handler.absolutePath() }
+            guard !namesFile, let text = handler.text else { return try existing(handler.absolutePath()) }
             return text
         }
         let parts = try command[0].absolutePath().split(separator: "/")
         if command[0].isPath, let bundle = parts.lastIndex(where: { $0.hasSuffix(".app") }) {
-            return "/" + parts[...bundle].joined(separator: "/")
+            return try existing("/" + parts[...bundle].joined(separator: "/"))
         }
         throw CommandFailure(
             .invalidArguments,
@@ -84,5 +85,15 @@ struct Run: Command {
             ),
             exitStatus: ExitStatus.usage
         )
+    }
+
+    /// Returns the path of a bundle or a manifest.
+    ///
+    /// - Throws: the failure if there is no such file, because the router reports that as a wrong argument.
+    private func existing(_ path: String) throws(CommandFailure) -> String {
+        guard access(path, F_OK) == 0 else {
+            throw CommandFailure(.fileNotFound, "\(path): \(systemErrorText(errno))", exitStatus: ExitStatus.noInput)
+        }
+        return path
     }
 }

@@ -64,7 +64,9 @@ struct Send: Command {
             let outcomes = send(part, options, with: router)
             let partStatus = batch.perform(Array(zip(part, outcomes)), name: \.0.shown) {
                 (item) throws(CommandFailure) in
-                let result = try item.1.get()
+                let result = try item.1.mapError {
+                    outputOptions.json ? $0 : router.suggestingHandler(for: to, $0)
+                }.get()
                 if outputOptions.json { invocation.output.print(result.json(of: item.0.shown, as: "file").text) }
             }
             if status == 0 { status = partStatus }
@@ -120,10 +122,13 @@ extension CommandLineArgument {
     ///
     /// It must be a regular file. Links are not followed.
     fileprivate func openedFile() throws(CommandFailure) -> SentFile {
+        guard !bytes.isEmpty else { throw CommandFailure(unsendable: shown, translated("its name is empty")) }
         let path = bytes.map(CChar.init(bitPattern:)) + [0]
-        guard
-            let name = bytes.split(separator: UInt8(ascii: "/")).last.flatMap({ String(validating: $0, as: UTF8.self) })
-        else { throw CommandFailure(unsendable: shown, translated("its name is not UTF-8")) }
+        // The root directory has no name, and is not a regular file.
+        let last = bytes.split(separator: UInt8(ascii: "/")).last ?? []
+        guard let name = String(validating: last, as: UTF8.self) else {
+            throw CommandFailure(unsendable: shown, translated("its name is not UTF-8"))
+        }
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
         guard descriptor >= 0 else {
             let reason =

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Spelling
 internal import Translations
 internal import URLOpener
 
@@ -43,8 +44,7 @@ struct TasksList: Command {
     var id: String?
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let all = try RouterClient(on: invocation).call(TasksInterface.list, Empty())
-        let tasks = all.filter { id == nil || $0.handler == id }
+        let tasks = try RouterClient(on: invocation).tasks(of: id)
         if tableOptions.json {
             for task in tasks { invocation.output.print(JSON(task).text) }
             return 0
@@ -85,8 +85,14 @@ struct TasksRun: Command {
     var name: String
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let router = RouterClient(on: invocation)
         let input = Arguments(handler.id, name)
-        let result = try RouterClient(on: invocation).call(TasksInterface.run, input, timeout: RouterClient.longestCall)
+        let result: Reported<TaskResult>
+        do throws(CommandFailure) {
+            result = try router.call(TasksInterface.run, input, timeout: RouterClient.longestCall)
+        } catch {
+            throw outputOptions.json ? error : router.suggestingHandler(for: handler.id, error)
+        }
         if outputOptions.json {
             invocation.output.print(JSON.object([("result", .string(result.rawValue))]).text)
         } else {
@@ -135,8 +141,16 @@ struct TasksCancel: Command {
             _ = try router.call(TasksInterface.cancel, Arguments(handler.id, ""))
             return 0
         }
+        // The router accepts any name, because a handler may cancel a task that is already over.
+        let known = try router.tasks(of: handler.id).map(\.name)
         let batch = Batch(key: "name", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(names, name: \.self) { (name) throws(CommandFailure) in
+            guard known.contains(name) else {
+                let id = handler.id
+                let problem = translated("\(id) has no task '\(name)'; 'openurl tasks \(id)' lists its tasks")
+                let message = outputOptions.json ? problem : asking(whether: name.nearest(in: known), problem)
+                throw CommandFailure(.failed, message, exitStatus: ExitStatus.failure)
+            }
             _ = try router.call(TasksInterface.cancel, Arguments(handler.id, name))
             if outputOptions.json { invocation.output.print(JSON.object([("name", .string(name))]).text) }
         }
@@ -151,6 +165,19 @@ struct TaskHandlerArgument: ParsableArguments {
         transform: CommandLineArgument.requiredText
     )
     var id: String
+}
+
+extension RouterClient {
+    /// Returns the tasks of a handler; all tasks without an identifier.
+    ///
+    /// - Throws: the failure for an identifier that no handler has, with the one that was probably meant.
+    fileprivate func tasks(of id: String?) throws(CommandFailure) -> [ScheduledTask] {
+        let all = try call(TasksInterface.list, Empty())
+        guard let id else { return all }
+        let tasks = all.filter { $0.handler == id }
+        if tasks.isEmpty { try checkHandler(id) }
+        return tasks
+    }
 }
 
 extension ScheduledTask {

@@ -40,6 +40,8 @@ struct CommandDescription: Decodable {
         var options: [String] { (names ?? []).map { ($0.kind == "long" ? "--" : "-") + $0.name } }
         /// Whether every word up to the next option is a value of this option.
         var takesManyValues: Bool { parsingStrategy == "upToNextOption" }
+        /// Whether every further word is a value of this argument, even if it looks like an option.
+        var takesTheRest: Bool { parsingStrategy == "allRemainingInput" }
         /// Whether the argument comes after `--`.
         var isAfterTerminator: Bool { parsingStrategy == "postTerminator" }
     }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Spelling
 internal import Translations
 internal import URLOpener
 
@@ -66,8 +67,7 @@ struct Completions {
 
     private mutating func addCommandsAndArguments(_ last: String, at place: Place) {
         if place.takesCommand {
-            let command = place.path.last?.commandName == "help" ? place.path.first : place.path.last
-            for command in command?.subcommands ?? [] where command.shouldDisplay != false {
+            for command in place.parent?.subcommands ?? [] where command.shouldDisplay != false {
                 add([command.commandName], last, command.abstract)
             }
         }
@@ -120,6 +120,29 @@ struct Completions {
     }
 }
 
+extension CommandDescription {
+    /// Returns what is wrong with the first unknown long option on a command line; nil if there is none.
+    ///
+    /// The parser reports such an option only if the command finds nothing else wrong, and never suggests `--version`.
+    ///
+    /// - Parameter words: the words after the program's name and `--host`.
+    static func unknownOption(in words: [String]) -> String? {
+        do {
+            var place = Place(path: [try ofWholeProgram()], isRemote: false)
+            for word in words {
+                if place.isUnknownOption(word) {
+                    let name = String(word.prefix { $0 != "=" })
+                    return asking(whether: name.nearest(in: place.longOptions), translated("Unknown option '\(name)'"))
+                }
+                place.pass(word)
+            }
+        } catch {
+            // In this case, the parser's own message has to do.
+        }
+        return nil
+    }
+}
+
 /// The point that the words before the last one lead to.
 private struct Place {
     /// The program and the commands in the words.
@@ -139,6 +162,12 @@ private struct Place {
 
     var takesCommand: Bool { positionals == 0 && !isAfterTerminator }
 
+    /// The command whose own commands the next word can be. After `help`, the words are those of another command line.
+    var parent: CommandDescription? { path.last?.commandName == "help" ? path.first : path.last }
+
+    /// Whether `help` comes before the last command, which then has no options and arguments.
+    private var isInHelp: Bool { path.count > 2 && path[1].commandName == "help" }
+
     /// The command that applies if no word is a command's name.
     private var defaultCommand: CommandDescription? {
         guard positionals == 0, let last = path.last else { return nil }
@@ -146,13 +175,31 @@ private struct Place {
     }
 
     /// The commands that the next word can belong to, each preceded by the commands above it.
-    var commands: [[CommandDescription]] { [path] + (defaultCommand.map { [path + [$0]] } ?? []) }
+    var commands: [[CommandDescription]] {
+        isInHelp ? [] : [path] + (defaultCommand.map { [path + [$0]] } ?? [])
+    }
 
     func isOption(_ word: String) -> Bool { !isAfterTerminator && word.utf8.first == UInt8(ascii: "-") }
 
     /// Returns the option with this name, and its command.
     func owner(of name: String) -> (CommandDescription.Argument, [CommandDescription])? {
         commands.lazy.compactMap { command in command.last?.option(name).map { ($0, command) } }.first
+    }
+
+    /// The long options of the commands that the next word can belong to.
+    var longOptions: [String] {
+        let arguments = commands.flatMap { $0.last?.arguments ?? [] }.filter(\.shouldDisplay)
+        return arguments.flatMap(\.options).filter { $0.hasPrefix("--") } + (path.count == 1 ? ["--host"] : [])
+    }
+
+    /// Whether the next word is a long option that none of the commands has.
+    func isUnknownOption(_ word: String) -> Bool {
+        if let (option, _) = option, !option.takesManyValues { return false }
+        guard isOption(word), word.hasPrefix("--"), word != "--" else { return false }
+        let takesTheRest = commands.contains { command in
+            (command.last?.positionals ?? []).prefix(positionals + 1).contains(where: \.takesTheRest)
+        }
+        return !takesTheRest && owner(of: String(word.prefix { $0 != "=" })) == nil
     }
 
     mutating func pass(_ word: String) {
@@ -168,7 +215,7 @@ private struct Place {
                 path = command
                 if option.kind == .option { self.option = (option, command) }
             }
-        } else if takesCommand, let command = path.last?.subcommand(word) {
+        } else if takesCommand, let command = parent?.subcommand(word) {
             path.append(command)
         } else {
             path = commands.last ?? path

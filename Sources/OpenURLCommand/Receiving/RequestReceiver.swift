@@ -2,6 +2,7 @@ internal import DBus
 internal import Glibc
 internal import OpenURLBus
 internal import Reactor
+internal import URLOpener
 
 /// The far side of a router's ssh session: takes requests from standard input, gives them to this machine's router, and writes
 /// the outcomes to standard output.
@@ -43,22 +44,23 @@ actor RequestReceiver {
 
     /// Serves until the other side ends the session.
     ///
-    /// - Returns: nil, or in words why the session had to end.
-    func run() async -> String? {
+    /// - Returns: nil, or the failure because of which the session had to end.
+    func run() async -> CommandFailure? {
         do throws(CallError) {
             // From this call on, the router knows this program, so that it takes the requests in the order of their arrival.
             _ = try await connection.call(HostsInterface.list, on: RouterService.object, Empty())
         } catch {
-            return "the router takes no URLs from other hosts: \(error)"
+            return CommandFailure(error, refusal: ExitStatus.failure)
         }
         for descriptor in [source, target] {
             _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         }
-        return await withCheckedContinuation { continuation in
+        let problem: String? = await withCheckedContinuation { continuation in
             end = continuation
             inputWatch = loop.watch(source, for: .readable) { [unowned self] _ in assumeIsolated { $0.read() } }
             write(HostFrames.Hello(HostFrames.protocolName, Self.clock))
         }
+        return problem.map { CommandFailure(.failed, $0, exitStatus: ExitStatus.failure) }
     }
 
     /// The time since this machine's start in milliseconds, including the time that it slept.

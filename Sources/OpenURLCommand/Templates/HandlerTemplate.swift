@@ -1,4 +1,5 @@
 internal import DBus
+internal import OpenURLBus
 internal import Translations
 internal import URLOpener
 internal import UserFiles
@@ -34,6 +35,16 @@ struct HandlerTemplate {
         guard elements.count >= 2, BusName(rawValue: id)?.isUnique == false, let last = elements.last else {
             throw Self.failure(translated("'\(id)' is not a bundle identifier; use one such as com.example.greeter"))
         }
+        if let prefix = Self.systemPrefixes.first(where: { id.hasPrefix($0) }) {
+            throw Self.failure(
+                translated(
+                    """
+                    the bundle identifier is \(id), but \(prefix)* belongs to the system; \
+                    choose a name below a domain that you own
+                    """
+                )
+            )
+        }
         name = last.lowercased().replacing("-", with: "_")
         guard let first = name.utf8.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first) else {
             throw Self.failure(translated("the last element of '\(id)' must begin with a letter"))
@@ -52,8 +63,26 @@ struct HandlerTemplate {
                 translated("'\(self.scheme)' is not a scheme (letters, digits, '+', '-', '.'); give one with --scheme")
             )
         }
+        if let problem = Self.problem(withClaimOf: self.scheme) { throw Self.failure(problem) }
         self.language = language
         self.id = id
+    }
+
+    /// The beginnings of identifiers that only a handler in the system's directories may have.
+    private static let systemPrefixes = ["org.openurl.", "org.freedesktop."]
+
+    /// Returns the registry's reason why no handler can claim a scheme; nil if there is none.
+    private static func problem(withClaimOf scheme: String) -> String? {
+        let (count, limit) = (scheme.utf8.count, 64)
+        if count > limit {
+            return translated("the scheme has \(count) bytes; a scheme may have at most \(limit)")
+        }
+        return switch scheme {
+        case XCallbackURL.replyScheme: translated("the scheme is \(scheme), which belongs to the router")
+        case "http", "https":
+            translated("\(scheme) belongs to the browser; OUAssociatedDomains claims the links to a site")
+        default: nil
+        }
     }
 
     private static func failure(_ message: String) -> CommandFailure {

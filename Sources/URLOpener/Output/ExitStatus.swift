@@ -2,7 +2,7 @@ internal import OpenURLBus
 
 /// Exit statuses of the command, apart from 0 and those in `OpenURLError.Code`.
 package enum ExitStatus {
-    /// A command other than `open` failed, such as `status` for a handler that is not registered.
+    /// A command other than `open` failed, such as `queue drop` for a URL that is not in the queue.
     package static let failure: Int32 = 1
     /// The command line is wrong (`EX_USAGE`).
     package static let usage: Int32 = 64

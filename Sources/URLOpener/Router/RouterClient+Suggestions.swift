@@ -43,6 +43,14 @@ extension RouterClient {
         }
     }
 
+    /// Checks that an identifier is that of a registered handler or application.
+    ///
+    /// - Throws: the failure for an unknown one, with the one that was probably meant.
+    package func checkHandler(_ id: String) throws(CommandFailure) {
+        guard try !call(RegistryInterface.listHandlers, Empty()).contains(where: { $0.id == id }) else { return }
+        throw suggestingHandler(for: id, CommandFailure(unknownHandler: id))
+    }
+
     /// Returns the handler that gets the URLs with a scheme, which may be given with its colon; nil if the text is not
     /// a scheme, or if only the desktop's applications claim it.
     private func claimant(ofScheme text: String) -> String? {
