@@ -1,5 +1,6 @@
 import OpenURLBus
 import RFC1808
+import Reactor
 import SchemeRegistry
 import Testing
 
@@ -38,6 +39,17 @@ import Testing
 
     @Test func schemeOfAnswersHasOneName() {
         #expect(Scheme.reply.rawValue == XCallbackURL.replyScheme)
+    }
+
+    /// The next router has the name by then, and the entry is that router's.
+    @Test func routerThatHasEndedPublishesNothing() async throws {
+        let router = URLRouter([], on: try FakeHandlers([:]))
+        let published = Lock<[Set<String>]>([])
+        await router.publishCallbacks { schemes, _ in published.withLock { $0.append(schemes) } }
+        await router.publishReplies()
+        await router.stopDeliveries()
+        await router.publishReplies()
+        #expect(published.withLock(\.self) == [["openurl-reply"], []])
     }
 
     @Test func urlGoesToTheNarrowestClaim() throws {
@@ -141,4 +153,9 @@ extension CallbackClaims {
     {
         try claim(for: url, from: source, among: claims(on: url))
     }
+}
+
+extension URLRouter {
+    /// Makes the desktop send the answers to calls to the router.
+    fileprivate func publishReplies() async { await callbacks.publishReplies() }
 }

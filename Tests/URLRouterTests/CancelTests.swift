@@ -1,5 +1,7 @@
 import DBus
+import Glibc
 import OpenURLBus
+import SchemeRegistry
 import Testing
 
 @testable import URLRouter
@@ -114,6 +116,58 @@ import Testing
         #expect(try await error(of: task) == OpenURLError(.cancelled, message))
         // The router asks when the handler is done with the events that it has.
         await bus.wait(for: .notified(Self.id, [:]))
+    }
+
+    /// A handler in the background drops a URL that is cancelled while it waits behind something else, so the URL does
+    /// not bring it to the foreground. It may drop the URL long after the caller has its answer.
+    @Test(arguments: [true, false]) func handlerThatDropsTheURLStaysInTheBackground(answersInTime: Bool) async throws {
+        bus.setState(of: Self.id, to: .background)
+        let router = try Self.router(on: bus, cancelTime: answersInTime ? .seconds(300) : .milliseconds(50))
+        let task = request("app:1", to: router)
+        await bus.wait(for: .opened("app:1", at: Self.owner))
+        #expect(await router.state(of: Self.id) == .running(owner: Self.owner, .foreground))
+        try await router.cancelRequest(at: Self.path, caller: ownConnection)
+        if answersInTime { bus.answer("app:1", .failure(.named(OpenURLError.Code.cancelled.errorName, "stopped"))) }
+        #expect(try await error(of: task).code == .cancelled)
+        await bus.wait(for: .sentToBackground(Self.id))
+        await router.wait { $0.state(of: Self.id) == .running(owner: Self.owner, .background) }
+    }
+
+    @Test func handlerThatIsComingToTheForegroundStaysThere() async throws {
+        bus.setState(of: Self.id, to: .background)
+        let first = request("app:1")
+        await bus.wait(for: .opened("app:1", at: Self.owner))
+        let second = Task { try await router.open("app:2") }
+        await bus.wait(for: .opened("app:2", at: Self.owner))
+        try await cancel()
+        bus.answer("app:1", .failure(.named(OpenURLError.Code.cancelled.errorName, "stopped")))
+        #expect(try await error(of: first).code == .cancelled)
+        bus.setState(of: Self.id, to: .active)
+        bus.answer("app:2")
+        _ = try await second.value
+        #expect(await router.state(of: Self.id) == .running(owner: Self.owner, .foreground))
+        #expect(bus.count(of: .sentToBackground(Self.id)) == 0)
+    }
+
+    @Test func processWhoseOnlyRequestIsWithdrawnIsSuspended() async throws {
+        let bus = try FakeHandlers([:])
+        let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) {
+            $0.arguments = ["600"]
+            $0.launchTimeout = .seconds(600)
+        }
+        var limits = RouterLimits.patient
+        limits.suspendDelay = .milliseconds(1)
+        let router = URLRouter([handler], on: bus, limits: limits)
+        let task = request("app:1", to: router)
+        await bus.wait(for: .announced(Self.id, .inactive))
+        let pid = try #require(await router.pid(of: Self.id))
+        defer { kill(pid, SIGKILL) }
+        try await router.cancelRequest(at: Self.path, caller: ownConnection)
+        #expect(try await error(of: task) == .withdrawn)
+        bus.setProcess(of: Self.owner, to: UInt32(pid))
+        bus.setOwner(of: Self.id, to: Self.owner)
+        await bus.wait(for: .sentToBackground(Self.id))
+        await bus.wait(for: .askedToSuspend(Self.id))
     }
 
     @Test func handlerWithoutTheMethodIsNotWaitedFor() async throws {

@@ -98,6 +98,22 @@ import Testing
         #expect(await message(router).contains("exited with status 0"))
     }
 
+    /// Nobody waits for the launch of a handler that takes calls, so nobody would give up.
+    @Test func handlerThatTakesCallsAndHangsIsStartedAgainAfterAPause() async throws {
+        let sleep = try Handler.test("com.example.app", program: .path("/bin/sleep")) {
+            $0.arguments = ["600"]
+            $0.launchTimeout = .seconds(1)
+            $0.backgroundModes = [.voip]
+        }
+        let log = RecordedLog()
+        var limits = RouterLimits()
+        limits.quarantine = .seconds(600)
+        let router = URLRouter([sleep], on: bus, limits: limits, log: log.logger)
+        await router.adoptRunning()
+        #expect(await message(router).contains("did not take its name on the bus within 1 second"))
+        try await log.wait(for: "it is started again in 600 seconds")
+    }
+
     @Test func changedManifestEndsTheQuarantine() async throws {
         let router = try await quarantined()
         let same = Registry(handlers: [try handler()])

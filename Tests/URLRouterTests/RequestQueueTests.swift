@@ -122,6 +122,20 @@ import Testing
         _ = try await third.value
     }
 
+    @Test func fullQueueDoesNotTellASandboxItsHandler() async throws {
+        let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
+        defer { sandboxed.end() }
+        try await sandboxed.waitUntilItRuns()
+        let bus = try FakeHandlers(["com.example.app": owner], processes: [":1.82": sandboxed.pid])
+        var limits = RouterLimits()
+        limits.waitingPerHandler = 0
+        let router = URLRouter([try .test("com.example.app")], on: bus, limits: limits)
+        let refused = await failure { () throws(OpenURLError) in try await router.open("app:1", from: ":1.82") }
+        #expect(refused == OpenURLError(.limitsExceeded, "a limit is reached; try again later, or send less"))
+        let told = await failure { () throws(OpenURLError) in try await router.open("app:1") }
+        #expect(told?.message == "com.example.app: 0 URLs are already waiting; try again later")
+    }
+
     @Test func requestsOfAProgramForOneHandlerAreLimitedUntilTheirAnswer() async throws {
         let program = try RunningProcess()
         defer { program.end() }

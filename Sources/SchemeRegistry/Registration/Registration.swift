@@ -25,7 +25,7 @@ public struct Registration: Sendable, Hashable {
 
 /// Why a handler was not registered.
 ///
-/// The directory is unchanged, unless the disk itself failed.
+/// The directory is unchanged, unless the disk itself failed or does not respond.
 public enum RegistrationError: Error, Hashable, CustomStringConvertible {
     /// The path is relative, and the caller's working directory is not known.
     case relativePath(String)

@@ -26,7 +26,7 @@ public actor RegistryStore {
     private var loader: RegistryLoader
     private var applications: ApplicationLoader
     private let applicationReader = PatientReader()
-    private let registrationReader = PatientReader()
+    private let registrationReader: PatientReader
     private let resourceReader = PatientReader()
     private var registry = Registry(handlers: [])
     private var number = 0
@@ -50,6 +50,7 @@ public actor RegistryStore {
     /// - Parameters:
     ///   - command: the absolute path of `openurl`, which the desktop runs to open URLs; nil publishes nothing.
     ///   - cache: the cache of the manifests; nil for none.
+    ///   - patience: how long a registration waits for a file system that is not responding.
     ///   - loop: the loop on the store's thread. Because the store blocks the thread, only other stores of files may
     ///     run there.
     public init(
@@ -57,6 +58,7 @@ public actor RegistryStore {
         desktop: DesktopDirectories,
         command: String?,
         cache: ManifestCache?,
+        patience: Duration = .seconds(2),
         on loop: EventLoop,
         log: Logger
     ) {
@@ -65,6 +67,7 @@ public actor RegistryStore {
         publication = command.flatMap { DesktopPublication(in: desktop, command: $0) }
         isPublishing = publication != nil
         self.cache = cache
+        registrationReader = PatientReader(patience: patience)
         self.loop = loop
         self.log = log
         loader = RegistryLoader(directories, services: DBusServiceNames(in: desktop.serviceDirectories))
@@ -206,10 +209,13 @@ public actor RegistryStore {
         return update.hasChanged
     }
 
-    /// Runs the part of a registration that reads the handler's files, because they may be on a file system that is not
+    /// Runs the part of a registration that uses the handler's files, because they may be on a file system that is not
     /// responding.
+    ///
+    /// - Parameter outcome: what the caller is told if the file system does not respond in time.
     private func reading<Value: Sendable>(
         _ path: String,
+        orTelling outcome: String = "the handler's file system is not responding; try again later",
         _ body: @escaping @Sendable (RegistryDirectories, Registry, DBusServiceNames) throws(RegistrationError) -> Value
     ) throws(RegistrationError) -> Value {
         let (directories, registry, services) = (directories, registry, loader.services)
@@ -217,7 +223,7 @@ public actor RegistryStore {
             Result { () throws(RegistrationError) in try body(directories, registry, services) }
         }
         guard let result else {
-            throw .fileSystem(path: path, reason: "the handler's file system is not responding; try again later")
+            throw .fileSystem(path: path, reason: outcome)
         }
         return try result.get()
     }
@@ -288,7 +294,8 @@ public actor RegistryStore {
 
     /// Registers a bundle or a manifest, and reads the changes.
     ///
-    /// A scheme that already has a claimant stays with that claimant.
+    /// A scheme that already has a claimant stays with that claimant. If a file system doesn't respond in time, this
+    /// throws an error, and the handler may be registered later.
     ///
     /// - Parameters:
     ///   - expected: the handler that ``inspect(_:)`` has returned for the path, and that the caller has checked.
@@ -299,7 +306,10 @@ public actor RegistryStore {
         isReplacing: Bool
     ) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
         let before = registry
-        var registration = try reading(path) { (directories, registry, services) throws(RegistrationError) in
+        // The work cannot be stopped, so it may be done after all.
+        let late = "a file system is slow, so the handler may be registered later; 'openurl list' shows whether it is"
+        var registration = try reading(path, orTelling: late) {
+            (directories, registry, services) throws(RegistrationError) in
             try directories.register(
                 path,
                 in: registry,

@@ -146,7 +146,11 @@ final class Callbacks {
             fail(claim.path, .failed, OpenURLError(.cancelled, "the router exited before a callback arrived"))
         }
         takesReplies = false
-        await publish()
+        // This is the last publication. Afterwards, the entry may be the next router's.
+        let last = publisher
+        publisher = nil
+        publications += 1
+        await last?([], publications)
     }
 
     /// Makes the desktop send the answers to calls to the router, and returns when it does.

@@ -15,7 +15,7 @@ final class CallHandlers {
     private let sessions: HandlerSessions
     /// The directory that the system empties when the user logs out; nil without one.
     private let runtimeDirectory: String?
-    /// The handlers that are in quarantine until they may be started again.
+    /// The handlers that are started again after a pause.
     private var timers: [BusName: RestartableTimer] = [:]
 
     init(_ handlers: KnownHandlers, _ sessions: HandlerSessions, runtimeDirectory: String?) {
@@ -23,7 +23,7 @@ final class CallHandlers {
         self.sessions = sessions
         self.runtimeDirectory = runtimeDirectory
         // A process may end after the router is released.
-        sessions.host.processFailed = { [weak self] in self?.relaunch($0) }
+        sessions.host.processFailed = { [weak self] id, wasKilled in self?.relaunch(id, wasKilled) }
     }
 
     private var log: Logger { sessions.host.log }
@@ -56,16 +56,19 @@ final class CallHandlers {
 
     private func isRunning(_ handler: Handler) -> Bool { sessions[handler.id]?.isRunning == true }
 
-    /// Starts a handler again whose process has failed, when its quarantine is over.
-    private func relaunch(_ id: BusName) {
+    /// Starts a handler again whose process has failed, when its quarantine is over. If the router has killed the
+    /// process, because it was hanging, the pause is the same: nobody waits for the next launch and could give up.
+    private func relaunch(_ id: BusName, _ wasKilled: Bool) {
         // The program of a claim belongs to the process that has started it.
         guard let handler = handlers.registry.handler(named: id.rawValue), handler.takesCalls,
             sessions.host.runners[id] == nil, !sessions.host.isEnding
         else { return }
-        guard let left = sessions[id]?.quarantine.timeLeft else { return start(handler, .relaunch) }
+        let pause = wasKilled ? sessions.host.limits.quarantine : sessions[id]?.quarantine.timeLeft
+        guard let pause else { return start(handler, .relaunch) }
+        log.notice("it is started again in \(pause.inWords)", metadata: ["handler": "\(id)"])
         let timer = timers[id] ?? RestartableTimer(on: sessions.host.loop)
         timers[id] = timer
-        timer.start(in: left + .milliseconds(1)) { [self] in
+        timer.start(in: pause + .milliseconds(1)) { [self] in
             timers[id] = nil
             guard let handler = handlers.registry.handler(named: id.rawValue), handler.takesCalls,
                 !isRunning(handler)

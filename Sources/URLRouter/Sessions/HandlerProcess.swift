@@ -48,6 +48,11 @@ final class HandlerProcess {
     private var hasTakenName = false
     /// Whether the owner of the name has answered once, and so has launched.
     var hasAnswered = false
+    /// Whether the process has got a request.
+    var hasGotRequests = false
+    /// Whether a request was cancelled that would have brought the handler to the foreground, so that it may not be
+    /// there after all.
+    var isForegroundDoubtful = false
     /// Why the process is considered the handler.
     var claim: OwnerClaim?
     /// When the router last stopped the process; nil if it never has.
@@ -301,6 +306,7 @@ final class HandlerProcess {
             claim: claim
         )
         process.hasTakenName = true
+        process.hasGotRequests = hasGotRequests
         process.isEnded = isEnded
         process.launched = launched
         process.launchDeadline = launchDeadline

@@ -13,6 +13,8 @@ internal import UserFiles
 protocol ProcessesView: SessionView {
     var requests: RequestQueue { get }
     func wait(for time: Duration, until isReached: @escaping (HandlerStateMachine.State) -> Bool) async -> Bool
+    /// Takes a process to the background if the requests for which it was started had all gone before it was ready.
+    func leaveIfUnused()
 }
 
 /// Finds one handler's process through the owner of the handler's name, adopts it, ends it, and remembers it after its
@@ -222,9 +224,10 @@ final class HandlerProcesses {
         }
         // If the handler does not answer, it must not hold up the others.
         stateGate.close()
-        session.startTask {
-            await self.askForState(owner)
-            self.stateGate.open()
+        session.startTask { [self, session] in
+            await askForState(owner)
+            stateGate.open()
+            session.leaveIfUnused()
         }
     }
 
@@ -337,8 +340,9 @@ final class HandlerProcesses {
             let wasSuspended = if case .suspended = session.machine.state { true } else { false }
             let isIntended = current.isUnwanted || current.isAskedToEnd || wasSuspended
             let hasFailed = !isIntended && exit != .exited(status: 0) && exit != .unknown
+            let wasKilled = current.isEnded
             session.handle(.exited(exit))
-            if hasFailed { host.processFailed(id) }
+            if hasFailed { host.processFailed(id, wasKilled) }
         }
     }
 

@@ -32,7 +32,9 @@ extension HandlerSession {
         requests.uncount(request)
         request.reports?.end()
         if let timer = request.cancelTimer { host.loop.cancelTimer(timer) }
-        if !requests.waiting.isEmpty { deliverWaiting() }
+        guard requests.waiting.isEmpty else { return deliverWaiting() }
+        leaveIfUnused()
+        checkForeground()
     }
 
     /// Delivers a request from the queue, and returns the handler's answer.
@@ -164,6 +166,7 @@ extension HandlerSession {
         let activity = machine.state
         request.foundInBackground =
             activity == .running(owner: owner, .background) || activity == .running(owner: owner, .leaving)
+        process.hasGotRequests = true
         let inBackground = request.options.inBackground || request.purpose == .wake
         let isOwn = request.comes(from: id)
         if !inBackground {
@@ -246,7 +249,10 @@ extension HandlerSession {
     /// Returns the error for a URL that the handler has, but has not answered in time.
     private func overdue(_ request: OpenRequest, _ owner: BusName) async -> OpenURLError {
         let isBehindAnother = process.isBusy || requests.isBehindAnother(request)
-        if request.endsAtDeadline { host.tasks.start { await self.askToCancel(request, owner) } }
+        if request.endsAtDeadline {
+            doubtForeground(after: request, owner)
+            host.tasks.start { await self.askToCancel(request, owner) }
+        }
         watchdog.becomesBusy(owner)
         if process.isHeld {
             let reason = "the process of \(id) is stopped, or a debugger holds it"
@@ -288,7 +294,9 @@ extension HandlerSession {
             )
         case .remote(let error):
             finishLaunch(owner)
-            return refusal(error, of: request)
+            let told = refusal(error, of: request)
+            if told.code == .cancelled { doubtForeground(after: request, owner) }
+            return told
         case .timedOut:
             // The launch may be over, and the handler slow with the URL.
             host.launches.ended(id)

@@ -20,6 +20,7 @@ extension HandlerSession {
                 host.launches.ended(id)
             }
             processes.identify(owner)
+            leaveIfUnused()
         case .deliver: deliverWaiting()
         case .failWaiting(let error): failWaiting(error)
         case .failLaunch(let failure): failWaiting(launch.error(of: failure))

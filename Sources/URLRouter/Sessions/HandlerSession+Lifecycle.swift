@@ -46,6 +46,15 @@ extension HandlerSession {
         }
     }
 
+    /// Takes a process to the background if the requests for which it was started had all gone before it was ready. There,
+    /// it is suspended like any other handler with nothing to do.
+    func leaveIfUnused() {
+        guard case .running(_, .inactive) = machine.state, process.launched != nil, process.isStartedByRouter,
+            !process.hasGotRequests, requests.isEmpty, !processes.stateGate.isClosed
+        else { return }
+        handle(.losesForeground)
+    }
+
     /// Moves the handler to the background, suspends it, and returns when its process is stopped.
     func suspend() async throws(OpenURLError) {
         try await leaveForeground()

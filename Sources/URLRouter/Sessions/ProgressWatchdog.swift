@@ -11,6 +11,8 @@ protocol WatchdogView: SessionView {
     var openTimeout: Duration { get }
     var background: HandlerBackground { get }
     func deliverWaiting()
+    /// Corrects the state of a handler that never got to the foreground.
+    func checkForeground()
 }
 
 /// Notices if a delegate method of a running handler does not return.
@@ -236,6 +238,7 @@ final class ProgressWatchdog {
             process.isBusy = false
             session.background.allowSuspension()
             session.deliverWaiting()
+            session.checkForeground()
         }
     }
 }

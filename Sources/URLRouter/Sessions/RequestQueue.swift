@@ -18,7 +18,7 @@ struct RequestQueue {
     /// The last request's number in the order of arrival.
     private var lastNumber: UInt64 = 0
     /// The last request's number in the order in which the handler gets them.
-    private var lastSendNumber: UInt64 = 0
+    private(set) var lastSendNumber: UInt64 = 0
     private let many: Int
     private let manyInHand: Int
     /// Number of requests that were granted as one of many, and are not answered yet.

@@ -28,9 +28,10 @@ final class SessionHost {
     var focused: BusName?
     /// Processes that have started handlers' programs and have claimed schemes for them, by handler.
     var runners: [BusName: ProcessIdentity] = [:]
-    /// Called when a handler's process has ended, neither with status 0 nor because the user wanted that. The status of
-    /// a process that this router did not start is unknown, and so no failure.
-    var processFailed: (_ id: BusName) -> Void = { _ in }
+    /// Called when a handler's process has ended, neither with status 0 nor because the user wanted that. Also gets
+    /// whether the router has killed it, as it does if a process hangs. The status of a process that this router did not
+    /// start is unknown, and so no failure.
+    var processFailed: (_ id: BusName, _ wasKilled: Bool) -> Void = { _, _ in }
     /// Whether the router is exiting, so that it no longer stops any process.
     var isEnding = false
     /// The sessions of all handlers. They hold the host, so a strong reference would create a cycle.

@@ -21,8 +21,8 @@ extension OpenURLError {
         case .invalidReply: OpenURLError(code, "the handler's answer cannot be read; it may have acted on the URL")
         case .cancelled: OpenURLError(code, "the request was cancelled")
         case .notQueued: OpenURLError(code, "the URL could not be queued")
-        case .declined, .launchVetoed, .notAllowed, .limitsExceeded, .loopDetected, .malformedURL, .alreadyClaimed:
-            self
+        case .limitsExceeded: OpenURLError(code, "a limit is reached; try again later, or send less")
+        case .declined, .launchVetoed, .notAllowed, .loopDetected, .malformedURL, .alreadyClaimed: self
         }
     }
 
