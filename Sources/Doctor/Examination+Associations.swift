@@ -65,12 +65,14 @@ extension Examination {
         )
     }
 
-    /// Reports lines and groups that are ignored.
+    /// Reports lines and groups that are ignored, and lines for which GLib ignores the whole file.
     private func checkContent(_ file: AssociationFile) {
         let name = names(onPath: file.path).last ?? file.path
         for diagnostic in files.associations.diagnostics where diagnostic.file == file.path {
             let key = diagnostic.key ?? ""
             let isDuplicate = diagnostic.reason == "appears twice"
+            let isMalformedLine = key.hasPrefix("line ")
+            let text = [diagnostic.key, diagnostic.reason].compactMap(\.self).joined(separator: " ")
             // `openurl default` writes one line for the scheme, and removes its other lines in the group.
             let prefix = "[\(Self.groups[0])] x-scheme-handler/"
             let scheme = key.hasPrefix(prefix) ? String(key.dropFirst(prefix.count)) : nil
@@ -86,10 +88,11 @@ extension Examination {
                 }
             add(
                 .associations,
-                diagnostic.severity == .error ? .fail : .warn,
+                diagnostic.severity == .error || isMalformedLine ? .fail : .warn,
                 isDuplicate ? "mimeapps-duplicate" : "mimeapps",
                 name,
-                [diagnostic.key, diagnostic.reason].compactMap(\.self).joined(separator: " "),
+                isMalformedLine
+                    ? translated("\(text), so GLib, and with it GNOME's programs, ignores the whole file") : text,
                 file: file.path,
                 fix: fix
             )

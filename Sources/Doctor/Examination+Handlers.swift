@@ -158,18 +158,21 @@ extension Examination {
                 )
                 continue
             }
-            if isLostLink(diagnostic.file) {
+            if let target = lostTarget(ofLink: diagnostic.file) {
                 add(
                     .handlers,
                     .fail,
                     "lost-manifest",
                     subject,
-                    translated(
-                        "has been moved or removed since it was registered; register it where it is now, or remove its link"
+                    withQuestion(
+                        translated(
+                            "has been moved or removed since it was registered; register it where it is now, or remove its link"
+                        ),
+                        aboutAbsenceOf: target
                     ),
                     file: diagnostic.file,
                     fix: "rm \(quotedForShell(diagnostic.file))",
-                    repair: .link(path: diagnostic.file)
+                    repair: isOnMedium(target) ? nil : .link(path: diagnostic.file)
                 )
             } else {
                 add(
@@ -209,10 +212,15 @@ extension Examination {
         "\"${EDITOR:-vi}\" \(line.map { "+\($0) " } ?? "")\(quotedForShell(path))"
     }
 
-    /// Returns whether a path is a link in the user's directory whose target does not exist.
-    private func isLostLink(_ path: String) -> Bool {
-        guard let user = files.directories.user, parentDirectory(of: path) == user else { return false }
-        return isLink(path) && access(path, F_OK) != 0 && errno == ENOENT
+    /// Returns the target of a link in the user's directory if the target does not exist; nil for anything else.
+    private func lostTarget(ofLink path: String) -> String? {
+        guard let user = files.directories.user, parentDirectory(of: path) == user else { return nil }
+        guard isLink(path), access(path, F_OK) != 0, errno == ENOENT else { return nil }
+        do throws(FileError) {
+            return try linkTarget(of: path)
+        } catch {
+            return nil
+        }
     }
 
     private func isOtherIdentifier(_ file: String) -> Bool {
@@ -301,8 +309,12 @@ extension Examination {
 
     /// Returns a hint if a missing file may be on a medium that is not mounted.
     func withQuestion(_ fact: String, aboutAbsenceOf path: String) -> String {
-        let places = ["/media/", "/run/media/", "/mnt/", "/tmp/.mount_"]
-        return places.contains { path.hasPrefix($0) } ? translated("\(fact) (is its medium mounted?)") : fact
+        isOnMedium(path) ? translated("\(fact) (is its medium mounted?)") : fact
+    }
+
+    /// Returns whether a path is in one of the places where removable media and AppImages are mounted.
+    private func isOnMedium(_ path: String) -> Bool {
+        ["/media/", "/run/media/", "/mnt/", "/tmp/.mount_"].contains { path.hasPrefix($0) }
     }
 
     // MARK: The router's view

@@ -1,6 +1,9 @@
 package import Glibc
 
-/// Why a file was not written. The file is left unchanged.
+/// Why a file was not written.
+///
+/// The file is left unchanged, with one exception: if only the last step fails, which writes the file's new name to
+/// disk, the file has its new contents, but they may be lost if the machine loses power.
 public struct FileWriteError: Error, Hashable, CustomStringConvertible {
     /// The file or directory.
     public let file: String
@@ -89,6 +92,14 @@ package func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(File
     }
 }
 
+/// Writes an open directory's new names to disk.
+///
+/// Some file systems cannot do this, such as several for FUSE and CIFS. Nothing more can be done there, so it is not an
+/// error.
+package func flushDirectory(_ descriptor: Int32) throws(FileError) {
+    guard fsync(descriptor) == 0 || errno == EINVAL || errno == EOPNOTSUPP else { throw FileError(code: errno) }
+}
+
 /// A file that replaces another.
 private struct Replacement {
     /// The path, with any link at its end resolved.
@@ -122,19 +133,22 @@ private struct Replacement {
             unlink(temporary)
             throw FileWriteError(target, "cannot be replaced: \(error)")
         }
-        if isDurable, let error = flush(directory) { throw FileWriteError(target, "cannot be made durable: \(error)") }
+        do throws(FileError) {
+            if isDurable { try flush(directory) }
+        } catch {
+            throw FileWriteError(target, "cannot be made durable: \(error)")
+        }
         // Read the version last, because renaming the file changes it. An open file always has a status.
         var status = stat()
         fstat(descriptor, &status)
         return FileVersion(status)
     }
 
-    /// Writes a directory's new names to disk.
-    private func flush(_ directory: String) -> FileError? {
+    private func flush(_ directory: String) throws(FileError) {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return FileError(code: errno) }
+        guard descriptor >= 0 else { throw FileError(code: errno) }
         defer { close(descriptor) }
-        return fsync(descriptor) == 0 ? nil : FileError(code: errno)
+        try flushDirectory(descriptor)
     }
 
     private func fill(_ descriptor: Int32, _ write: (Int32) throws(FileError) -> Void) throws(FileError) {

@@ -144,7 +144,7 @@ package struct PrivateDirectory: ~Copyable {
             try remove(temporary)
             throw error
         }
-        guard !isDurable || fsync(descriptor) == 0 else { throw FileError(code: errno) }
+        if isDurable { try flushDirectory(descriptor) }
     }
 
     /// Removes a file or a link, if it exists.

@@ -143,11 +143,9 @@ import UserFiles
         (start + "Exec=foo\n[]", "line 4: has an invalid group name"),
         (start + "Exec=foo\n[a[b]", "line 4: has an invalid group name"),
         (start + "Exec=foo\n=x", "line 4: has no key before '='"),
-        (start + "Exec=foo\na b=x", "line 4: has a key with blanks or control characters"),
-        (start + "Exec=foo\na\0b=x", "line 4: has a key with blanks or control characters"),
-        (start + "Exec=foo\nTerminal=yes", "Terminal: is neither true nor false"),
-        (start + "Exec=foo \\x", #"Exec: contains an escape sequence other than \s, \n, \t, \r and \\"#),
-        (start + "Exec=foo\\", #"Exec: ends with a lone '\'"#),
+        (start + "Exec=foo\nName [de]=x", "line 4: has an invalid key"),
+        (start + "Exec=foo\na[b=x", "line 4: has an invalid key"),
+        (start + "Exec=foo\na\0b=x", "line 4: has an invalid key"),
         (start + "Exec=fo\0o", "Exec: contains U+0000"),
         (start + "Exec=foo %u %f", "Exec: contains %f after another of %f, %u, %F and %U"),
         (start + "Exec=sh -c \"rm %u\"", "Exec: contains %u within quotes"),
@@ -161,7 +159,19 @@ import UserFiles
         #expect(file.diagnostics.map(\.severity) == [.error])
     }
 
+    private static let noEscape = #"contains an escape sequence other than \s, \n, \t, \r and \\"#
+
     private static let mistakes: [(String, String)] = [
+        ("Exec=foo\nTerminal=False", "Terminal: is neither true nor false, so it is ignored"),
+        ("Exec=foo\nNoDisplay=TRUE", "NoDisplay: is neither true nor false, so it is ignored"),
+        ("Exec=foo\nHidden=TRUE", "Hidden: is neither true nor false, so it is ignored"),
+        ("Exec=foo\nDBusActivatable=no", "DBusActivatable: is neither true nor false, so it is ignored"),
+        (#"Exec=foo\#nName=bad\q"#, "Name: \(noEscape)"),
+        (#"Exec=foo\#nIcon=C:\foo\bar"#, "Icon: \(noEscape)"),
+        (#"Exec=sh -c "echo \"\$0\"""#, "Exec: \(noEscape)"),
+        ("Exec=foo\\", #"Exec: ends with a lone '\'"#),
+        ("Exec=foo\nName=a\0b", "Name: contains U+0000, so it is ignored"),
+        (#"Exec=foo\#nMimeType=a/b;c\q/d"#, "MimeType: \(noEscape), so it is ignored"),
         ("Exec=foo\nPath=x/y", "Path: is a relative path, so it is ignored"),
         ("Exec=foo\nExec=foo", "Exec: appears twice"),
         ("Exec=foo\n[Desktop Entry]\nName=x", "[Desktop Entry]: appears twice"),
@@ -199,6 +209,25 @@ import UserFiles
         }
         #expect(file.diagnostics.map(tree.text) == ["org.x.App.desktop: \(problem)"])
         #expect(file.diagnostics.map(\.severity) == [.warning])
+    }
+
+    /// GLib reads these values in the same way.
+    @Test func unusualTextIsReadAsInGLib() throws {
+        let entry = try entry(
+            #"""
+            Generic Name=Foo
+            Name=bad\q
+            Exec=foo \"a\" x\
+            Icon=C:\foo\bar
+            Path=C:\x
+            Terminal=True
+            MimeType=text/plain ;x-scheme-handler/foo\#u{20}
+            [Desktop Action Über]
+            """#
+        )
+        #expect(entry.name == #"bad\q"# && entry.icon == #"C:\foo\bar"# && entry.workingDirectory == nil)
+        #expect(entry.command == (try ExecCommand(parsing: #"foo \"a\" x"#)))
+        #expect(!entry.runsInTerminal && entry.mimeTypes == ["text/plain", "x-scheme-handler/foo"])
     }
 
     @Test func schemesAreLimitedTo64Bytes() throws {

@@ -13,6 +13,12 @@ import Testing
 @Suite struct DifferentialTests {
     private static let types = ["foo", "bar", "baz+1.0-x"].map { "x-scheme-handler/\($0)" }
     private static let ids = ["a", "b", "c", "d", "e", "org.f.F", "sub-g", "ghost"].map { "\($0).desktop" }
+    /// Lines that are not as the specification wants them. GLib accepts all but the last.
+    private static let oddLines = [
+        "Terminal=False", "NoDisplay=TRUE", "Hidden=False", "Hidden=TRUE", "DBusActivatable=no", #"Name=bad\q"#,
+        #"Icon=C:\foo\bar"#, #"Path=C:\x"#, "Generic Name=Foo", #"Exec=installed \"x\" %u"#, "Exec=installed %u \\",
+        "[Desktop Action \u{DC}ber]\n[Desktop Entry]", "\0", "Name [de]=x",
+    ]
 
     @Test func defaultsAndCandidatesAgreeWithGLib() throws {
         let tree = try TemporaryTree()
@@ -60,6 +66,32 @@ import Testing
         }
         // The random trees cover enough interesting cases.
         #expect(hidden > 20 && chosen > 100 && several > 300, "\(hidden) \(chosen) \(several)")
+    }
+
+    @Test func malformedLinesAgreeWithGLib() throws {
+        let tree = try TemporaryTree()
+        var generator = SeededGenerator(seed: 0x11E5)
+        let parts = [
+            "[", "]", "=", " ", "\t", "\r", "\n", "\n[G]\n", "\n[", "\nName[", "k=v\n", "a", "de", "a\0", "\n\0", "#",
+            "-", "@", "\u{1}", "\u{B}", "\u{C}", "\u{7F}", "\u{E9}",
+        ]
+        var texts: [String] = []
+        for number in 0..<4000 {
+            let count = Int.random(in: 0..<8, using: &generator)
+            let rest = (0..<count).map { _ in parts.randomElement(using: &generator)! }.joined()
+            texts.append((generator.chance(80) ? "[G]\n" : "") + rest)
+            try tree.write(texts[number], to: "files/\(number)")
+        }
+        let script = try pythonProgram("load_key_files")
+        let output = try run(["/usr/bin/python3", "-c", script, "\(tree.path)/files", "\(texts.count)"])
+        let answers = output.split(separator: "\n").map(String.init)
+        try #require(answers.count == texts.count)
+        for (text, answer) in zip(texts, answers) {
+            let isAccepted = KeyFile(Array(text.utf8), groups: []).malformed.isEmpty
+            #expect((isAccepted ? "accepted" : "malformed") == answer, "\(text.debugDescription)")
+        }
+        // The random files cover enough of both.
+        #expect((500..<3500).contains(answers.filter { $0 == "accepted" }.count))
     }
 
     private func makeTree(_ name: String, in tree: TemporaryTree, _ generator: inout SeededGenerator) throws {
@@ -112,8 +144,10 @@ import Testing
             let programs = isHidden ? ["installed"] : ["installed", "missing", "/missing"]
             lines.append("TryExec=\(programs.randomElement(using: &generator)!)")
         }
+        if generator.chance(30) { lines.append(Self.oddLines.randomElement(using: &generator)!) }
         let types = Self.types.filter { _ in !isLink && generator.chance(55) }
-        lines.append("MimeType=\(types.joined(separator: ";"))\(generator.chance(80) ? ";" : "")")
+        let separator = generator.chance(10) ? " ;" : ";"
+        lines.append("MimeType=\(types.joined(separator: separator))\(generator.chance(80) ? separator : "")")
         try tree.write(lines.joined(separator: "\n") + "\n", to: path)
     }
 

@@ -77,6 +77,7 @@ import UserFiles
                 "home/applications/d.desktop: TryExec: is directory, which is not a program here, so the entry is ignored",
                 "home/applications/e.desktop: TryExec: is bin/installed, which is not a program here, so the entry is ignored",
                 #"home/applications/g.desktop: Exec: contains an escape sequence other than \s, \n, \t, \r and \\"#,
+                "home/applications/g.desktop: Exec: is /none x, which is not a program here, so the entry is ignored",
             ]
         )
     }
@@ -148,7 +149,7 @@ import UserFiles
                 "home/applications/large.desktop: is larger than 1048576 bytes",
                 "home/applications/latin.desktop: Type: is not UTF-8",
                 "home/applications/sparse.desktop: is larger than 1048576 bytes",
-                "home/applications/zeros.desktop: line 1: is neither a comment nor a group nor a key with its value",
+                "home/applications/zeros.desktop: [Desktop Entry]: is missing",
             ]
         )
     }

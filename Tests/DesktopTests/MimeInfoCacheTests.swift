@@ -39,6 +39,22 @@ final class MimeInfoCacheTests {
         #expect(try tree.read(file) == ours)
     }
 
+    /// GLib finds only what the cache lists, so an entry that this module does not accept has to stay in the cache.
+    @Test(arguments: [
+        "Terminal=False", "NoDisplay=TRUE", "Hidden=False", "Hidden=TRUE", "Hidden=true", "DBusActivatable=no",
+        #"Name=bad\q"#, #"Icon=C:\foo\bar"#, #"Path=C:\x"#, "Generic Name=Foo", "Type=Link", "Type=Other", "Exec=",
+        #"Exec="a"#, "Exec=a %y", #"Exec=a \q"#, #"TryExec=C:\q"#, "Name [de]=x", "junk", "[Desktop Action \u{DC}ber]",
+        #"MimeType=text/plain;a\q/b"#, "MimeType=text/plain ;text/html\t",
+        "[Other]\n[Desktop Entry]\nMimeType=text/html",
+    ])
+    func everyEntryOfTheToolIsListed(_ line: String) throws {
+        try tree.writeEntry("home/applications/a.desktop", claiming: "x-scheme-handler/foo;text/plain;", line)
+        try cache.rebuild()
+        let ours = try tree.read(file)
+        _ = try run(["update-desktop-database", "-q", cache.directory])
+        #expect(try tree.read(file) == ours)
+    }
+
     private static let unusual =
         [
             "", "junk", "[MIME Cache]", "[MIME Cache]\r\na/b=c.desktop;\r\n", "[Other]\na/b=c.desktop;\n",
@@ -171,6 +187,26 @@ final class MimeInfoCacheTests {
         try tree.write("[MIME Cache]\nx-scheme-handler/y=b.desktop;\nx-scheme-handler/x=b.desktop;\n", to: file)
         try cache.update(id("c"), claims: ["x-scheme-handler/x"], insteadOf: [])
         #expect(try tree.read(file) == "[MIME Cache]\nx-scheme-handler/x=a.desktop;c.desktop;\n")
+    }
+
+    /// `update-desktop-database` puts a new file in place while the router still writes its own.
+    @Test(arguments: [false, true]) func cacheThatIsReplacedMeanwhileStays(_ wasThere: Bool) throws {
+        var version: FileVersion?
+        if wasThere {
+            try tree.write("[MIME Cache]\na/a=a.desktop;\n", to: file)
+            version = try MimeCacheFile(cache.path, limit: 1 << 20).version
+        }
+        let (path, other) = (cache.path, try tree.write("[MIME Cache]\nb/b=b.desktop;\n", to: "other"))
+        let isReplaced = try cache.replace(version, size: 1) { (output) throws(FileError) in
+            try write([0], to: output)
+            guard rename(other, path) == 0 else { throw FileError(code: errno) }
+        }
+        #expect(!isReplaced)
+        #expect(try tree.read(file) == "[MIME Cache]\nb/b=b.desktop;\n")
+        #expect(try names(inDirectory: cache.directory)?.count == 1)
+        // The next change starts from the new file.
+        try cache.update(id("c"), claims: ["b/b"], insteadOf: [])
+        #expect(try tree.read(file) == "[MIME Cache]\nb/b=b.desktop;c.desktop;\n")
     }
 
     /// Every file can be edited. An ordered file stays ordered, and a second edit with the same claims changes nothing.

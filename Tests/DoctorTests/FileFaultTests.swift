@@ -111,6 +111,14 @@ import UserFiles
         Fault("the manifest was moved", ["fail lost-manifest com.example.note"], "moved or removed", fix: "rm ~/") {
             try #require(unlink($0.path(manifest)) == 0)
         },
+        Fault(
+            "the manifest is on a medium that is not mounted",
+            ["fail lost-manifest com.example.gone"],
+            "(is its medium mounted?)",
+            fix: "rm ~/"
+        ) {
+            try $0.root.link("\(Session.handlers)/com.example.gone.plist", to: "/run/media/nobody/stick/gone.plist")
+        },
         Fault("every user may change the manifest", broken, "", fix: "chmod") {
             try #require(chmod($0.path(manifest), 0o666) == 0)
         },
@@ -472,8 +480,25 @@ import UserFiles
         Fault("a group has a name for sed", ["warn mimeapps-group \(list)"], "has the group [a/b]", fix: "EDITOR") {
             try $0.root.write("[a/b]\n", to: Session.associations)
         },
-        Fault("a line has no value", ["warn mimeapps \(list)"], "", fix: "EDITOR") {
+        Fault(
+            "a line has no value",
+            ["fail mimeapps \(list)"],
+            """
+            line 2 is neither a comment nor a group nor a key with its value, so GLib, and with it GNOME's programs, \
+            ignores the whole file
+            """,
+            fix: "EDITOR"
+        ) {
             try $0.choose("text/plain")
+        },
+        // GLib accepts the line, and the others still count.
+        Fault(
+            "a line has a key with a blank",
+            ["warn mimeapps \(list)"],
+            "[Default Applications] text plain is not a MIME type",
+            fix: "EDITOR"
+        ) {
+            try $0.choose("text plain=com.example.note.desktop")
         },
         Fault("a line names no entry", ["warn mimeapps \(list)"], "x-scheme-handler/note", fix: "EDITOR") {
             try $0.choose("x-scheme-handler/note=com.example.note")

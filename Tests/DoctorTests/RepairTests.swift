@@ -48,6 +48,23 @@ import Testing
         #expect(reason(.link(path: link)) == "\(link) is not a link")
     }
 
+    /// A medium is only unmounted, so nobody wants its handlers to be unregistered.
+    @Test(arguments: ["/media/nobody", "/run/media/nobody/stick", "/mnt", "/tmp/.mount_Note"])
+    func linkToAMediumIsKept(_ place: String) throws {
+        let session = try ExaminedSession()
+        try session.root.link("\(ExaminedSession.handlers)/com.example.gone.plist", to: "\(place)/no-such/gone.plist")
+        let fault = try #require(try session.findings().first { $0.check == "lost-manifest" })
+        #expect(fault.repair == nil && fault.message.hasSuffix("(is its medium mounted?)"))
+    }
+
+    /// The target of a link may come back after the examination.
+    @Test func linkThatLeadsSomewhereIsNotRemoved() throws {
+        let session = try ExaminedSession()
+        let link = session.path("\(ExaminedSession.handlers)/com.example.note.plist")
+        #expect(reason(.link(path: link)) == "the link \(link) no longer leads nowhere")
+        #expect(FileManager.default.fileExists(atPath: link))
+    }
+
     /// A file that took the link's place meanwhile is not removed.
     @Test(arguments: ["file", "directory", "nothing"])
     func onlyALinkIsRemoved(_ kind: String) throws {

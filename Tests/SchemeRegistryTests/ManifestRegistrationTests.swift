@@ -114,6 +114,27 @@ struct ManifestRegistrationTests {
         #expect(load().diagnostics.isEmpty)
     }
 
+    /// Programs that manage dotfiles, such as stow, make relative links.
+    @Test func relativeRegistrationIsReplacedOnDemandOnly() throws {
+        try install("old", manifest("com.acme.todolist", schemes: ["old"]))
+        try install("new", manifest("com.acme.todolist", schemes: ["new"]))
+        let target = "../../../../opt/old.plist"
+        try root.link("\(handlers)/com.acme.todolist.plist", to: target)
+        #expect(throws: RegistrationError.self) { try register("opt/new.plist") }
+        #expect(load().schemes.map(\.rawValue) == ["old"])
+        #expect(try replace("opt/new.plist").change == .replaced(path: "\(root.path)/\(handlers)/\(target)"))
+        #expect(load().schemes.map(\.rawValue) == ["new"])
+    }
+
+    /// The name is too long for any file system. Only a registration that certainly leads nowhere is replaced.
+    @Test func unclearRegistrationIsReplacedOnDemandOnly() throws {
+        try install("new", manifest("com.acme.todolist"))
+        let target = "/" + String(repeating: "x", count: 300)
+        try root.link("\(handlers)/com.acme.todolist.plist", to: target)
+        #expect(throws: RegistrationError.self) { try register("opt/new.plist") }
+        #expect(try replace("opt/new.plist").change == .replaced(path: target))
+    }
+
     @Test func directoryNamesTheHandlersInIt() throws {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/com.acme.todolist.plist")
         try root.write("", to: "opt/README.md")

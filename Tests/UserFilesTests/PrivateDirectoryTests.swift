@@ -29,6 +29,15 @@ import UserFiles
         #expect(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
     }
 
+    /// A pipe stands for a directory on a file system that cannot write its names to disk.
+    @Test func directoryThatCannotBeFlushedIsNoError() throws {
+        var pipe: [CInt] = [-1, -1]
+        try #require(Glibc.pipe(&pipe) == 0)
+        defer { for end in pipe { close(end) } }
+        try flushDirectory(pipe[0])
+        #expect(throws: FileError(code: EBADF)) { try flushDirectory(-1) }
+    }
+
     @Test func missingDirectoryIsAnAbsence() {
         let error = #expect(throws: FileError.self) { _ = try PrivateDirectory(path) }
         #expect(error?.isAbsence == true)

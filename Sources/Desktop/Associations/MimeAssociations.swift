@@ -11,7 +11,8 @@ public import UserFiles
 /// - An entry that cannot be used does not hide an entry with the same ID in a later directory.
 ///
 /// Where GLib is simply wrong, this type follows the specification: a `Hidden` entry is never a default, and a
-/// directory's file also removes associations that entries in the same directory claim.
+/// directory's file also removes associations that entries in the same directory claim. A malformed line is ignored
+/// alone, although GLib ignores the whole file.
 ///
 /// Case does not matter in comparisons of types (RFC 2045 section 5.1). Aliases and parents of MIME types do not count,
 /// because the types that stand for URL schemes have neither.

@@ -49,14 +49,15 @@ final class MimeCacheFile {
 
     /// Throws an error if the contents have changed since the file was opened.
     ///
-    /// Most programs replace the file, but some may write to it in place.
+    /// Some programs may write to the file in place. Most replace it, which does not change the open file, and which
+    /// ``MimeInfoCache`` notices.
     private func checkVersion() throws(FileError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw FileError(code: errno) }
         guard FileVersion(status).hasContents(of: version) else { throw Self.changed }
     }
 
-    private static let changed = FileError("was changed while it was being read")
+    static let changed = FileError("was changed while it was being read")
 
     /// Returns whether the contents look the way `update-desktop-database` writes them, down to the last line.
     static func areOrdered(_ contents: [UInt8]) -> Bool {

@@ -15,6 +15,9 @@ public struct MimeInfoCache: Sendable {
     /// Maximum size of a cache that can be changed, in bytes.
     public static let limit = 64 << 20
 
+    /// How often another program may change the cache while a change is being made.
+    private static let attempts = 8
+
     /// The version of the file whose lines are known to be in order and can therefore be found by a binary search.
     private var ordered: FileVersion?
 
@@ -35,17 +38,21 @@ public struct MimeInfoCache: Sendable {
     ) throws(FileWriteError) {
         let types = Set(types.compactMap(validMimeType))
         let before = Set(before.compactMap(validMimeType))
-        guard let file = try orderedFile() else {
-            // The entry's file may not have been written or deleted yet, so use the new claims from the arguments.
-            return try rebuild(with: [id: Array(types)])
+        for _ in 0..<Self.attempts {
+            guard let file = try orderedFile() else {
+                // The entry's file may not have been written or deleted yet, so use the new claims from the arguments.
+                return try rebuild(with: [id: Array(types)])
+            }
+            let edits = try attempt { () throws(FileError) in
+                try file.edits(noting: id, claims: types, insteadOf: before)
+            }
+            guard !edits.isEmpty else { return }
+            let isReplaced = try replace(file.version, size: file.size(with: edits)) { (output) throws(FileError) in
+                try file.copy(to: output, with: edits)
+            }
+            if isReplaced { return }
         }
-        let edits = try attempt { () throws(FileError) in
-            try file.edits(noting: id, claims: types, insteadOf: before)
-        }
-        guard !edits.isEmpty else { return }
-        ordered = try replaceDerivedFile(path, size: file.size(with: edits)) { (output) throws(FileError) in
-            try file.copy(to: output, with: edits)
-        }
+        throw disturbed
     }
 
     /// Creates the cache again from the entries in the directory.
@@ -99,16 +106,64 @@ public struct MimeInfoCache: Sendable {
         }
     }
 
+    /// Replaces the cache with new contents, unless another program has changed or replaced it in the meantime.
+    ///
+    /// - Parameters:
+    ///   - version: the version from which the new contents were made; `nil` if there was no cache.
+    ///   - write: writes the contents to an open file.
+    /// - Returns: whether the cache was replaced.
+    mutating func replace(
+        _ version: FileVersion?,
+        size: Int,
+        _ write: (Int32) throws(FileError) -> Void
+    ) throws(FileWriteError) -> Bool {
+        do throws(FileWriteError) {
+            ordered = try replaceDerivedFile(path, size: size) { (output) throws(FileError) in
+                try write(output)
+                guard try currentVersion() == version else { throw MimeCacheFile.changed }
+            }
+            return true
+        } catch {
+            // A program that changes the file in place may have caused any error.
+            guard try attempt({ () throws(FileError) in try currentVersion() }) != version else { throw error }
+            return false
+        }
+    }
+
+    /// Returns the version of the file that is at the path now; `nil` if there is none.
+    private func currentVersion() throws(FileError) -> FileVersion? {
+        do throws(FileError) {
+            return FileVersion(try status(of: path, followingLinks: true))
+        } catch {
+            guard error.isAbsence else { throw error }
+            return nil
+        }
+    }
+
+    private var disturbed: FileWriteError { FileWriteError(path, "is being changed by another program all the time") }
+
     /// Creates the cache again from the claims made by the directory's entries. For IDs that are in `changes`, the
     /// claims there count instead.
     private mutating func rebuild(with changes: [DesktopFileID: [String]]) throws(FileWriteError) {
+        for _ in 0..<Self.attempts {
+            let version = try attempt { () throws(FileError) in try currentVersion() }
+            let contents = contents(with: changes)
+            let isReplaced = try replace(version, size: contents.count) { (output) throws(FileError) in
+                try write(contents[...], to: output)
+            }
+            if isReplaced { return }
+        }
+        throw disturbed
+    }
+
+    /// Returns the contents of a cache of the directory's entries. For IDs that are in `changes`, the claims there
+    /// count instead.
+    private func contents(with changes: [DesktopFileID: [String]]) -> [UInt8] {
         var listing = DesktopFileListing(precedence: 0)
         listing.list(directory)
         var claims: [DesktopFileID: [String]] = [:]
         for location in listing.locations.values {
-            guard case .application(let entry) = DesktopFile(reading: location, languages: []).content else { continue }
-            // The types in another program's entry keep their spelling, as `update-desktop-database` writes them.
-            claims[entry.id] = entry.handler == nil ? entry.spelledMimeTypes : entry.mimeTypes
+            claims[location.id] = DesktopFile.listedTypes(at: location)
         }
         claims.merge(changes) { $1 }
         var ids: [String: [DesktopFileID]] = [:]
@@ -119,8 +174,6 @@ public struct MimeInfoCache: Sendable {
         for (type, ids) in ids.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
             contents += Array("\(type)=\(KeyFileText.strings(ids.sorted().map(\.rawValue)))\n".utf8)
         }
-        ordered = try replaceDerivedFile(path, size: contents.count) { (output) throws(FileError) in
-            try write(contents[...], to: output)
-        }
+        return contents
     }
 }

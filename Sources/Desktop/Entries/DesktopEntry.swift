@@ -35,8 +35,6 @@ public struct DesktopEntry: Sendable, Hashable {
     ///
     /// They are in lower case, without repetitions and without invalid types.
     public let mimeTypes: [String]
-    /// The MIME types as spelt in the entry, without repetitions and without invalid types.
-    let spelledMimeTypes: [String]
     /// The intents that the application implements, from the key `Implements`.
     public let intents: [ImplementedIntent]
     /// This system's handler for which the entry was written, from the key `X-OpenURL-Handler`.

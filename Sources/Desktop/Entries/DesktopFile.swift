@@ -64,7 +64,6 @@ public struct DesktopFile: Sendable, Hashable {
                 icon: nil,
                 isHiddenFromMenus: true,
                 mimeTypes: [],
-                spelledMimeTypes: [],
                 intents: [],
                 handler: handler,
                 contentsHash: nil
@@ -134,8 +133,8 @@ private struct DesktopFileReader {
 
             // No other key matters, because the specification calls a hidden entry "equivalent to the .desktop file not
             // existing at all".
-            if try boolean("Hidden") { return .hidden }
-            guard let type = try string("Type") else { return invalid("Type", "is missing") }
+            if boolean("Hidden") { return .hidden }
+            guard let type = try string("Type", isNeeded: true) else { return invalid("Type", "is missing") }
             // Desktop Entry Specification: "Implementations should ignore desktop entries with an unknown or missing
             // type."
             guard type == "Application" else { return .other }
@@ -146,7 +145,7 @@ private struct DesktopFileReader {
     }
 
     private mutating func application() throws(Unusable) -> DesktopEntry {
-        let busName = try busName()
+        let busName = busName()
         let command = try command(isNeeded: busName == nil)
         // `Name` is only shown to people, so an entry without `Name` is still usable, as in GLib.
         let name = try localized("Name") ?? location.id.name
@@ -155,7 +154,7 @@ private struct DesktopFileReader {
             if !path.isEmpty { problems.add(.warning, "Path", "is a relative path, so it is ignored") }
             directory = nil
         }
-        let types = try mimeTypes()
+        let types = unique(mimeTypes().compactMap(validMimeType))
         let intents = ImplementedIntent.declared(in: file, Self.groupName, bytes, &problems)
         let handler = try string(DesktopEntry.handlerKey)
         return DesktopEntry(
@@ -167,12 +166,11 @@ private struct DesktopFileReader {
             privateWindowCommand: privateWindowCommand(),
             tryProgram: try string("TryExec").flatMap { $0.isEmpty ? nil : $0 },
             busName: busName,
-            runsInTerminal: try boolean("Terminal"),
+            runsInTerminal: boolean("Terminal"),
             workingDirectory: directory,
             icon: try localized("Icon").flatMap { $0.isEmpty ? nil : $0 },
-            isHiddenFromMenus: try boolean("NoDisplay"),
-            mimeTypes: unique(types.compactMap(validMimeType)),
-            spelledMimeTypes: unique(types),
+            isHiddenFromMenus: boolean("NoDisplay"),
+            mimeTypes: types,
             intents: intents,
             handler: handler,
             contentsHash: handler == nil ? nil : bytes.hashValue
@@ -183,8 +181,8 @@ private struct DesktopFileReader {
     ///
     /// "The name of the desktop file must be the well-known bus name." Here the name is the last component of the path,
     /// even if the file is in a subdirectory.
-    private mutating func busName() throws(Unusable) -> String? {
-        guard try boolean("DBusActivatable") else { return nil }
+    private mutating func busName() -> String? {
+        guard boolean("DBusActivatable") else { return nil }
         let fileName = location.file.split(separator: "/").last ?? ""
         let name = fileName.dropLast(DesktopFileID.suffix.utf8.count)
         guard isBusName(name) else {
@@ -195,7 +193,7 @@ private struct DesktopFileReader {
     }
 
     private mutating func command(isNeeded: Bool) throws(Unusable) -> ExecCommand? {
-        guard let text = try string("Exec"), !text.isEmpty else {
+        guard let text = try string("Exec", isNeeded: isNeeded), !text.isEmpty else {
             guard isNeeded else { return nil }
             throw unusable("Exec", "is missing, and DBusActivatable is not true")
         }
@@ -220,9 +218,19 @@ private struct DesktopFileReader {
         }
     }
 
+    /// Returns the types with which `update-desktop-database` lists the entry, whatever else the entry declares.
+    mutating func listedTypes() -> [String] {
+        guard file.malformed.isEmpty, !boolean("Hidden") else { return [] }
+        let types = mimeTypes()
+        // The types in another program's entry keep their spelling.
+        let isHandlers = !file.values(of: DesktopEntry.handlerKey, in: Self.groupName).isEmpty
+        return unique(isHandlers ? types.compactMap(validMimeType) : types)
+    }
+
     /// Returns the valid MIME types as spelt in the entry.
-    private mutating func mimeTypes() throws(Unusable) -> [String] {
-        let types = try value("MimeType") { value throws(KeyFileValue.Invalid) in try value.strings() } ?? []
+    private mutating func mimeTypes() -> [String] {
+        let texts = value("MimeType") { value throws(KeyFileValue.Invalid) in try value.strings() } ?? []
+        let types = texts.map(withoutBlanksAtEnd)
         if types.count > Self.maximumTypes {
             problems.add(.warning, "MimeType", "has \(types.count) types; only the first \(Self.maximumTypes) count")
         }
@@ -235,18 +243,36 @@ private struct DesktopFileReader {
         }
     }
 
+    /// Returns a type as `update-desktop-database` takes it from a list.
+    private func withoutBlanksAtEnd(_ text: String) -> String {
+        var type = text
+        while type.last == " " || type.last == "\t" { type.removeLast() }
+        return type
+    }
+
     /// Returns strings without repetitions, in their original order.
     private func unique(_ texts: [String]) -> [String] {
         var seen: Set<String> = []
         return texts.filter { seen.insert($0).inserted }
     }
 
-    private mutating func string(_ key: String) throws(Unusable) -> String? {
-        try value(key) { value throws(KeyFileValue.Invalid) in try value.string() }
+    /// Returns a key's value as GLib reads it; `nil` if the key is missing.
+    ///
+    /// - Parameter isNeeded: Whether the entry is unusable if GLib cannot read the value. Otherwise the value counts as
+    ///   missing, as in GLib.
+    private mutating func string(_ key: String, isNeeded: Bool = false) throws(Unusable) -> String? {
+        guard let value = lastValue(of: key) else { return nil }
+        do throws(KeyFileValue.Invalid) {
+            return try value.string()
+        } catch {
+            if error.text == nil, isNeeded { throw unusable(key, error.reason) }
+            problems.add(.warning, key, error.text == nil ? "\(error.reason), so it is ignored" : error.reason)
+            return error.text
+        }
     }
 
-    private mutating func boolean(_ key: String) throws(Unusable) -> Bool {
-        try value(key) { value throws(KeyFileValue.Invalid) in try value.boolean() } ?? false
+    private mutating func boolean(_ key: String) -> Bool {
+        value(key) { value throws(KeyFileValue.Invalid) in try value.boolean() } ?? false
     }
 
     private mutating func localized(_ key: String) throws(Unusable) -> String? {
@@ -256,18 +282,24 @@ private struct DesktopFileReader {
         return try string(key)
     }
 
+    /// Returns a key's value; `nil` if the key is missing. As in GLib, a value that cannot be read counts as missing.
     private mutating func value<Value>(
         _ key: String,
         _ read: (KeyFileValue) throws(KeyFileValue.Invalid) -> Value
-    ) throws(Unusable) -> Value? {
-        let values = file.values(of: key, in: Self.groupName)
-        guard let value = values.last else { return nil }
-        if values.count > 1 { problems.add(.warning, key, "appears twice") }
-        do {
+    ) -> Value? {
+        guard let value = lastValue(of: key) else { return nil }
+        do throws(KeyFileValue.Invalid) {
             return try read(value)
         } catch {
-            throw unusable(key, error.reason)
+            problems.add(.warning, key, "\(error.reason), so it is ignored")
+            return nil
         }
+    }
+
+    private mutating func lastValue(of key: String) -> KeyFileValue? {
+        let values = file.values(of: key, in: Self.groupName)
+        if values.count > 1 { problems.add(.warning, key, "appears twice") }
+        return values.last
     }
 
     private mutating func unusable(_ key: String?, _ reason: String) -> Unusable {
@@ -282,6 +314,19 @@ private struct DesktopFileReader {
 }
 
 extension DesktopFile {
+    /// Returns the types with which `update-desktop-database` lists a file in its directory's cache.
+    ///
+    /// An entry that is no application, or that cannot be used, has types too. A file that cannot be read has none.
+    static func listedTypes(at location: Location) -> [String] {
+        do throws(FileError) {
+            let bytes = try contents(ofFile: location.file, limit: limit, followingLinks: true)
+            var reader = DesktopFileReader(bytes, location, [])
+            return reader.listedTypes()
+        } catch {
+            return []
+        }
+    }
+
     /// Returns a key's value as written in the file, even if the entry cannot be used; nil if the key is missing.
     package static func writtenValue(of key: String, inFile path: String) -> String? {
         let group = DesktopFileReader.groupName

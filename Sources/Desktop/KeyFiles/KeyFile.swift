@@ -51,7 +51,9 @@ package struct KeyFile {
                 if name != nil { entries.append(Entry(key: key, value: value, line: number)) }
             case .group(let range):
                 if let name { groups[name] = entries }
-                let found = String(decoding: bytes[range], as: UTF8.self)
+                let text = String(decoding: bytes[range], as: UTF8.self)
+                // A name with many marks would take too long to compare, and no group that is wanted has one.
+                let found = text.hasTooManyMarks ? "" : text
                 if firstGroup == nil { firstGroup = found }
                 name = isWanted(found) ? found : nil
                 if name != nil, groups[found] != nil {
@@ -90,9 +92,13 @@ package struct KeyFileValue {
     /// Thrown if a value does not have the requested type; gives the reason.
     package struct Invalid: Error, Hashable {
         package var reason: String
+        /// The string that GLib reads in spite of the reason. It keeps wrong escape sequences as they are. `nil` if it
+        /// reads none.
+        package var text: String?
 
-        package init(reason: String) {
+        package init(reason: String, text: String? = nil) {
             self.reason = reason
+            self.text = text
         }
     }
 
@@ -134,6 +140,7 @@ package struct KeyFileValue {
         guard !bytes.contains(0) else { throw Invalid(reason: "contains U+0000") }
         guard bytes.contains(UInt8(ascii: "\\")) else { return try text(bytes) }
         var result: [UInt8] = []
+        var problem: String?
         var rest = bytes
         while let byte = rest.popFirst() {
             guard byte == UInt8(ascii: "\\") else {
@@ -147,11 +154,15 @@ package struct KeyFileValue {
             case UInt8(ascii: "r"): result.append(UInt8(ascii: "\r"))
             case UInt8(ascii: "\\"): result.append(UInt8(ascii: "\\"))
             case UInt8(ascii: ";") where separator: result.append(UInt8(ascii: ";"))
-            case nil: throw Invalid(reason: "ends with a lone '\\'")
-            default: throw Invalid(reason: "contains an escape sequence other than \\s, \\n, \\t, \\r and \\\\")
+            case nil: problem = "ends with a lone '\\'"
+            case let other?:
+                problem = "contains an escape sequence other than \\s, \\n, \\t, \\r and \\\\"
+                result += [UInt8(ascii: "\\"), other]
             }
         }
-        return try text(result[...])
+        let string = try text(result[...])
+        if let problem { throw Invalid(reason: problem, text: string) }
+        return string
     }
 
     private func text(_ bytes: ArraySlice<UInt8>) throws(Invalid) -> String {

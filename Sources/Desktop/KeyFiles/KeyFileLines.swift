@@ -1,4 +1,5 @@
 internal import Glibc
+internal import UserFiles
 
 /// A line in a key file, given by ranges of the file's bytes.
 struct KeyFileLine {
@@ -21,7 +22,8 @@ struct KeyFileLine {
 /// The lines of a key file, in order (Desktop Entry Specification, "Basic format of the file").
 ///
 /// Lines end with LF. A CR before the LF is not part of the line, and white space at the start of a line is ignored.
-/// GLib accepts both, although the specification does not mention them.
+/// The specification does not mention either, but GLib accepts both. The malformed lines are those because of which
+/// GLib 2.74 rejects a file.
 struct KeyFileLines: Sequence, IteratorProtocol {
     let bytes: UnsafeBufferPointer<UInt8>
     private(set) var position: Int
@@ -44,17 +46,18 @@ struct KeyFileLines: Sequence, IteratorProtocol {
     }
 
     private func content(_ line: Range<Int>) -> KeyFileLine.Content {
-        guard let first = line.first(where: { !isBlank(bytes[$0]) }), bytes[first] != UInt8(ascii: "#") else {
-            return .nothing
-        }
+        // GLib takes a NUL for the end of the line.
+        guard let first = line.first(where: { !isSpace(bytes[$0]) }), bytes[first] != 0,
+            bytes[first] != UInt8(ascii: "#")
+        else { return .nothing }
         let text = first..<line.upperBound
         if bytes[first] == UInt8(ascii: "[") {
-            let end = trimmedEnd(text) - 1
+            let end = text.last { !isBlank(bytes[$0]) } ?? first
             guard first < end, bytes[end] == UInt8(ascii: "]") else {
                 return .malformed("opens a group header but does not close it")
             }
             let name = first + 1..<end
-            guard !name.isEmpty, name.allSatisfy({ bytes[$0] >= 0x20 && bytes[$0] < 0x7F && !isBracket(bytes[$0]) })
+            guard !name.isEmpty, name.allSatisfy({ bytes[$0] >= 0x20 && bytes[$0] != 0x7F && !isBracket(bytes[$0]) })
             else { return .malformed("has an invalid group name") }
             return .group(name: name)
         }
@@ -62,21 +65,38 @@ struct KeyFileLines: Sequence, IteratorProtocol {
             let found = memchr(base + first, Int32(UInt8(ascii: "=")), text.count)
         else { return .malformed("is neither a comment nor a group nor a key with its value") }
         let sign = UnsafeRawPointer(found) - UnsafeRawPointer(base)
-        let key = first..<trimmedEnd(first..<sign)
-        guard !key.isEmpty else { return .malformed("has no key before '='") }
-        guard key.allSatisfy({ bytes[$0] > 0x20 && bytes[$0] != 0x7F }) else {
-            return .malformed("has a key with blanks or control characters")
+        guard let last = (first..<sign).last(where: { !isSpace(bytes[$0]) }) else {
+            return .malformed("has no key before '='")
         }
-        let value = (sign + 1..<line.upperBound).first { !isBlank(bytes[$0]) } ?? line.upperBound
-        return .entry(key: key, value: value..<line.upperBound)
+        guard isKey(first...last) else { return .malformed("has an invalid key") }
+        let value = (sign + 1..<line.upperBound).first { !isSpace(bytes[$0]) } ?? line.upperBound
+        return .entry(key: first..<last + 1, value: value..<line.upperBound)
     }
 
-    private func trimmedEnd(_ range: Range<Int>) -> Int {
-        range.last { !isBlank(bytes[$0]) }.map { $0 + 1 } ?? range.lowerBound
+    /// Returns whether GLib accepts a key. It may contain blanks and control characters, but brackets only around a
+    /// locale at its end.
+    private func isKey(_ key: ClosedRange<Int>) -> Bool {
+        guard !key.contains(where: { bytes[$0] == 0 }) else { return false }
+        guard let bracket = key.first(where: { isBracket(bytes[$0]) }) else { return true }
+        guard bytes[bracket] == UInt8(ascii: "["), bytes[key.upperBound] == UInt8(ascii: "]"),
+            let last = (key.lowerBound..<bracket).last, bytes[last] != 0x20
+        else { return false }
+        return (bracket + 1..<key.upperBound).allSatisfy { isLocaleByte(bytes[$0]) }
     }
 }
 
 /// Returns whether a byte is a space or a tab.
 private func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+/// Returns whether a byte is a space, a tab, a form feed or a CR.
+private func isSpace(_ byte: UInt8) -> Bool { isBlank(byte) || byte == 0x0C || byte == 0x0D }
+
+/// Returns whether a byte can be in a key's locale, or belongs to a character beyond ASCII.
+private func isLocaleByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "@"), 0x80...: true
+    default: isLetter(byte) || isDigit(byte)
+    }
+}
 
 private func isBracket(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]") }

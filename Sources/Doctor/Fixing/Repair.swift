@@ -71,6 +71,10 @@ enum Repair: Sendable, Hashable {
             return translated("lifted the quarantine of \(id)")
         case .link(let path):
             guard isLink(path) else { throw RepairFailure(reason: translated("\(path) is not a link")) }
+            // A medium may have been mounted since the link was found.
+            guard access(path, F_OK) != 0, errno == ENOENT else {
+                throw RepairFailure(reason: translated("the link \(path) no longer leads nowhere"))
+            }
             do throws(FileWriteError) {
                 try removeFile(path)
             } catch {

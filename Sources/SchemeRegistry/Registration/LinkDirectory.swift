@@ -32,7 +32,7 @@ struct LinkDirectory {
         return dates.min()
     }
 
-    /// Returns the links that declare an id, with their targets.
+    /// Returns the links that declare an id, with the absolute paths of their targets.
     ///
     /// This includes links that are named after the id, no matter what their targets are, and the link that the
     /// registry found under another name.
@@ -100,7 +100,11 @@ struct LinkDirectory {
         for name in names where unsafe unlinkat(directory, name, 0) != 0 && errno != ENOENT {
             throw .file(path: "\(path)/\(name)", FileError(code: errno))
         }
-        guard fsync(directory) == 0 else { throw .file(path: path, FileError(code: errno)) }
+        do throws(FileError) {
+            try flushDirectory(directory)
+        } catch {
+            throw .file(path: path, error)
+        }
     }
 
     private func open() throws(LinkDirectoryError) -> Int32 {
@@ -130,6 +134,7 @@ struct LinkDirectory {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink(entry, &buffer, buffer.count)
         guard count >= 0 else { throw .file(path: entry, FileError(code: errno)) }
-        return String(decoding: buffer[..<count], as: UTF8.self)
+        let target = String(decoding: buffer[..<count], as: UTF8.self)
+        return isAbsolute(target) ? target : "\(path)/\(target)"
     }
 }

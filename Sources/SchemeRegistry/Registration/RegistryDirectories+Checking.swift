@@ -76,7 +76,7 @@ extension RegistryDirectories {
         return nil
     }
 
-    func exists(_ entry: String) -> Bool {
+    private func exists(_ entry: String) -> Bool {
         do throws(FileError) {
             _ = try status(of: entry, followingLinks: false)
             return true

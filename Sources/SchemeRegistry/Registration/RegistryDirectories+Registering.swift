@@ -61,7 +61,7 @@ extension RegistryDirectories {
             let replaced = links.min { $0.key < $1.key }?.value ?? previous?.path
             // A registration that leads nowhere protects nothing: it is often left over from the same handler, which
             // has since been moved.
-            if let replaced, !isReplacing, previous?.path != found.handler.path, exists(replaced) {
+            if let replaced, !isReplacing, previous?.path != found.handler.path, !isAbsent(replaced) {
                 throw .registered(id, by: previous?.path ?? replaced, instead: path)
             }
             try changing { () throws(LinkDirectoryError) in
@@ -105,6 +105,16 @@ extension RegistryDirectories {
             _ = try status(of: path, followingLinks: false)
         } catch {
             if error.isAbsence { throw .missing(path) }
+        }
+    }
+
+    /// Returns whether there is nothing at a path. If that is not certain, the result is false.
+    private func isAbsent(_ path: String) -> Bool {
+        do throws(RegistrationError) {
+            try checkPresence(of: path)
+            return false
+        } catch {
+            return true
         }
     }
 

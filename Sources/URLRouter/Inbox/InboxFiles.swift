@@ -77,7 +77,7 @@ final class InboxFiles: Sendable {
             try Self.setSize(of: file, to: status.st_size, as: source)
             guard fsync(file) == 0 else { throw FileError(code: errno) }
             let chosen = try link(file, into: directory.descriptor, name, taken)
-            guard fsync(directory.descriptor) == 0 else { throw FileError(code: errno) }
+            try flushDirectory(directory.descriptor)
             return "\(path(of: id))/\(chosen)"
         } catch {
             throw excess.map { InboxError(isFull: true, reason: $0) } ?? InboxError(error)

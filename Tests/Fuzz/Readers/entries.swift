@@ -11,7 +11,6 @@ public func fuzzOne(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let entry = DesktopFile(reading: .init(id: id, file: file.path, precedence: 0), languages: ["de", "pt_BR"])
     switch entry.content {
     case .application(let application):
-        precondition(application.mimeTypes.count <= application.spelledMimeTypes.count)
         if let command = application.command { check(command) }
     case .invalid: precondition(!entry.diagnostics.isEmpty)
     case .hidden, .other: break
