@@ -82,7 +82,8 @@ public enum RouterInterface {
         outputs: ["explanation"]
     )
     /// Sends the router's signals to the caller from now on: ``RegistryInterface/changed``,
-    /// ``LifecycleInterface/stateChanged`` and ``QueueInterface/stateChanged``.
+    /// ``LifecycleInterface/stateChanged``, ``LifecycleInterface/launchBegan``, ``LifecycleInterface/launchEnded`` and
+    /// ``QueueInterface/stateChanged``.
     ///
     /// They go only to subscribers, because a broadcast would show each sandbox which handlers there are. A
     /// subscription ends with the caller's connection, and with the router. If the router's name gets a new owner,

@@ -159,7 +159,7 @@ import Testing
         let url = try GenericURL(Self.authorize)
         for expectation in [CallbackExpectation.prefix("login://auth"), .scheme("login")] {
             async let callback = client.openForCallback(url, expecting: expectation)
-            try await eventually(await router.canOpen("login://auth")) { $0 }
+            try await eventually(await router.canOpen(Self.callback)) { $0 }
             _ = try await router.open(Self.callback)
             let found = try await callback
             #expect("\(found.url)" == Self.callback && found.query == ["code": "1", "state": "s1"])

@@ -271,6 +271,19 @@ import Testing
         }
     }
 
+    @Test func chooserClosesWithTheSendersTime() async throws {
+        let router = try await router(
+            "open * with chooser",
+            variables: ["DISPLAY": ":77"],
+            chooser: "exec sleep 600"
+        )
+        defer { router.stop() }
+        var options = OpenOptions()
+        options.timeout = .milliseconds(200)
+        #expect(try await router.failure("https://x.example/", options).code == .timedOut)
+        #expect(try router.browsers() == [])
+    }
+
     @Test func chooserNeedsADisplay() async throws {
         let router = try await router("open * with chooser", chooser: "exit 1")
         defer { router.stop() }

@@ -207,6 +207,33 @@ import Testing
         )
     }
 
+    /// A sandbox as Flatpak makes it, with the file of its application at the root.
+    @Test func applicationInASandboxLearnsNothingOfItsRivals() async throws {
+        let types = ["CFBundleURLTypes": [["CFBundleURLSchemes": ["shared"]]]]
+        let router = try await RouterProcess { directory in
+            for id in ["com.example.first", "com.example.second"] {
+                try RouterProcess.write(id, [], in: directory, extra: types)
+            }
+        }
+        defer { router.stop() }
+        let rivals = try await router.handlers()["com.example.second"]?.warnings ?? []
+        #expect(rivals.contains { $0.contains("com.example.first") })
+        let directory = router.bus.directory.path
+        let info = "\(directory)/flatpak-info"
+        try Data("[Application]\nname=com.example.second\n".utf8).write(to: URL(filePath: info))
+        var sandbox = ["bwrap", "--unshare-user", "--ro-bind", "/usr", "/usr", "--bind", directory, directory]
+        for name in ["bin", "lib", "lib64"] { sandbox += ["--symlink", "usr/\(name)", "/\(name)"] }
+        sandbox += ["--proc", "/proc", "--dev", "/dev", "--ro-bind", info, "/.flatpak-info"]
+        let run = try await router.run(
+            sandbox + [
+                "gdbus", "call", "--session", "--dest", "org.openurl.Router1", "--object-path", "/org/openurl/Router1",
+                "--method", "org.openurl.Registry1.ListHandlers",
+            ]
+        )
+        #expect(run.status == 0 && run.output.contains("com.example.second"), "\(run)")
+        #expect(!run.output.contains("com.example.first"), "\(run)")
+    }
+
     @Test func secondClaimIsReportedAndChangesNothing() async throws {
         let types = ["CFBundleURLTypes": [["CFBundleURLSchemes": ["shared"]]]]
         let router = try await RouterProcess { directory in

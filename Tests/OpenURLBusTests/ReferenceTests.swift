@@ -211,7 +211,7 @@ private enum Reference {
 
         ## Signals
 
-        No signal is broadcast, because each sandbox would learn from it which handlers there are. To get the first three signals,
+        No signal is broadcast, because each sandbox would learn from it which handlers there are. To get the first five signals,
         call `Subscribe` of `org.openurl.Router1` at `/org/openurl/Router1`; for `Entries`, call `Subscribe` of
         `org.openurl.Monitor1`. You also need a match rule, as for every signal. A subscription ends with `Unsubscribe`, with the
         caller's connection, and with the router: subscribe again when `org.openurl.Router1` has a new owner. Handlers and programs
@@ -221,6 +221,8 @@ private enum Reference {
         |---|---|---|---|
         | `Changed` (`org.openurl.Registry1`) | `as` schemes | subscribers of `Router1` | The handlers of these schemes have changed. |
         | `StateChanged` (`org.openurl.Lifecycle1`) | `s` identifier, `s` state | subscribers of `Router1` | A handler is in another state. |
+        | `LaunchBegan` (`org.openurl.Lifecycle1`) | `s` identifier, `s` scheme, `s` path of the image | subscribers of `Router1` | A handler is launched, and a desktop can show its launch image. |
+        | `LaunchEnded` (`org.openurl.Lifecycle1`) | `s` identifier | subscribers of `Router1` | The launch that `LaunchBegan` has reported is over. |
         | `StateChanged` (`org.openurl.Queue1`) | `s` number, `s` state | subscribers of `Router1` | A URL of the queue has reached a state. |
         | `Entries` (`org.openurl.Monitor1`) | `aa{sv}` entries | subscribers of `Monitor1` | Requests have begun, have reached a step, or have ended. |
         | `Progress` (`org.openurl.Request1`) | `d` fraction, `s` text | the caller of the request | The handler reports how far it is. |

@@ -199,4 +199,33 @@ import Testing
         #expect(bus.count(of: .refused(error: refused, to: ownConnection)) == 1)
         #expect(try await router.open("bank://auth?state=s1", from: Self.sandbox).way == .callback)
     }
+
+    /// A question has the answer that the URL itself would have.
+    @Test func questionAboutAURLFollowsTheClaim() async throws {
+        let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
+        defer { sandboxed.end() }
+        try await sandboxed.waitUntilItRuns()
+        let bus = try FakeHandlers(
+            ["com.example.app": Self.sandbox, ownConnection: ownConnection],
+            processes: [Self.sandbox: sandboxed.pid]
+        )
+        let app = try Handler.test("com.example.app") { $0.queriesSchemes = [try Scheme("bank")] }
+        let router = URLRouter([app], on: bus, examine: { _, _, _ in .descends })
+        _ = await router.status()
+        #expect(await router.callerClass(Self.sandbox) == .sandboxed)
+        var options = CallbackOptions()
+        options.state = "s1"
+        _ = try await router.requestCallback("", "bank://auth", options, caller: ownConnection)
+        for (state, isRight) in [("s1", true), ("s2", false)] {
+            let url = "bank://auth?state=\(state)"
+            for caller in [Self.sandbox, ownConnection] {
+                #expect(try await router.canOpen(url, caller: caller) == isRight)
+                let explained = try await router.explain(url, OpenOptions(), caller: caller)
+                #expect(explained.handler == (isRight ? CallbackInterface.handler : nil))
+                // Only a program that is not confined learns that another one waits.
+                let code: OpenURLError.Code? = isRight ? nil : caller == Self.sandbox ? .noHandler : .notAllowed
+                #expect(explained.error?.name == code?.errorName.rawValue)
+            }
+        }
+    }
 }

@@ -1,5 +1,8 @@
+import Foundation
+import Logging
 import OpenURLBus
 import SchemeRegistry
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -143,6 +146,54 @@ import Testing
         #expect(errorCode(of: forbidden) == .notAllowed)
         #expect(forbidden.handler == "com.example.private")
         #expect(forbidden.allowedSources == ["com.other.*"])
+    }
+
+    /// The resources of a handler whose bundle has a launch image.
+    private func resources(of handler: Handler) throws -> BundleResources {
+        let directory = try TemporaryDirectory()
+        let path = "\(directory.path)/Target.app"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try Data().write(to: URL(filePath: "\(path)/Default.png"))
+        let bundle = Handler(
+            manifest: handler.manifest,
+            path: path,
+            entry: path,
+            program: nil,
+            scope: .user,
+            precedence: 0,
+            registrationDate: RegistrationDate(nanoseconds: 0)
+        )
+        return withExtendedLifetime(directory) { BundleResources(of: bundle, languages: []) }
+    }
+
+    @Test func sandboxLearnsNeitherPathsNorOtherSenders() async throws {
+        let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
+        defer { sandboxed.end() }
+        try await sandboxed.waitUntilItRuns()
+        let bus = try FakeHandlers(["com.example.asking": ":1.82"], processes: [":1.82": sandboxed.pid])
+        let target = try Handler.test("com.example.target") {
+            $0.allowedSources = [try SourcePattern("com.example.asking"), try SourcePattern("com.other.*")]
+        }
+        let asking = try Handler.test("com.example.asking") { $0.queriesSchemes = [try Scheme("target")] }
+        var parts = RouterParts(
+            registry: Registry(handlers: [target, asking]),
+            bus: bus,
+            loop: bus.loop,
+            environment: [:],
+            limits: .patient,
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let resources = try resources(of: target)
+        parts.resources = { _ in resources }
+        parts.examine = { _, _, _ in .descends }
+        let router = URLRouter(parts)
+        _ = await router.status()
+        #expect(await router.callerClass(":1.82") == .sandboxed)
+        let shown = try await router.explain("target:x", OpenOptions(), caller: ownConnection)
+        #expect(shown.launchImage != nil && shown.allowedSources?.count == 2)
+        let hidden = try await router.explain("target:x", OpenOptions(), caller: ":1.82")
+        #expect(hidden.handler == "com.example.target" && hidden.error == nil)
+        #expect(hidden.launchImage == nil && hidden.allowedSources == nil)
     }
 
     @Test func explanationMayNameAHandler() async throws {

@@ -408,6 +408,29 @@ import WebLinks
         #expect(try await session.open("https://example.com/other?utm_a=b") == Self.browser)
     }
 
+    @Test func sandboxDoesNotLearnHowRulesChangeALink() async throws {
+        let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
+        defer { sandboxed.end() }
+        try await sandboxed.waitUntilItRuns()
+        let asking = try Self.handler { $0.queriesSchemes = [try Scheme("http")] }
+        let session = try await Session(
+            [asking],
+            processes: [":1.1": sandboxed.pid],
+            rules: "open http://* rewritten s,^http:,https:,"
+        )
+        _ = await session.router.status()
+        #expect(await session.router.callerClass(":1.1") == .sandboxed)
+        let url = "http://example.com/notes/1"
+        #expect(try await session.router.explain(url, OpenOptions(), caller: ownConnection).changedURL == Self.link)
+        #expect(try await session.router.explain(url, OpenOptions(), caller: ":1.1").changedURL == nil)
+    }
+
+    @Test func relayAsksWithTheRulesForItsSource() async throws {
+        let session = try await Session(rules: "drop *://example.com from host:box")
+        #expect(try await !session.router.canOpenRelayed("host:box", Self.link))
+        #expect(try await session.router.canOpenRelayed("host:other", Self.link))
+    }
+
     @Test func linkThatRulesHaveChangedGoesToTheBrowserFromItsHandler() async throws {
         let session = try await Session(
             stored: [Self.proof()],

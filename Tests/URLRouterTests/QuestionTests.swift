@@ -398,6 +398,20 @@ import Testing
         try await opened("target://a", again)
     }
 
+    @Test func questionEndsWithTheSendersTime() async throws {
+        let router = try await router("ask target from *\n")
+        var options = OpenOptions()
+        options.timeout = .milliseconds(20)
+        #expect(try await failure(open("target://a", router, options)).code == .timedOut)
+        await router.wait { $0.questions.count == 0 }
+        #expect(bus.opened == [])
+        // Another URL is asked about again, and its answer counts.
+        let other = open("target://b", router)
+        try await eventually(person.asked.map { "\($0.key.pattern)" }) { $0.last?.contains("target://b") == true }
+        person.reply(.once)
+        try await opened("target://b", other)
+    }
+
     @Test func requestWithTheSameQuestionKeepsTheDialogOpen() async throws {
         let router = try await router("ask target from *\n")
         var options = OpenOptions()
@@ -545,7 +559,7 @@ extension URLRouter {
     /// Remembers an answer to the question about a URL, if an answer can be remembered.
     fileprivate func remember(_ url: String, _ isAllowed: Bool, from source: OpenContext.Source) async throws {
         permissions.remember(
-            PolicyDialog(try await explainer.destination(url, OpenOptions(), nil), from: source),
+            PolicyDialog(try await explainer.destination(url, OpenOptions(), Caller(source)), from: source),
             isAllowed
         )
     }

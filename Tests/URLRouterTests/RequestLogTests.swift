@@ -96,6 +96,16 @@ import Testing
         #expect(try await times(log) == [now, 71 * Self.day, 70 * Self.day])
     }
 
+    @Test(
+        arguments: [
+            // The last request's time, the clock's time, and the time of the next request.
+            (0, 5, 5), (5, 5, 6), (7, 5, 8), (1_000_005, 5, 1_000_006), (1_000_006, 5, 5),
+        ] as [(UInt64, UInt64, UInt64)]
+    )
+    func timeFollowsAClockThatIsSetBack(_ last: UInt64, _ now: UInt64, _ time: UInt64) {
+        #expect(Monitor.time(after: last, at: now) == time)
+    }
+
     @Test func filterSelectsEntries() async throws {
         let log = open()
         var activated = entry(4)

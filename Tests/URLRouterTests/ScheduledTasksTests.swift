@@ -25,11 +25,12 @@ import Testing
             _ count: Int = 1,
             stored: [ScheduledTask] = [],
             quarantine: Duration = .seconds(600),
-            holding: Bool = false
+            holding: Bool = false,
+            processes: [BusName: UInt32] = [:]
         ) async throws {
             let ids = (0..<count).map { BusName("com.example.app\($0)")! }
             let owners = ids.enumerated().map { ($1, BusName(":1.\($0 + 1)")!) }
-            bus = try FakeHandlers(Dictionary(uniqueKeysWithValues: owners))
+            bus = try FakeHandlers(Dictionary(uniqueKeysWithValues: owners), processes: processes)
             for id in ids { bus.setState(of: id, to: .background) }
             if holding { bus.hold(FakeHandlers.wake) }
             store = Self.store(in: directory, log)
@@ -232,6 +233,19 @@ import Testing
         }
         #expect(results == [false, false, false])
         #expect(try await session.tasks.isEmpty)
+    }
+
+    @Test func handlerInASandboxGetsErrorsWithoutPaths() async throws {
+        let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
+        defer { sandboxed.end() }
+        try await sandboxed.waitUntilItRuns()
+        let error = OpenURLError(.launchFailed, "/home/user/app cannot be started")
+        var task = ScheduledTask(handler: Self.id, name: "sync", next: UInt64(WallClock.milliseconds) + Self.hour)
+        task.error = error.dbusError
+        let session = try await Session(stored: [task], processes: [":1.1": sandboxed.pid])
+        #expect(await session.router.callerClass(":1.1") == .sandboxed)
+        #expect(try await session.router.tasks(for: ":1.1").map(\.error) == [error.forConfinedCallers.dbusError])
+        #expect(try await session.router.tasks().map(\.error) == [error.dbusError])
     }
 
     @Test func cancelledTasksAreNotRun() async throws {
@@ -469,7 +483,9 @@ extension URLRouter {
         try await scheduledTasks.runNow(BundleIdentifier(id), name)
     }
 
-    fileprivate func tasks() async throws -> [ScheduledTask] { try await scheduledTasks.list(for: ownConnection) }
+    fileprivate func tasks(for caller: BusName = ownConnection) async throws -> [ScheduledTask] {
+        try await scheduledTasks.list(for: caller)
+    }
 
     /// Makes the router believe that a handler has crashed too often.
     fileprivate func quarantine(_ id: String) throws {

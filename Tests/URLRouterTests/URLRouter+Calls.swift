@@ -54,6 +54,10 @@ extension URLRouter {
         try await inboxOpener.openFiles(files, options, caller: caller, bytes: bytes)
     }
 
+    func call(_ url: String, _ options: OpenOptions) async throws -> OpenResult {
+        try await calls.call(url, options, caller: ownConnection, bytes: url.utf8.count)
+    }
+
     func cancelRequest(at path: ObjectPath, caller: BusName?) throws {
         try handles.handle(at: path, for: caller).cancel()
     }

@@ -72,7 +72,7 @@ extension URLRouter {
 
     /// The decision of the policy about a URL.
     func decision(on url: String, from source: OpenContext.Source) async throws(OpenURLError) -> PolicyDecision {
-        let destination = try await explainer.destination(url, OpenOptions(), nil)
+        let destination = try await explainer.destination(url, OpenOptions(), Caller(OpenContext.Source()))
         return permissions.verdict(on: destination, from: source).decision
     }
 

@@ -25,6 +25,8 @@ final class Callbacks {
     private var lastToken: UInt64 = 0
     /// Whether the desktop sends the answers to calls to the router. This is true from the first call on.
     private var takesReplies = false
+    /// Whether it already does, so that a call need not wait.
+    private(set) var hasPublishedReplies = false
     /// Nil if nothing is published to the desktop.
     var publisher: Publisher?
 
@@ -145,7 +147,7 @@ final class Callbacks {
         for claim in claims.all {
             fail(claim.path, .failed, OpenURLError(.cancelled, "the router exited before a callback arrived"))
         }
-        takesReplies = false
+        (takesReplies, hasPublishedReplies) = (false, false)
         // This is the last publication. Afterwards, the entry may be the next router's.
         let last = publisher
         publisher = nil
@@ -157,6 +159,8 @@ final class Callbacks {
     func publishReplies() async {
         takesReplies = true
         await publish()
+        // Meanwhile, the router may have begun to exit.
+        hasPublishedReplies = takesReplies && publisher != nil
     }
 
     private func end(_ path: ObjectPath, _ code: CallbackEnd, _ url: String, _ details: CallbackDetails) {

@@ -55,18 +55,24 @@ final class Calls {
         // If the call does not begin, there will be no answer.
         defer { waiting.end(call, .failure(.withdrawn)) }
         if let caller { try await waiting.follow(caller, call) }
-        await callbacks.publishReplies()
+        let withdraw = { [waiting] in waiting.end(call, .failure(.withdrawn)) }
+        handle?.withdraw = withdraw
+        if handle?.isCancelled == true { withdraw() }
         // Only the router stops requests, and it does so on the event loop.
         nonisolated(unsafe) let opened = call
         let stop = handle.map { Stop($0) { opened.opening?.cancel() } }
         call.opening = tasks.start { [options] in
+            if !self.callbacks.hasPublishedReplies {
+                self.waiting.limit(call, to: end, of: timeout)
+                await self.callbacks.publishReplies()
+                self.waiting.endLimit(of: call)
+            }
+            guard !call.hasEnded else { return }
             let outcome: Result<OpenResult, OpenURLError>
+            let request = self.opener.request(url, options, of: caller, bytes: bytes, stop: stop, waiting: call)
+            request.end = end
             do throws(OpenURLError) {
-                outcome = .success(
-                    try await self.opener.open(
-                        self.opener.request(url, options, of: caller, bytes: bytes, stop: stop, waiting: call)
-                    )
-                )
+                outcome = .success(try await self.opener.open(request))
             } catch {
                 outcome = .failure(error)
             }

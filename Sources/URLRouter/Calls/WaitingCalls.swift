@@ -65,14 +65,23 @@ final class WaitingCalls {
         try await waiting[call.token]?.watch.begin(caller, tasks)
     }
 
-    /// Ends a call at the given time if it has no answer by then. Its handler already has the URL.
+    /// Ends a call at the given time if it has no answer by then.
     func limit(_ call: WaitingCall, to end: ContinuousClock.Instant, of timeout: Duration) {
         // This timer may outlive the router.
         waiting[call.token]?.timer.start(at: end) { [weak self] in
-            let answerer = call.claimant?.id ?? "the handler"
-            let error = OpenURLError(.timedOut, "\(answerer) got the URL, but did not answer within \(timeout.inWords)")
-            self?.end(call, .failure(error))
+            let reason: QuotingText =
+                if let answerer = call.claimant?.id {
+                    "\(answerer) got the URL, but did not answer within \(timeout.inWords)"
+                } else {
+                    "the desktop was not ready for the answer within \(timeout.inWords); no handler got the URL"
+                }
+            self?.end(call, .failure(OpenURLError(.timedOut, reason)))
         }
+    }
+
+    /// Lets a call wait without a limit, because the URL's own limit holds while it is opened.
+    func endLimit(of call: WaitingCall) {
+        waiting[call.token]?.timer.cancel()
     }
 
     /// Ends every call.

@@ -56,10 +56,14 @@ final class Explainer {
         if Scheme(of: url) == .reply { return true }
         let caller = await callers.caller(name)
         guard mayAsk(caller, about: url) else { return false }
-        if !callbacks.claims(on: url).isEmpty { return true }
+        do throws(OpenURLError) {
+            if try isAwaited(url, from: caller) { return true }
+        } catch {
+            return false
+        }
         let destination: Destination
         do throws(OpenURLError) {
-            destination = try await self.destination(text, OpenOptions(), name)
+            destination = try await self.destination(text, OpenOptions(), caller)
         } catch {
             guard error.code == .noHandler else { throw error }
             return false
@@ -89,22 +93,24 @@ final class Explainer {
             )
         }
         let isReply = Scheme(of: url) == .reply
-        if isReply || options.handler == nil && !callbacks.claims(on: url).isEmpty {
-            explanation.handler = CallbackInterface.handler
-            let reason =
-                isReply ? "the router takes the answers to its calls" : "a program is waiting for this callback"
-            explanation.candidates = [
-                Explanation.Candidate(
-                    id: CallbackInterface.handler,
-                    kind: .known(.native),
-                    host: nil,
-                    wins: true,
-                    reason: reason
-                )
-            ]
-            return explanation
-        }
+        let isConfined = caller.callerClass.isConfined
         do throws(OpenURLError) {
+            let isCallback = try options.handler == nil ? isAwaited(url, from: caller) : false
+            if isReply || isCallback {
+                explanation.handler = CallbackInterface.handler
+                let reason =
+                    isReply ? "the router takes the answers to its calls" : "a program is waiting for this callback"
+                explanation.candidates = [
+                    Explanation.Candidate(
+                        id: CallbackInterface.handler,
+                        kind: .known(.native),
+                        host: nil,
+                        wins: true,
+                        reason: reason
+                    )
+                ]
+                return explanation
+            }
             var file: FileKind?
             if Scheme(of: url) == .file {
                 file = try await files.kind(of: url, options, for: caller.account, caller.callerClass)
@@ -117,7 +123,7 @@ final class Explainer {
             .filter { $0.claimant.isShown(to: caller) }
             explanation.candidates = candidates.map { candidate in
                 var explained = Explanation.Candidate(candidate)
-                if caller.callerClass.isConfined { explained.reason = candidate.outcome.namelessReason }
+                if isConfined { explained.reason = candidate.outcome.namelessReason }
                 if let handler = candidate.claimant.handler, handlers.temporary.reason(for: handler.id) == .registration
                 {
                     explained.reason += "; it is registered until the router exits"
@@ -125,7 +131,7 @@ final class Explainer {
                 return explained
             }
             let (decision, linked) = try foreseen(url, options, caller)
-            explanation.add(decision, linked, caller.source)
+            explanation.add(decision, linked, caller)
             if explanation.linkRule != nil, linked == nil { return explanation }
             explanation.add(
                 provenLinks.candidates(for: decision?.url ?? url)
@@ -142,6 +148,7 @@ final class Explainer {
             if case .handler(let handler) = claimant {
                 if let resources = await resources?(handler.id.rawValue) {
                     explanation.add(resources, of: handler, Scheme(of: url), file)
+                    if isConfined { explanation.launchImage = nil }
                 }
                 explanation.state = .known(lifecycle.state(of: handler))
                 if let session = lifecycle.sessions[handler.id] {
@@ -150,7 +157,7 @@ final class Explainer {
                 }
                 explanation.answersCallbacks = handler.answersCallbacks
                 explanation.reach = Reported(rawValue: handler.reach.rawValue)
-                explanation.allowedSources = handler.allowedSources?.map(\.rawValue)
+                if !isConfined { explanation.allowedSources = handler.allowedSources?.map(\.rawValue) }
                 try handler.checkAccess(of: caller.handler?.id, caller.callerClass)
             }
             let verdict = permissions.verdict(on: destination, from: caller.source)
@@ -164,7 +171,7 @@ final class Explainer {
             }
         } catch {
             guard error.code != .malformedURL else { throw error }
-            let error = caller.callerClass.isConfined ? error.forConfinedCallers : error
+            let error = isConfined ? error.forConfinedCallers : error
             explanation.error = (error.code.errorName.rawValue, error.message)
         }
         return explanation
@@ -178,7 +185,7 @@ final class Explainer {
         var options = options
         options.asksAtTerminal = false
         options.permission = nil
-        let destination = try await firstDestination([url] + options.fallback, options, caller)
+        let destination = try await firstDestination([url] + options.fallback, options, sender)
         try destination.claimant.handler?.checkAccess(of: sender.handler?.id, sender.callerClass)
         let verdict = permissions.verdict(on: destination, from: sender.source)
         switch permissions.decision(verdict, on: destination, from: sender, options) {
@@ -191,12 +198,12 @@ final class Explainer {
     private func firstDestination(
         _ urls: [String],
         _ options: OpenOptions,
-        _ caller: BusName
+        _ sender: Caller
     ) async throws(OpenURLError) -> Destination {
         var noHandler: OpenURLError?
         for url in urls {
             do throws(OpenURLError) {
-                return try await destination(url, options, caller)
+                return try await destination(url, options, sender)
             } catch {
                 guard error.code == .noHandler else { throw error }
                 noHandler = noHandler ?? error
@@ -205,8 +212,8 @@ final class Explainer {
         throw noHandler ?? OpenURLError(.noHandler, "there is no URL")
     }
 
-    /// Finds out who gets a caller's URL.
-    func destination(_ text: String, _ options: OpenOptions, _ caller: BusName?) async throws(OpenURLError)
+    /// Finds out who gets a sender's URL.
+    func destination(_ text: String, _ options: OpenOptions, _ sender: Caller) async throws(OpenURLError)
         -> Destination
     {
         let url = try GenericURL(ofCaller: text, desktopEntry: options.desktopEntry)
@@ -214,7 +221,6 @@ final class Explainer {
         guard Scheme(of: url) == .file || concernsLinks else {
             return try Destination(url, in: handlers.registry, for: options)
         }
-        let sender = await callers.caller(caller)
         if let linked = try foreseen(url, options, sender).destination { return linked }
         guard Scheme(of: url) == .file else { return try Destination(url, in: handlers.registry, for: options) }
         let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass)
@@ -245,6 +251,22 @@ final class Explainer {
             return nil
         }
         return provenLinks.handler(for: url, from: caller)
+    }
+
+    /// Returns whether a program waits for a URL, and would get it from the caller.
+    ///
+    /// - Throws: `notAllowed` if the program would not get it. A confined caller must not learn that, as in
+    ///   ``Opener/receiver(of:_:among:)``.
+    private func isAwaited(_ url: GenericURL, from caller: Caller) throws(OpenURLError) -> Bool {
+        do throws(OpenURLError) {
+            let claims = callbacks.claims(on: url)
+            guard try callbacks.claims.claim(for: url, from: caller.source, among: claims) != nil else { return false }
+            try permissions.checkCallback(url, from: caller.source)
+            return true
+        } catch {
+            guard caller.callerClass.isConfined else { throw error }
+            return false
+        }
     }
 
     /// Returns whether a caller may learn who claims a URL's scheme.
@@ -315,13 +337,11 @@ extension Explanation {
     /// - Parameters:
     ///   - decision: their decision; nil if they do not concern the URL.
     ///   - destination: the destination that they choose; nil if the person would be asked.
-    fileprivate mutating func add(
-        _ decision: LinkDecision?,
-        _ destination: Destination?,
-        _ source: OpenContext.Source
-    ) {
+    fileprivate mutating func add(_ decision: LinkDecision?, _ destination: Destination?, _ caller: Caller) {
         guard let decision else { return }
-        if decision.url.description != url { changedURL = decision.url.description }
+        let source = caller.source
+        // The changed URL is the result of a rule, which a confined caller must not know.
+        if decision.url.description != url, !caller.callerClass.isConfined { changedURL = decision.url.description }
         guard let rule = decision.rule else { return }
         if source.mayKnowPolicy { linkRule = "\(rule.place): \(rule.text)" }
         let shown = source.mayKnowPolicy ? "the rule for links in \(rule.place)" : "a rule for links"

@@ -343,7 +343,11 @@ final class LinkRouting {
         }
         let place = LinkChooser.Place()
         request.place = .choice(place)
-        defer { request.place = nil }
+        let timer = request.limitPerson(on: loop) { place.withdraw() }
+        defer {
+            timer?.cancel()
+            request.place = nil
+        }
         let candidates = await candidates(for: decision.url, request.account)
         guard !candidates.isEmpty else { throw .unusable("there is no program to choose") }
         let question = LinkChooser.Question(
@@ -354,7 +358,13 @@ final class LinkRouting {
             token: request.options.activationToken ?? request.options.desktopStartupID,
             candidates: candidates
         )
-        let choice = try await chooser.ask(question, place)
+        let choice: LinkChooser.Choice
+        do throws(LinkFailure) {
+            choice = try await chooser.ask(question, place)
+        } catch {
+            throw request.lateError.map(LinkFailure.ended) ?? error
+        }
+        if let error = request.lateError { throw .ended(error) }
         let candidate = candidates[choice.candidate]
         var target = LinkTarget(.named(candidate.entry.id.rawValue))
         target.profile = candidate.profile?.id

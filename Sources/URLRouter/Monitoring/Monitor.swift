@@ -69,11 +69,19 @@ final class Monitor {
         named requestID: String? = nil
     ) -> Observation? {
         guard log != nil || !options.isEmpty else { return nil }
-        lastTime = max(WallClock.microseconds, lastTime + 1)
+        lastTime = Self.time(after: lastTime, at: WallClock.microseconds)
         return Observation(
             ObservedRequest(time: lastTime, kind: kind, url: url, fallback: fallback, requestID: requestID),
             self
         )
+    }
+
+    /// Returns the time of a request, which is the request's name in the log.
+    ///
+    /// Two requests at the same time get different ones. But if the clock has been set back, the request gets the
+    /// clock's time: an earlier request with that time to the microsecond is too rare to matter.
+    static func time(after last: UInt64, at now: UInt64) -> UInt64 {
+        now <= last && last - now <= 1_000_000 ? last + 1 : now
     }
 
     /// Begins to collect the facts about an attempt at a delivery from the queue.

@@ -83,6 +83,10 @@ final class OpenRequest {
     var sendNumber = UInt64.max
     /// When the request got its place, in microseconds on the clock of `TracePhase.now`.
     private(set) var accepted: UInt64 = 0
+    /// The time until which the sender waits, wherever the request is by then; nil if it has set none.
+    var end: ContinuousClock.Instant?
+    /// Whether that time was over before the person had answered.
+    private var isLate = false
     /// The time by which the sender must have its answer.
     private(set) var deadline = ContinuousClock.now
     /// The time between ``accepted`` and ``deadline``.
@@ -181,6 +185,7 @@ final class OpenRequest {
         self.waiting = waiting
         waking = WakeContext()
         self.observed = observed
+        if let timeout = options.timeout { end = ContinuousClock.now + timeout }
         allowed = inbox
         load = RequestLoad(bytes: bytes ?? url.utf8.count, descriptors: options.annotation?.descriptorCount ?? 0)
     }
@@ -289,8 +294,29 @@ final class OpenRequest {
         // Other deliveries wait behind this one, and their senders did not agree to wait longer than usual.
         if case .queue = start { timeout = min(timeout, usual) }
         deadline = .now + timeout
+        if let end { deadline = min(deadline, end) }
         trace = []
         (causedLaunch, causedWake) = (false, false)
+    }
+
+    /// Lets the person answer only as long as the sender waits.
+    ///
+    /// - Parameter withdraw: makes the wait for the answer end. Ask ``lateError`` after it.
+    /// - Returns: cancel this when the wait has ended; nil if the sender has set no time.
+    func limitPerson(on loop: EventLoop, _ withdraw: @escaping () -> Void) -> RestartableTimer? {
+        guard let end else { return nil }
+        let timer = RestartableTimer(on: loop)
+        timer.start(at: end) { [self] in
+            isLate = true
+            withdraw()
+        }
+        return timer
+    }
+
+    /// The error if the person has not answered while the sender waited; otherwise nil.
+    var lateError: OpenURLError? {
+        guard isLate, let timeout = options.timeout else { return nil }
+        return OpenURLError(.timedOut, "the user was asked, and did not answer within \(timeout.inWords)")
     }
 
     /// Fills in the context from the sender's options, after which the request may go to its handler.

@@ -161,8 +161,17 @@ final class Opener {
     private func ask(_ dialog: PolicyDialog, about request: OpenRequest) async throws(OpenURLError) {
         let place = Questions.Place()
         request.place = .question(place)
-        defer { request.place = nil }
-        try await parts.questions.ask(dialog, place)
+        let timer = request.limitPerson(on: parts.sessions.host.loop) { [parts] in parts.questions.giveUp(place) }
+        defer {
+            timer?.cancel()
+            request.place = nil
+        }
+        do throws(OpenURLError) {
+            try await parts.questions.ask(dialog, place)
+        } catch {
+            throw request.lateError ?? error
+        }
+        if let error = request.lateError { throw error }
         request.allowed = request.destination?.claimant.id
     }
 

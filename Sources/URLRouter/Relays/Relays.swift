@@ -60,7 +60,7 @@ final class Relays {
         let url = try GenericURL(ofCaller: text)
         guard let scheme = Scheme(of: url), scheme != .file, scheme != .reply else { return false }
         do throws(OpenURLError) {
-            let destination = try await explainer.destination(text, OpenOptions(), nil)
+            let destination = try await explainer.destination(text, OpenOptions(), Caller(source))
             try destination.claimant.handler?.checkAccess(of: nil, .remote)
             return permissions.verdict(on: destination, from: source).decision != .deny
         } catch {

@@ -18,13 +18,14 @@ final class HandlerEntries {
 
     /// Returns the list for the registry's interface: every handler with its state, and every application that opens
     /// URLs.
-    func all(_ resources: [BundleIdentifier: BundleResources]) -> [HandlerEntry] {
+    ///
+    /// - Parameter namesRivals: whether the caller may learn which others claim a handler's schemes and files.
+    func all(_ resources: [BundleIdentifier: BundleResources], namingRivals namesRivals: Bool) -> [HandlerEntry] {
         let diagnostics = handlers.registry.diagnosticsByEntry
         let entries = handlers.registry.handlers.map { handler in
             var entry = entry(handler)
-            entry.warnings =
-                (diagnostics[handler.entry] ?? []).map(\.description)
-                + Rivalries(of: handler, in: handlers.registry).all
+            entry.warnings = (diagnostics[handler.entry] ?? []).map(\.description)
+            if namesRivals { entry.warnings += Rivalries(of: handler, in: handlers.registry).all }
             if let resources = resources[handler.id] {
                 entry.name = resources.name ?? entry.name
                 entry.urlNames = resources.urlNames

@@ -100,6 +100,8 @@ enum LifecycleObject {
                     return Empty()
                 },
                 .signal(LifecycleInterface.stateChanged),
+                .signal(LifecycleInterface.launchBegan),
+                .signal(LifecycleInterface.launchEnded),
             ]
         )
     }

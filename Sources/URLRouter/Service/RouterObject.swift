@@ -180,10 +180,9 @@ public struct RouterObject: Sendable {
                 },
                 .method(RegistryInterface.listHandlers, of: router) { router, call, _ in
                     try await router.callers.querying(call.sender) {
-                        let entries = router.entries.all(await store.resources())
-                        guard let own = await router.callers.ownIdentifier(of: call.sender) else {
-                            return HandlerEntry.fitting(entries)
-                        }
+                        let limit = await router.callers.ownIdentifier(of: call.sender)
+                        let entries = router.entries.all(await store.resources(), namingRivals: limit == nil)
+                        guard let own = limit else { return HandlerEntry.fitting(entries) }
                         return entries.filter { $0.id == own }
                     }
                 },

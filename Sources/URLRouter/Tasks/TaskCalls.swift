@@ -114,8 +114,13 @@ extension ScheduledTasks {
     func list(for caller: BusName?) async throws(RemoteError) -> [ScheduledTask] {
         try await load()
         let own = await callers.ownHandler(of: caller)
+        let isConfined = await callers.caller(caller).callerClass.isConfined
         return entries.filter { own == nil || $0.key.handler == own }.sorted { $0.key < $1.key }
-            .map { shown($0.key, $0.value.task) }
+            .map { key, entry in
+                var task = shown(key, entry.task)
+                if isConfined { task.error = task.error.flatMap { OpenURLError($0) }?.forConfinedCallers.dbusError }
+                return task
+            }
     }
 
     /// Runs a task now, and returns the handler's answer.
