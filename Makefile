@@ -239,8 +239,8 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 		$(ROOT)/share/locale/$(language)/LC_MESSAGES/openurl.mo;)
 	$(if $(filter portal,$(WITH)),$(INSTALL_PORTAL))
 	$(PUBLISH)
-	@# The cache belongs to all packages.
-	[ -z "$(DESTDIR)" ] || rm -f $(ROOT)/share/applications/mimeinfo.cache
+	@# The cache belongs to all packages. With the root directory, it is the running system's.
+	[ -z "$(filter-out /,$(abspath $(DESTDIR)))" ] || rm -f $(ROOT)/share/applications/mimeinfo.cache
 	@[ -n "$(DESTDIR)" ] || printf '%s\n' 'To start the router with each login, run: systemctl --user enable --now openurld.service' \
 		'To write a handler, run: openurl new com.example.greeter --python'
 
